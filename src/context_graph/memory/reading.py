@@ -15,6 +15,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import history
 from context_graph.memory.context.inject import Injection, inject, packed_vectors
 from context_graph.memory.core import Core, now_ms
+from context_graph.memory.elsewhere import Sought, ranked, sought
 from context_graph.memory.evidence import Evidence, Verdict, successor, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.health import Health, health_of, numbers_of
@@ -24,7 +25,7 @@ from context_graph.memory.metrics.insights import Insights
 from context_graph.memory.metrics.metrics import MemeticStatus, Metrics
 from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.metrics.timings import prometheus_text
-from context_graph.memory.recall import Recall
+from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, CognitivePulse, MemoryNode, Tombstone, check_range
@@ -219,6 +220,16 @@ class Reading:
             return core.recaller.recall(
                 query, top_k=top_k, filters=filters, recency=recency, cursor=cursor, floor=floor
             )
+
+    def sought(self, query: str) -> Sought:
+        """``query`` in the form in which an index elsewhere is asked."""
+        with self._core.operation("recall") as core:
+            return sought(core.derived.index, core.provider, query)
+
+    def ranked(self, query: str, nodes: Sequence[MemoryNode], filters: RecallFilters) -> Sequence[Recalled]:
+        """Those of ``nodes`` that are not here and pass the filters, ranked for ``query`` as if they were."""
+        with self._core.operation("recall") as core:
+            return ranked(core.derived.index, core.provider, query, nodes, filters)
 
     def inject(
         self,

@@ -352,3 +352,9 @@ def author_of(node: MemoryNode) -> str:
     """The colleague who told a memory; "" if it is one's own, or nobody knows."""
     told = node.metadata.get(TOLD_BY)
     return plain_login(told.get("author")) if isinstance(told, dict) else ""
+
+
+def machine_of(node: MemoryNode) -> str:
+    """The id of the machine that told a memory; "" if it is one's own."""
+    told = node.metadata.get(TOLD_BY)
+    return plain_login(told.get("machine")) if isinstance(told, dict) else ""

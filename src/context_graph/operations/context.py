@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
-    from context_graph.model.memory import VerbosityLevel
+    from context_graph.model.memory import MemoryNode, VerbosityLevel
 
 OnProgress = Callable[[int, int, str], None]
 """Called with done, total and the current stage of a job; never after its end."""
@@ -22,6 +22,17 @@ class Job(Protocol):
 
     def cancel(self) -> None: ...
     def view(self) -> dict[str, Any]: ...
+
+
+class Elsewhere(NamedTuple):
+    """A memory that is not on this machine."""
+
+    node: MemoryNode
+    """Without secrets; its metadata say who told it."""
+    project: str
+    """Its project's name in the hub."""
+    superseded_by: UUID | None
+    """The memory that holds instead."""
 
 
 class Host(Protocol):
@@ -93,6 +104,17 @@ class Host(Protocol):
 
     def job(self, job_id: str) -> Job:
         """A running or recent job, or GraphQueryError."""
+        ...
+
+    def ask_team(
+        self,
+        query: str,
+        then: Callable[[Sequence[Elsewhere], str], Mapping[str, Any]],
+        on_done: OnDone | None,
+    ) -> Job:
+        """Ask the project's hub for memories that are not here; ``then`` makes the answer of them, and of why
+        there are none, within seconds. InvalidParamsError if the project has joined no hub.
+        """
         ...
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:

@@ -193,6 +193,13 @@ class Recall(Shown, kw_only=True):
     """
 
     query: _Query
+    scope: Annotated[
+        Literal["project", "team"],
+        about(
+            "Where to look: this project's memories, or also the hub's, of all your team's projects.",
+            listed=False,
+        ),
+    ] = "project"
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
     filters: Annotated[dict[str, Any], about(_FILTERS, tool=_FILTER_NAMES)] | None = None
     recency: Annotated[float, unit("How strongly newer memories are preferred, 0 to 1.", listed=False)] = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
 from uuid import UUID
@@ -21,14 +21,14 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.memory.embed import provider
-from context_graph.memory.evidence import TOOL_S, Verdict, top_of
+from context_graph.memory.evidence import TOOL_S, Standing, Verdict, top_of
 from context_graph.memory.exchange import exporting
 from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.pulse import Deed
-from context_graph.memory.recall import by_standing
+from context_graph.memory.recall import Recall, by_standing
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
@@ -40,7 +40,7 @@ from context_graph.model.memory import (
     iso_time,
 )
 from context_graph.operations import consolidations, memories, transfer, views
-from context_graph.operations.context import Answer, Context
+from context_graph.operations.context import Answer, Context, Elsewhere
 from context_graph.operations.naming import check_not_pinned, memory_named, text_of
 from context_graph.operations.operation import Called
 
@@ -134,10 +134,39 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     memex.did(Deed.RECALLED)
+    if given.scope == "team":
+        return _recall_team(context, given, found, filters)
     verdicts = _standing(context, memex, [one.node for one in found.nodes])
     found = replace(found, nodes=by_standing(found.nodes, verdicts))
     view = views.recall_view(memex, found, context.verbosity, verdicts)
     return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
+
+
+def _recall_team(context: Context, given: memories.Recall, here: Recall, filters: RecallFilters) -> Answer:
+    """What is here, and what the hub has besides, by one measure; the answer comes when the hub's does."""
+    if given.cursor is not None:
+        raise InvalidParamsError.of("cursor", "pages this project's memories alone; leave scope out with it")
+    if given.recency:
+        raise InvalidParamsError.of(
+            "recency", "orders this project's memories alone; leave scope out with it"
+        )
+
+    def then(told: Sequence[Elsewhere], failed: str) -> Mapping[str, Any]:
+        memex = context.host.memory()
+        others = memex.ranked(given.query, [one.node for one in told], filters)
+        if not others or others[0].score < given.min_relevance:
+            others = []
+        places = {one.node.id: one for one in told}
+        verdicts = _standing(context, memex, [one.node for one in here.nodes])
+        for one in others:
+            newer = places[one.node.id].superseded_by
+            if newer is not None:
+                verdicts[one.node.id] = Verdict(Standing.SUPERSEDED, (str(newer),))
+        both = by_standing([*here.nodes, *others], verdicts)[: given.top_k]
+        found = replace(here, nodes=both, next_cursor=None)
+        return views.team_view(memex, found, context.verbosity, verdicts, places, failed)
+
+    return Answer(job=context.host.ask_team(given.query, then, context.on_done), quotes=True)
 
 
 def _inject(context: Context, given: memories.Inject) -> Answer:

@@ -8,7 +8,7 @@ sizes. The command line asks for whole records (no level), with the fields of an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,7 +23,15 @@ from context_graph.memory.metrics.metrics import learning_score
 from context_graph.memory.recall import Recall
 from context_graph.memory.runs import Undone
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, Tombstone, VerbosityLevel, iso_time
+from context_graph.model.memory import (
+    MemoryNode,
+    Tombstone,
+    VerbosityLevel,
+    author_of,
+    iso_time,
+    machine_of,
+)
+from context_graph.operations.context import Elsewhere
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 
@@ -85,7 +93,11 @@ def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any
 
 
 def recall_view(
-    memex: Memex, recall: Recall, level: VerbosityLevel | None, verdicts: Mapping[UUID, Verdict]
+    memex: Memex,
+    recall: Recall,
+    level: VerbosityLevel | None,
+    verdicts: Mapping[UUID, Verdict],
+    elsewhere: Container[UUID] = (),
 ) -> dict[str, Any]:
     """recall_memory's answer (REQ-CORE-015, appendix B), best first.
 
@@ -122,10 +134,34 @@ def recall_view(
     if level is VerbosityLevel.FULL_INSIGHTS:
         for entry, node in zip(view["nodes"], nodes, strict=True):
             entry["utl"] = _scores(node)
-        view |= _insights(memex.insights(nodes))
+        view |= _insights(memex.insights([node for node in nodes if node.id not in elsewhere]))
     if recall.next_cursor is not None:
         view["next_cursor"] = recall.next_cursor
     return view if nodes else {"note": NOTHING_FOUND, **view}
+
+
+def team_view(
+    memex: Memex,
+    recall: Recall,
+    level: VerbosityLevel | None,
+    verdicts: Mapping[UUID, Verdict],
+    places: Mapping[UUID, Elsewhere],
+    failed: str,
+) -> dict[str, Any]:
+    """recall_memory's answer for a team: as `recall_view`, and where each comes from that is not here."""
+    view = recall_view(memex, recall, level, verdicts, places.keys())
+    for entry in view["nodes"]:
+        if (place := places.get(UUID(entry["id"]))) is not None:
+            commit = (place.node.metadata.get("evidence") or {}).get("commit")
+            by = {
+                "project": place.project,
+                "author": author_of(place.node),
+                "machine": machine_of(place.node),
+            }
+            entry["from"] = {name: value for name, value in {**by, "commit": commit}.items() if value}
+    if any("from" in entry for entry in view["nodes"]):
+        view["hub"] = "What has `from` is not on this machine: its id is not known here."
+    return {**view, "hub": f"{failed}; these are this machine's memories."} if failed else view
 
 
 def standing_view(node: MemoryNode, verdicts: Mapping[UUID, Verdict]) -> dict[str, str]:

@@ -21,6 +21,7 @@ import psycopg
 from context_graph.config import Location
 from context_graph.errors import ContextGraphError, OwnerUnavailableError, StoreBusyError
 from context_graph.sync.hub.membership import Membership, joined
+from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub, Listener
 from context_graph.sync.once import exchange_once
 from context_graph.sync.owner_side import OwnerSide
@@ -47,6 +48,8 @@ class Background:
         self._hub: Hub | None = None
         self._listener: Listener | None = None
         self._member: Membership | None = None
+        self._index_at = 0.0
+        """When to look whether others left something that is not indexed; what was told here is at once."""
 
     def run(self) -> None:
         """Exchange until the store has left the hub, or its owner is gone."""
@@ -85,7 +88,11 @@ class Background:
             self._hub = Hub(self._member.url, self._member.project)
         if self._listener is None:  # before the exchange: what comes after it has been read is told
             self._listener = self._listening()
-        exchange_once(self._location.store, self._member.where, self._side, self._hub)
+        report = exchange_once(self._location.store, self._member.where, self._side, self._hub)
+        if report.read_only or (not report.told and time.monotonic() < self._index_at):
+            return
+        Indexer(self._hub).run()
+        self._index_at = time.monotonic() + POLL_S
 
     def _listening(self) -> Listener | None:
         """None where it can't be had: the exchange itself says what is wrong, and POLL_S does."""

@@ -116,6 +116,12 @@ def _store(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     return ask_memory(verb, {**ASSUMED, **given}, db_path)
 
 
+def _recall(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+    if given.get("scope") == "team":
+        return followed(verb, given, "asking the hub", db_path)
+    return ask_memory(verb, given, db_path)
+
+
 def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     views = [one.parameter for one in _VIEWS if given.pop(one.parameter, False)]
     if len(views) > 1:
@@ -165,8 +171,8 @@ SAME: Final = {"search": "recall"}
 """Second names of commands."""
 COMMANDS: Final[dict[str, Action]] = {
     "store": Action(lambda found: str(found["id"]), _store),
-    "recall": Action(text.recall_text),
-    "search": Action(text.recall_text),
+    "recall": Action(text.recall_text, _recall),
+    "search": Action(text.recall_text, _recall),
     "edit": Action(edited_text, edit),
     "inject": Action(lambda found: found["context"] or "nothing is remembered about that"),
     "list": Action(text.list_text, _list, _VIEWS),

@@ -26,6 +26,7 @@ TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     ),
     "recall": (
         ("QUERY", "query", "words"),
+        ("--scope", "scope", "project|team"),
         ("--top-k", "top_k", "int"),
         ("--min-importance", "min_importance", "float"),
         ("--quadrant", "johari_quadrants", "list"),

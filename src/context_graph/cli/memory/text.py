@@ -30,20 +30,26 @@ _VALUE_CHARS: Final = 60
 
 def recall_text(found: Mapping[str, Any]) -> str:
     """The memories that were found, best first, then what is left."""
+    said = [str(found["hub"])] if "hub" in found else []
     if not found["nodes"]:
-        return "nothing is remembered about that"
+        return "\n".join(["nothing is remembered about that", *said])
     rows = [("ID", "SCORE", "AGE", "SOURCE", "CONTENT")]
     rows += [
         (
             node["id"][:_ID_CHARS],
             f"{node['relevance_score']:.2f}",
             _age(node),
-            node["source"],
+            _place(node["from"]) if "from" in node else node["source"],
             f"[{node['standing']}] {node['content']}" if node.get("standing") else node["content"],
         )
         for node in found["nodes"]
     ]
-    return _page(table(rows), found)
+    return "\n".join([_page(table(rows), found), *said])
+
+
+def _place(told: Mapping[str, str]) -> str:
+    """Where a memory of the team is, and who told it."""
+    return f"{told['project']}, {told['author']}" if told.get("author") else told["project"]
 
 
 def list_text(found: Mapping[str, Any]) -> str:

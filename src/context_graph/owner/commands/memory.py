@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,8 @@ from context_graph.identity.across import relation
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
-from context_graph.operations.context import Host, OnDone
+from context_graph.operations.context import Elsewhere, Host, OnDone
+from context_graph.operations.context import Job as AnyJob
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
@@ -139,8 +140,25 @@ class StoreHost:
             self._request, params, session_id=self._clean_id(session_id), **more
         )
 
-    def job(self, job_id: str) -> Job:
-        return self._dreams.job(job_id)
+    def ask_team(
+        self,
+        query: str,
+        then: Callable[[Sequence[Elsewhere], str], Mapping[str, Any]],
+        on_done: OnDone | None,
+    ) -> AnyJob:
+        from context_graph.owner.questions import asking, elsewhere
+
+        context = self._open()
+
+        def made(found: Sequence[Mapping[str, Any]], failed: str) -> Mapping[str, Any]:
+            return then(elsewhere(found, context.memory.core.redactor), failed)
+
+        return asking(context).ask(context.memory.sought(query), made, on_done)
+
+    def job(self, job_id: str) -> AnyJob:
+        from context_graph.owner.questions import question_of
+
+        return question_of(self._open(), job_id) or self._dreams.job(job_id)
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:
         from context_graph.owner.consolidations.aftermath import kept_view

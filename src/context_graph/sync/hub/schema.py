@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from context_graph.errors import ConfigError
+from context_graph.model.spaces import SIZES, SPACES
 
 SCHEMA: Final = "context_graph"
 MEMBERS: Final = "context_graph_member"
@@ -210,8 +211,52 @@ GRANT UPDATE (lease_until, ended_at, outcome, machine, first, last, counts, undo
 GRANT SELECT, INSERT, DELETE ON context_graph.undo TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST, _RUNS)
+_MEMORIES: Final = """
+-- By what a member's question finds memories that are not on their machine: the words of each as hashes, and,
+-- where the server has pgvector, what it means (`vectors`). The text stands in the lines alone.
+CREATE TABLE context_graph.memory (
+  project uuid NOT NULL REFERENCES context_graph.project,
+  subject text NOT NULL CHECK (length(subject) = 36),
+  provider text NOT NULL CHECK (length(provider) BETWEEN 1 AND 64),
+  terms bigint[] NOT NULL CHECK (cardinality(terms) <= 4096),
+  PRIMARY KEY (project, subject)
+);
+CREATE INDEX memory_terms ON context_graph.memory USING gin (terms);
+ALTER TABLE context_graph.machine ADD COLUMN indexed bigint NOT NULL DEFAULT 0;
+-- Links by the memory that they lead to: what was superseded is found by it.
+CREATE INDEX change_target ON context_graph.change (project, split_part(subject, '/', 2))
+  WHERE split_part(subject, '/', 2) <> '';
+
+CREATE FUNCTION context_graph.forget_memory() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = '' AS $$
+  BEGIN
+    DELETE FROM context_graph.memory AS held USING fresh
+      WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project AND held.subject = fresh.subject;
+    RETURN NULL;
+  END $$;
+CREATE TRIGGER forget_memory AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.forget_memory();
+-- Whoever may write may index any log of the project: the machine that wrote it may never come again.
+CREATE FUNCTION context_graph.note_indexed(of_project uuid, of_machine text, upto bigint) RETURNS void
+  LANGUAGE sql SECURITY DEFINER SET search_path = ''
+  AS $$
+    UPDATE context_graph.machine SET indexed = greatest(indexed, least(upto, last))
+    WHERE project = of_project AND machine = of_machine
+    AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
+  $$;
+
+ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;
+CREATE POLICY seen ON context_graph.memory FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY written ON context_graph.memory FOR ALL
+  USING (project IN (SELECT context_graph.projects_of_session('{writer,owner}')));
+GRANT SELECT, INSERT, UPDATE, DELETE ON context_graph.memory TO context_graph_member;
+"""
+
+MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES)
 """Never changed once a hub may have them; a new one is added at the end."""
+SEARCHED_FROM: Final = 3
+"""Version from which a hub answers questions."""
 
 _BASE: Final = f"""
 DO $$ BEGIN
@@ -221,6 +266,26 @@ END $$;
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC;
 CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+"""
+_VECTORS: Final = """
+DO $$ DECLARE place name; BEGIN
+  IF NOT EXISTS (
+    SELECT FROM pg_available_extensions
+    WHERE name = 'vector' AND string_to_array(default_version, '.')::int[] >= '{0,8}'
+  ) OR EXISTS (
+    SELECT FROM pg_attribute
+    WHERE attrelid = 'context_graph.memory'::regclass AND attname = 'embedding' AND NOT attisdropped
+  ) THEN RETURN; END IF;
+  CREATE EXTENSION IF NOT EXISTS vector;
+  SELECT nspname INTO place FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
+    WHERE extname = 'vector';
+  EXECUTE format('ALTER TABLE context_graph.memory ADD COLUMN embedding %%I.halfvec(%(dim)s)', place);
+  EXECUTE format(
+    'CREATE INDEX memory_embedding ON context_graph.memory USING hnsw (embedding %%I.halfvec_ip_ops)', place
+  );
+  UPDATE context_graph.machine SET indexed = 0 WHERE indexed > 0;
+EXCEPTION WHEN insufficient_privilege THEN NULL;
+END $$;
 """
 _LOCK: Final = 0x63_67_68_75_62
 """Of the advisory lock under which migrations run, one administrator at a time."""
@@ -254,7 +319,19 @@ def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
             connection.execute(MIGRATIONS[number - 1])
             connection.execute("INSERT INTO context_graph.migration (number) VALUES (%s)", (number,))
             done += 1
+    if version_of(connection) >= SEARCHED_FROM:
+        _add_vectors(connection)
     return done
+
+
+def _add_vectors(connection: Any) -> None:
+    """Have the hub search by meaning too, where its server has pgvector 0.8 or newer.
+
+    Nothing changes where it does already. Logs that were indexed without are indexed once more.
+    """
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(_VECTORS % {"dim": SIZES[SPACES.index("Semantic")]})
 
 
 def check_version(there: int) -> None:

@@ -148,7 +148,7 @@ class Hub(Transport):
         """Whether this member is a reader. Raises TransportError if they are no member: what the database
         then hides must not look like a hub that has lost this machine's log.
         """
-        with self._asking() as connection:
+        with self.asking() as connection:
             row = connection.execute(
                 "SELECT role FROM context_graph.member "
                 "WHERE project = %s AND login = session_user AND removed_at IS NULL",
@@ -159,7 +159,7 @@ class Hub(Transport):
         return row[0] == "reader"
 
     def head(self, machine: str) -> Head | None:
-        with self._asking() as connection:
+        with self.asking() as connection:
             return self.head_in(connection, machine)
 
     def push(self, machine: str, told: Sequence[Told]) -> Head:
@@ -169,7 +169,7 @@ class Hub(Transport):
     @contextmanager
     def committing(self) -> Iterator[Connection]:
         """One transaction: all that is done within, or nothing. Raises TransportError."""
-        with self._asking() as connection, connection.transaction():
+        with self.asking() as connection, connection.transaction():
             yield connection
 
     def append(self, connection: Connection, machine: str, told: Sequence[Told]) -> Head:
@@ -197,7 +197,7 @@ class Hub(Transport):
         return end
 
     def machines(self) -> Sequence[str]:
-        with self._asking() as connection:
+        with self.asking() as connection:
             rows = connection.execute(
                 "SELECT machine FROM context_graph.machine WHERE project = %s AND last > 0 "
                 "ORDER BY machine LIMIT %s",
@@ -206,7 +206,7 @@ class Hub(Transport):
         return [str(row[0]) for row in rows]
 
     def pull(self, machine: str, after_seq: int) -> Page:
-        with self._asking() as connection:
+        with self.asking() as connection:
             there = self.head_in(connection, machine)
             if there is None or there.seq <= after_seq:
                 return Page(upto=after_seq)
@@ -223,7 +223,7 @@ class Hub(Transport):
 
     def news(self, read: Mapping[str, int], but: Collection[str]) -> Iterator[tuple[str, Page]]:
         """All logs in one question: a machine in a team of a hundred asks once, not a hundred times."""
-        with self._asking() as connection:
+        with self.asking() as connection:
             rows = connection.execute(
                 _NEWS,
                 {
@@ -318,7 +318,7 @@ class Hub(Transport):
             )
 
     @contextmanager
-    def _asking(self) -> Iterator[Connection]:
+    def asking(self) -> Iterator[Connection]:
         """The connection, for as long as ANSWER_S; after a failure the next question makes another."""
         try:
             if self._open is None or self._open.closed:

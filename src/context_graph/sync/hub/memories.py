@@ -1,0 +1,202 @@
+"""Makes a hub's memories of its lines, and keeps up what they are searched by.
+
+The lines are the only truth: what a memory is follows from them here as on each machine, by `Register`. The
+table `memory` has its words as hashes and its vector, and can be made anew from the lines.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from context_graph.errors import ContextGraphError
+from context_graph.memory.embed import EmbeddingProvider, default_provider, dense_part
+from context_graph.memory.exchange import records
+from context_graph.memory.index.blend import hashes
+from context_graph.memory.writing import text_to_embed
+from context_graph.sync import values
+from context_graph.sync.change import MEMORY, Change, decode
+from context_graph.sync.hub.schema import SEARCHED_FROM, version_of
+from context_graph.sync.hub.transport import Connection, Hub
+from context_graph.sync.register import Origin, Register
+from context_graph.sync.transport import PAGE_BYTES
+
+PAGE: Final = 128
+"""Lines that one transaction indexes."""
+MOST_TERMS: Final = 2048
+"""Of one memory that it is found by; a text has that many different words from some 3,000 on."""
+_NEEDED: Final = frozenset(values.NEEDED[MEMORY])
+_ORIGIN: Final = Origin(1, "")
+_SIGNED: Final = struct.Struct("<q")
+_UNSIGNED: Final = struct.Struct("<Q")
+_PAGE: Final = """
+SELECT seq, subject FROM (
+  SELECT seq, subject, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS before FROM (
+    SELECT seq, subject, line FROM context_graph.change
+    WHERE project = %s AND machine = %s AND seq > %s ORDER BY seq LIMIT %s
+  ) AS taken
+) AS sized WHERE before < %s ORDER BY seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A live memory of a hub's project."""
+
+    values: Mapping[str, Any]
+    """Its fields, as `values.node_of` takes them."""
+    author: str
+    """The login whose log has its text."""
+    machine: str
+    """The machine that set it."""
+
+    def searched_text(self, subject: str) -> str:
+        """What it is found by, as in a store."""
+        fields = {name: self.values[name] for name in values.NODE_FIELDS if name in self.values}
+        return text_to_embed(records.node_from_json({"id": subject, **fields}))
+
+
+def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
+    """(change, login that told it) of each line (subject, login, line); what can't be read is left out."""
+    found = []
+    for subject, login, line in lines:
+        try:
+            change = decode(str(line).encode())
+            values.check(change)
+        except (ContextGraphError, ValueError):
+            continue
+        if change.subject == subject:
+            found.append((change, str(login)))
+    return found
+
+
+def registers(told: Iterable[tuple[Change, str]], kind: str) -> dict[str, Register]:
+    """What is known of each memory or link of that kind, from all changes of it in any order."""
+    found: dict[str, Register] = {}
+    for change, _ in told:
+        if change.kind == kind:
+            found.setdefault(change.subject, Register(kind, change.subject)).take(change, _ORIGIN)
+    return found
+
+
+def composed(told: Sequence[tuple[Change, str]]) -> dict[str, Held]:
+    """The live memories that these changes tell of; as `registers`."""
+    authors = {
+        (change.subject, change.clock, change.by): login
+        for change, login in told
+        if "content" in change.fields
+    }
+    found = {}
+    for subject, one in registers(told, MEMORY).items():
+        if one.removed or one.buried or not one.values.keys() >= _NEEDED:
+            continue
+        stamp = one.stamps["content"]
+        found[subject] = Held(one.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by)
+    return found
+
+
+def signed(term: int) -> int:
+    """A term's hash, uint64, as PostgreSQL's bigint has it."""
+    return int(_SIGNED.unpack(_UNSIGNED.pack(term))[0])
+
+
+def vector_text(dense: Iterable[float]) -> str:
+    """A vector as pgvector reads it."""
+    return "[" + ",".join(f"{value:.6g}" for value in dense) + "]"
+
+
+class Indexer:
+    """Indexes what is in a hub's project and is not indexed yet, whoever told it. Only writers may.
+
+    Args:
+        limit: Lines that one call indexes at most; the rest is left to the next.
+    """
+
+    def __init__(self, hub: Hub, *, limit: int = 4096) -> None:
+        self._hub, self._limit = hub, limit
+        self._provider: EmbeddingProvider = default_provider()
+
+    def run(self) -> int:
+        """Go on until nothing is left, somebody else is at it, or the limit; how many lines were read.
+
+        Raises TransportError. Cost: 1 to 2 ms of the server for each memory, most of it pgvector's graph.
+        """
+        done, read = 0, 1
+        while read and done < self._limit:
+            with self._hub.committing() as connection:
+                read = self._page(connection) if self._may(connection) else 0
+            done += read
+        return done
+
+    def _may(self, connection: Connection) -> bool:
+        """Whether the hub can be searched, and nobody else indexes this project."""
+        if version_of(connection) < SEARCHED_FROM:
+            return False
+        row = connection.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (f"index {self._hub.project}",)
+        ).fetchone()
+        return row is not None and bool(row[0])
+
+    def _page(self, connection: Connection) -> int:
+        """Index the next lines of one log."""
+        project = self._hub.project
+        log = connection.execute(
+            "SELECT machine, indexed FROM context_graph.machine WHERE project = %s AND indexed < last "
+            "ORDER BY machine LIMIT 1",
+            (project,),
+        ).fetchone()
+        if log is None:
+            return 0
+        rows = connection.execute(_PAGE, (project, *log, PAGE, PAGE_BYTES)).fetchall()
+        subjects = sorted({str(row[1]) for row in rows if "/" not in str(row[1])})
+        held = composed(changes(lines_of(connection, [project] * len(subjects), subjects)))
+        connection.execute(
+            "DELETE FROM context_graph.memory WHERE project = %s AND subject = ANY (%s)",
+            (project, [one for one in subjects if one not in held]),
+        )
+        self._write(connection, held)
+        upto = rows[-1][0] if rows else (1 << 63) - 1
+        connection.execute("SELECT context_graph.note_indexed(%s, %s, %s)", (project, log[0], upto))
+        return len(rows)
+
+    def _write(self, connection: Connection, held: Mapping[str, Held]) -> None:
+        kind = vector_type(connection)
+        names = ["project", "subject", "provider", "terms", *(["embedding"] if kind else [])]
+        marks = ["%s"] * 4 + ([f"%s::text::{kind}"] if kind else [])
+        rows = []
+        for subject, one in held.items():
+            encoded = self._provider.encode(one.searched_text(subject))
+            terms = [signed(term) for term in hashes(encoded.terms)[:MOST_TERMS]]
+            vector = [vector_text(dense_part(encoded.embedding))] if kind else []
+            rows.append((self._hub.project, subject, self._provider.digest, terms, *vector))
+        sets = ", ".join(f"{name} = excluded.{name}" for name in names[2:])
+        connection.cursor().executemany(
+            f"INSERT INTO context_graph.memory ({', '.join(names)}) VALUES ({', '.join(marks)}) "
+            f"ON CONFLICT (project, subject) DO UPDATE SET {sets}".encode(),
+            rows,
+        )
+
+
+def vector_type(connection: Connection) -> str:
+    """The type of the column of vectors, with its schema; "" where the hub has none."""
+    row = connection.execute(
+        "SELECT format('%I.%I', n.nspname, t.typname) FROM pg_attribute AS a "
+        "JOIN pg_type AS t ON t.oid = a.atttypid JOIN pg_namespace AS n ON n.oid = t.typnamespace "
+        "WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' "
+        "AND NOT a.attisdropped"
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def lines_of(
+    connection: Connection, projects: Sequence[str], subjects: Sequence[str]
+) -> list[tuple[object, ...]]:
+    """(subject, login, line) of all that is told of these, each of the project beside it."""
+    return connection.execute(
+        "SELECT c.subject, m.login, c.line FROM unnest(%s::uuid[], %s::text[]) AS w (project, subject) "
+        "JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject AND c.line <> '' "
+        "JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine",
+        (list(projects), list(subjects)),
+    ).fetchall()

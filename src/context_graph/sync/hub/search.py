@@ -1,0 +1,199 @@
+"""Finds memories of a team in its hub: candidates by words and by meaning, ranked by whoever asked.
+
+What is found are memories as the lines tell them at that moment. Who sees what is decided by the database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from context_graph.errors import ConfigError
+from context_graph.memory.evidence import SUPERSEDING
+from context_graph.sync.change import LINK, Change
+from context_graph.sync.hub.memories import changes, composed, registers, signed, vector_text, vector_type
+from context_graph.sync.hub.schema import SEARCHED_FROM, version_of
+from context_graph.sync.hub.transport import Connection, Hub
+from context_graph.sync.values import NODE_FIELDS
+
+NEAREST: Final = 100
+"""Candidates by meaning, and as many by words."""
+_ASKED_TERMS: Final = 8
+_HELD_BY: Final = 1000
+"""Memories that are looked at for each word: with more the word says little."""
+_EXACT_UP_TO: Final = 20_000
+"""Memories among which vectors are compared one by one; among more the graph is asked."""
+_BREADTH: Final = 200
+"""pgvector's `ef_search`: recall of the nearest 10 is above .95 with it (benches/hub_search.py)."""
+_KNOWN_S: Final = 60.0
+"""For which a question takes it that projects and their size are what they were."""
+_NEAR: Final = """
+(SELECT project, subject FROM context_graph.memory
+WHERE project = ANY (%(projects)s::uuid[]) AND provider = %(provider)s AND embedding IS NOT NULL
+ORDER BY {order} LIMIT %(most)s) UNION """
+_LINES: Final = """
+WITH worded AS (
+  SELECT held.project, held.subject
+  FROM unnest(%(terms)s::bigint[], %(weights)s::float8[]) AS asked (term, weight)
+  CROSS JOIN LATERAL (
+    SELECT project, subject FROM context_graph.memory
+    WHERE terms @> ARRAY[asked.term] AND project = ANY (%(projects)s::uuid[]) AND provider = %(provider)s
+    LIMIT %(held)s
+  ) AS held
+  GROUP BY held.project, held.subject ORDER BY sum(asked.weight) DESC LIMIT %(most)s
+), wanted AS MATERIALIZED ({near}(SELECT project, subject FROM worded))
+SELECT c.project::text, c.subject, m.login, c.line FROM wanted AS w
+JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject
+JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
+WHERE c.line <> ''
+UNION ALL
+SELECT c.project::text, c.subject, m.login, c.line FROM wanted AS w
+JOIN context_graph.change AS c ON c.project = w.project AND split_part(c.subject, '/', 2) = w.subject
+JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
+WHERE split_part(c.subject, '/', 2) <> '' AND split_part(c.subject, '/', 3) = ANY (%(superseding)s)
+  AND c.line <> ''
+"""
+"""Candidates by meaning and by words; then all that is told of each, and what links supersede it."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked, in the form that a store's own index asks in."""
+
+    provider: str
+    """Digest of what made terms and vector."""
+    terms: list[int]
+    """Hashes, uint64, the rarest first."""
+    weights: list[float]
+    """What each counts: its rarity."""
+    vector: list[float]
+    """Semantic slice; all zeros where the question means nothing."""
+    own: bool
+    """Search this project too: the machine has not all of it."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One candidate."""
+
+    id: str
+    project: str
+    """The hub's name of it."""
+    own: bool
+    """It is of the asking project."""
+    author: str
+    machine: str
+    superseded_by: str
+    """Id of a memory that holds instead; "" if there is none."""
+    values: dict[str, Any]
+    """As `sync.values.node_of` takes them."""
+
+
+class _Known(msgspec.Struct, frozen=True):
+    names: dict[str, str]
+    """Project id -> name, of the team."""
+    few: bool
+    """Few enough memories to compare all vectors."""
+    vectors: str
+    until: float
+
+
+class Search:
+    """Questions to one hub, as a member of ``hub``'s project."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._known: _Known | None = None
+
+    def find(self, question: Question) -> list[Found]:
+        """Candidates, in no order; at most twice NEAREST.
+
+        Raises TransportError, ConfigError: The hub is of a version that can't be asked.
+        """
+        with self._hub.asking() as connection:
+            known = self._looked(connection, question.own)
+            if not known.names:
+                return []
+            statement, given = self._asked(known, question)
+            rows = connection.execute(statement, given).fetchall()
+        return self._made(known, rows)
+
+    def _looked(self, connection: Connection, own: bool) -> _Known:
+        known, now = self._known, time.monotonic()
+        if known is None or known.until < now or own != (self._hub.project in known.names):
+            if version_of(connection) < SEARCHED_FROM:
+                raise ConfigError("the hub can't be asked yet; an administrator runs `hub init` again")
+            known = self._known = self._look(connection, own, now + _KNOWN_S)
+        return known
+
+    def _look(self, connection: Connection, own: bool, until: float) -> _Known:
+        rows = connection.execute(
+            "SELECT id::text, name FROM context_graph.project WHERE (%s OR id <> %s) "
+            "AND team = (SELECT team FROM context_graph.project WHERE id = %s)",
+            (own, self._hub.project, self._hub.project),
+        ).fetchall()
+        names = {str(row[0]): str(row[1]) for row in rows}
+        count = connection.execute(
+            "SELECT count(*) FROM "
+            "(SELECT FROM context_graph.memory WHERE project = ANY (%s::uuid[]) LIMIT %s) AS first",
+            (list(names), _EXACT_UP_TO + 1),
+        ).fetchone()
+        vectors = vector_type(connection)
+        if vectors:
+            connection.execute(
+                "SELECT set_config('hnsw.ef_search', %s, false), "
+                "set_config('hnsw.iterative_scan', 'relaxed_order', false)",
+                (str(_BREADTH),),
+            )
+        few = count is not None and int(str(count[0])) <= _EXACT_UP_TO
+        return _Known(names, few, vectors, until)
+
+    def _asked(self, known: _Known, question: Question) -> tuple[bytes, dict[str, Any]]:
+        """The statement and what it is given."""
+        near = ""
+        if known.vectors and any(question.vector):
+            place = known.vectors.rpartition(".")[0]
+            distance = f"embedding OPERATOR({place}.<#>) %(vector)s::text::{known.vectors}"
+            order = f"({distance}) + 0" if known.few else distance
+            near = _NEAR.format(order=order)
+        terms = question.terms[:_ASKED_TERMS]
+        return (_LINES.format(near=near)).encode(), {
+            "projects": list(known.names),
+            "provider": question.provider,
+            "vector": vector_text(question.vector),
+            "most": NEAREST,
+            "terms": [signed(term) for term in terms],
+            "weights": question.weights[: len(terms)],
+            "held": _HELD_BY,
+            "superseding": sorted(SUPERSEDING),
+        }
+
+    def _made(self, known: _Known, rows: Iterable[Sequence[object]]) -> list[Found]:
+        told: dict[str, list[Sequence[object]]] = {}
+        for project, *line in rows:
+            told.setdefault(str(project), []).append(line)
+        found = []
+        for project, lines in told.items():
+            told_there = changes(lines)
+            newer = _superseded(told_there)
+            found += [
+                Found(
+                    *(subject, known.names[project], project == self._hub.project, one.author, one.machine),
+                    newer.get(subject, ""),
+                    {name: one.values[name] for name in NODE_FIELDS if name in one.values},
+                )
+                for subject, one in composed(told_there).items()
+            ]
+        return found
+
+
+def _superseded(told: Iterable[tuple[Change, str]]) -> dict[str, str]:
+    """Memory -> the one that supersedes it, by the links that are there."""
+    links = registers(told, LINK)
+    found = {}
+    for subject, link in sorted(links.items()):
+        source, target, _ = subject.split("/", 2)
+        if "id" in link.values and not link.buried:
+            found[target] = source
+    return found
