@@ -30,6 +30,9 @@ _NONE: Final = 1e-9
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
 
+MOST: Final = 50
+"""Memories whose relevance is judged: those with the highest scores."""
+
 
 class Sought(NamedTuple):
     """A question as an index elsewhere is asked."""
@@ -60,32 +63,33 @@ def ranked(
     nodes: Sequence[MemoryNode],
     filters: RecallFilters,
 ) -> list[Recalled]:
-    """Those of ``nodes`` that pass the filters, by their relevance; those that this store has are left out.
+    """The likeliest of ``nodes`` that pass the filters, at most MOST; those that this store has are left out.
 
-    Cost: 0.1 ms a node, and a recall here.
+    Cost: a recall here, 30 us a node, and 0.1 ms for each of the likeliest.
     """
-    others = MemoryIndex(index.digest, provider.vocabulary_size)
-    by_row = [node for node in nodes if node.id not in index]
-    for node in by_row:
-        others.add(node, provider.encode(text_to_embed(node)))
+    others, by_row = MemoryIndex(index.digest, provider.vocabulary_size), []
+    for node in nodes:
+        if node.id not in index:
+            others.add(node, provider.encode(text_to_embed(node)))
+            by_row.append(node)
     with index.lock:
         usual = index if len(index) >= LEAST_HERE else others
         wanted = blending.read(query, provider, usual.piece_counts, usual.pieces, DEFAULT)
         if not by_row or not (wanted.terms or any(wanted.dense)):
             return []
         scores, margins = _scored(usual, others, wanted, DEFAULT)
+        mask = filters.mask(others.rows, others.rows.live)
+        best = ranking.top(scores.base, mask, MOST)
         live = usual.rows.live
         asked = relevance.Asked(
             query, provider, lambda terms: usual.postings.idfs(terms, live), len(usual), looks_up=False
         )
-        mask = filters.mask(others.rows, others.rows.live)
         found = []
-        for row, node in enumerate(by_row):
-            if mask[row]:
-                cosine = max(-1.0, min(1.0, scores.dense[row] / _SEMANTIC))
-                signs = asked.signs(node.content, margins[row], cosine)
-                likely = relevance.probability(relevance.kind_of(node.content), signs)
-                found.append(Recalled(node, likely, {"cosine": cosine, **signs}))
+        for row in best:
+            cosine = max(-1.0, min(1.0, scores.dense[row] / _SEMANTIC))
+            signs = asked.signs(by_row[row].content, margins[row], cosine)
+            likely = relevance.probability(relevance.kind_of(by_row[row].content), signs)
+            found.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))
     return sorted(found, key=lambda one: -one.score)
 
 

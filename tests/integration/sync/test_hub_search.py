@@ -10,16 +10,24 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psutil
 import pytest
 from tests.support.cli import Cli
 from tests.support.mcp_client import connected
+from tests.support.memories import open_memex
 from tests.support.postgres import Postgres, started, with_passwords
+from tests.support.postgres import team as team_of
 from tests.support.sessions import memory
 
-from context_graph.sync.hub import place_name
+from context_graph.sync.change import MEMORY, VERSION, Change, encode
+from context_graph.sync.hub import place_name, schema, teams
+from context_graph.sync.hub.memories import Indexer
+from context_graph.sync.hub.search import Question, Search
+from context_graph.sync.hub.transport import Hub
 from context_graph.sync.once import last_exchanges
+from context_graph.sync.transport import Told
 
 pytestmark = pytest.mark.hub
 
@@ -267,3 +275,36 @@ def test_what_is_told_but_not_heard_yet_of_the_own_project_is_found(
     assert [node["content"] for node in again].count(QUEUE) == 1 and "from" not in again[0], "it is here now"
     store = next(path.parent for path in ada.root.rglob("hub.json"))
     assert any(name.startswith(place_name("")) for name in last_exchanges(store))
+
+
+def test_without_pgvector_words_find_it_and_with_it_later_meaning_too(tmp_path: Path) -> None:
+    """What was told before is indexed once more when the server has learnt it."""
+    own = team_of(started(tmp_path / "postgres"))
+    with own.server.admin() as admin:
+        admin.execute("ALTER TABLE context_graph.memory DROP COLUMN embedding")
+    hub = Hub(own.member("ada", "writer"), own.project)
+    fields = {"content": QUEUE, "rationale": "a test needs it", "created_at_ms": 1}
+    change = Change(VERSION, "a" * 32, 1, 1 << 16, "a" * 32, MEMORY, str(UUID(int=5)), fields)
+    hub.push("a" * 32, [Told(change, encode(change))])
+    assert Indexer(hub).run() == 1 and Indexer(hub).run() == 0
+    with open_memex(tmp_path / "store") as memex:
+        words, meaning = memex.sought("payment queue"), memex.sought("an unconfirmed transaction repeats")
+    search = Search(hub)
+    try:
+        assert [one.values["content"] for one in search.find(Question(*words, True))] == [QUEUE]
+        assert search.find(Question(*meaning, True)) == []
+        with own.server.admin() as admin:
+            assert schema.migrate(admin) == 0
+        assert Indexer(hub).run() == 1
+        assert [one.values["content"] for one in search.find(Question(*meaning, True))] == [QUEUE]
+        other = Question("another provider", *words[1:], True)
+        assert search.find(other) == [], "vectors and words of two kinds don't mix"
+        with own.server.admin() as admin:
+            team, project = admin.execute(
+                "SELECT t.name, p.name FROM context_graph.project AS p JOIN context_graph.team AS t "
+                "ON t.id = p.team"
+            ).fetchone() or ("", "")
+            teams.prepare(admin, str(team), str(project))
+        assert Indexer(hub).run() == 1, "`hub init` of a newer build has it indexed anew"
+    finally:
+        hub.close()

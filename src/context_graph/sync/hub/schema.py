@@ -245,6 +245,66 @@ CREATE FUNCTION context_graph.note_indexed(of_project uuid, of_machine text, upt
     AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
   $$;
 
+-- Candidates for a question by meaning and by words, all that is told of each, and links that supersede it.
+-- Under policies no index of words could be used, for their operators may tell what they see: so the function
+-- looks with its owner's rights, in the projects of whoever asks and in no others.
+CREATE FUNCTION context_graph.ask(
+  among uuid[], of_provider text, words bigint[], weights float8[], vector text, exact boolean, breadth int,
+  most int, superseding text[]
+) RETURNS TABLE (of_project uuid, of_subject text, of_login name, of_line text)
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' SET enable_seqscan = off
+  SET gin_fuzzy_search_limit = 20000
+  AS $$
+  DECLARE
+    may uuid[] := ARRAY(
+      SELECT p FROM context_graph.projects_of_session('{reader,writer,owner}') AS p WHERE p = ANY (among)
+    );
+    near text := '';
+    place name;
+  BEGIN
+    SELECT n.nspname INTO place FROM pg_catalog.pg_attribute AS a
+      JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+      WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' AND NOT a.attisdropped;
+    IF place IS NOT NULL AND vector <> '' THEN
+      PERFORM set_config('hnsw.ef_search', breadth::text, true);
+      PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+      near := format(
+        '(SELECT project, subject FROM context_graph.memory '
+        'WHERE project = ANY ($1) AND provider = $2 AND embedding IS NOT NULL '
+        'ORDER BY (embedding OPERATOR(%I.<#>) $5::%I.halfvec) %s LIMIT $6) UNION ',
+        place, place, CASE WHEN exact THEN '+ 0' ELSE '' END
+      );
+    END IF;
+    RETURN QUERY EXECUTE '
+      WITH sets AS (  -- each word, and each pair of the rarest, which finds what common words have together
+        SELECT ARRAY[a.word] AS words, a.weight, 1000 AS held
+        FROM unnest($3, $4) AS a (word, weight)
+        UNION ALL
+        SELECT ARRAY[a.word, b.word], a.weight + b.weight, 100
+        FROM unnest($3, $4) WITH ORDINALITY AS a (word, weight, at)
+        JOIN unnest($3, $4) WITH ORDINALITY AS b (word, weight, at) ON a.at < b.at AND b.at <= 5
+      ), worded AS (
+        SELECT m.project, m.subject FROM sets CROSS JOIN LATERAL (
+          SELECT project, subject FROM context_graph.memory
+          WHERE terms OPERATOR(pg_catalog.@>) sets.words AND project = ANY ($1) AND provider = $2
+          LIMIT sets.held
+        ) AS m GROUP BY m.project, m.subject ORDER BY sum(sets.weight) DESC LIMIT $6
+      ), wanted AS MATERIALIZED (' || near || '(SELECT project, subject FROM worded))
+      SELECT c.project, c.subject, m.login, c.line FROM wanted AS w
+      JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject
+      JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
+      WHERE c.line <> ''''
+      UNION ALL
+      SELECT c.project, c.subject, m.login, c.line FROM wanted AS w
+      JOIN context_graph.change AS c
+        ON c.project = w.project AND split_part(c.subject, ''/'', 2) = w.subject
+      JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
+      WHERE split_part(c.subject, ''/'', 2) <> '''' AND split_part(c.subject, ''/'', 3) = ANY ($7)
+      AND c.line <> '''''
+      USING may, of_provider, words, weights, vector, most, superseding;
+  END $$;
+
 ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;
 CREATE POLICY seen ON context_graph.memory FOR SELECT
   USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));

@@ -14,7 +14,7 @@ import msgspec
 from context_graph.errors import ConfigError
 from context_graph.memory.evidence import SUPERSEDING
 from context_graph.sync.change import LINK, Change
-from context_graph.sync.hub.memories import changes, composed, registers, signed, vector_text, vector_type
+from context_graph.sync.hub.memories import changes, composed, registers, signed, vector_text
 from context_graph.sync.hub.schema import SEARCHED_FROM, version_of
 from context_graph.sync.hub.transport import Connection, Hub
 from context_graph.sync.values import NODE_FIELDS
@@ -22,41 +22,18 @@ from context_graph.sync.values import NODE_FIELDS
 NEAREST: Final = 100
 """Candidates by meaning, and as many by words."""
 _ASKED_TERMS: Final = 8
-_HELD_BY: Final = 1000
-"""Memories that are looked at for each word: with more the word says little."""
 _EXACT_UP_TO: Final = 20_000
 """Memories among which vectors are compared one by one; among more the graph is asked."""
 _BREADTH: Final = 200
 """pgvector's `ef_search`: recall of the nearest 10 is above .95 with it (benches/hub_search.py)."""
-_KNOWN_S: Final = 60.0
+_KNOWN_S: Final = 5.0
 """For which a question takes it that projects and their size are what they were."""
-_NEAR: Final = """
-(SELECT project, subject FROM context_graph.memory
-WHERE project = ANY (%(projects)s::uuid[]) AND provider = %(provider)s AND embedding IS NOT NULL
-ORDER BY {order} LIMIT %(most)s) UNION """
-_LINES: Final = """
-WITH worded AS (
-  SELECT held.project, held.subject
-  FROM unnest(%(terms)s::bigint[], %(weights)s::float8[]) AS asked (term, weight)
-  CROSS JOIN LATERAL (
-    SELECT project, subject FROM context_graph.memory
-    WHERE terms @> ARRAY[asked.term] AND project = ANY (%(projects)s::uuid[]) AND provider = %(provider)s
-    LIMIT %(held)s
-  ) AS held
-  GROUP BY held.project, held.subject ORDER BY sum(asked.weight) DESC LIMIT %(most)s
-), wanted AS MATERIALIZED ({near}(SELECT project, subject FROM worded))
-SELECT c.project::text, c.subject, m.login, c.line FROM wanted AS w
-JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject
-JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
-WHERE c.line <> ''
-UNION ALL
-SELECT c.project::text, c.subject, m.login, c.line FROM wanted AS w
-JOIN context_graph.change AS c ON c.project = w.project AND split_part(c.subject, '/', 2) = w.subject
-JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
-WHERE split_part(c.subject, '/', 2) <> '' AND split_part(c.subject, '/', 3) = ANY (%(superseding)s)
-  AND c.line <> ''
+_ASK: Final = """
+SELECT of_project::text, of_subject, of_login, of_line FROM context_graph.ask(
+  %(projects)s::uuid[], %(provider)s, %(words)s::bigint[], %(weights)s::float8[], %(vector)s, %(exact)s,
+  %(breadth)s, %(most)s, %(superseding)s
+)
 """
-"""Candidates by meaning and by words; then all that is told of each, and what links supersede it."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -95,7 +72,6 @@ class _Known(msgspec.Struct, frozen=True):
     """Project id -> name, of the team."""
     few: bool
     """Few enough memories to compare all vectors."""
-    vectors: str
     until: float
 
 
@@ -115,8 +91,19 @@ class Search:
             known = self._looked(connection, question.own)
             if not known.names:
                 return []
-            statement, given = self._asked(known, question)
-            rows = connection.execute(statement, given).fetchall()
+            words = question.terms[:_ASKED_TERMS]
+            given = {
+                "projects": list(known.names),
+                "provider": question.provider,
+                "words": [signed(term) for term in words],
+                "weights": question.weights[: len(words)],
+                "vector": vector_text(question.vector) if any(question.vector) else "",
+                "exact": known.few,
+                "breadth": _BREADTH,
+                "most": NEAREST,
+                "superseding": sorted(SUPERSEDING),
+            }
+            rows = connection.execute(_ASK, given).fetchall()
         return self._made(known, rows)
 
     def _looked(self, connection: Connection, own: bool) -> _Known:
@@ -139,35 +126,8 @@ class Search:
             "(SELECT FROM context_graph.memory WHERE project = ANY (%s::uuid[]) LIMIT %s) AS first",
             (list(names), _EXACT_UP_TO + 1),
         ).fetchone()
-        vectors = vector_type(connection)
-        if vectors:
-            connection.execute(
-                "SELECT set_config('hnsw.ef_search', %s, false), "
-                "set_config('hnsw.iterative_scan', 'relaxed_order', false)",
-                (str(_BREADTH),),
-            )
         few = count is not None and int(str(count[0])) <= _EXACT_UP_TO
-        return _Known(names, few, vectors, until)
-
-    def _asked(self, known: _Known, question: Question) -> tuple[bytes, dict[str, Any]]:
-        """The statement and what it is given."""
-        near = ""
-        if known.vectors and any(question.vector):
-            place = known.vectors.rpartition(".")[0]
-            distance = f"embedding OPERATOR({place}.<#>) %(vector)s::text::{known.vectors}"
-            order = f"({distance}) + 0" if known.few else distance
-            near = _NEAR.format(order=order)
-        terms = question.terms[:_ASKED_TERMS]
-        return (_LINES.format(near=near)).encode(), {
-            "projects": list(known.names),
-            "provider": question.provider,
-            "vector": vector_text(question.vector),
-            "most": NEAREST,
-            "terms": [signed(term) for term in terms],
-            "weights": question.weights[: len(terms)],
-            "held": _HELD_BY,
-            "superseding": sorted(SUPERSEDING),
-        }
+        return _Known(names, few, until)
 
     def _made(self, known: _Known, rows: Iterable[Sequence[object]]) -> list[Found]:
         told: dict[str, list[Sequence[object]]] = {}

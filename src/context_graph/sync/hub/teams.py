@@ -20,7 +20,10 @@ ROLES: Final = ("reader", "writer", "owner")
 
 
 def prepare(admin: Connection, team: str, project: str) -> UUID:
-    """Bring the tables up to date, and make team and project where they are missing; the project's id."""
+    """Bring the tables up to date, and make team and project where they are missing; the project's id.
+
+    A project that is there already is going to be indexed anew: newer builds may search in another way.
+    """
     migrate(admin)
     with admin.transaction():
         admin.execute(
@@ -32,7 +35,9 @@ def prepare(admin: Connection, team: str, project: str) -> UUID:
             "SELECT %s, id, %s FROM context_graph.team WHERE name = %s ON CONFLICT (team, name) DO NOTHING",
             (uuid4(), project, team),
         )
-    return project_id(admin, team, project)
+    made = project_id(admin, team, project)
+    admin.execute("UPDATE context_graph.machine SET indexed = 0 WHERE project = %s", (made,))
+    return made
 
 
 def project_id(admin: Connection, team: str, project: str) -> UUID:
