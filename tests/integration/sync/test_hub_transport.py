@@ -314,7 +314,7 @@ def test_a_server_that_stops_answering_is_given_up(some_team: Team, hub: Callabl
     place.push(ONE, lines(1, 1))
     connection = place._open
     assert connection is not None
-    with patch.object(transport, "ANSWER_S", 0.5), pytest.raises(TransportError), place._asking() as asking:
+    with patch.object(transport, "ANSWER_S", 0.5), pytest.raises(TransportError), place.asking() as asking:
         asking.execute("SELECT pg_sleep(30)")
     assert all_of(place, ONE) == lines(1, 1), "the next question makes another connection"
 
