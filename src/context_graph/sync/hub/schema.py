@@ -245,21 +245,59 @@ CREATE FUNCTION context_graph.note_indexed(of_project uuid, of_machine text, upt
     AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
   $$;
 
+-- What holds all of the words, or the weightiest part of them. Set after set is looked up until there is
+-- enough, or time is over, so nothing is read that has one common word alone. Of equals the nearest is first.
+CREATE FUNCTION context_graph.worded(
+  may uuid[], of_provider text, words bigint[], weights float8[], distance text, vector text, most int
+) RETURNS TABLE (of_project uuid, of_subject text)
+  LANGUAGE plpgsql SET search_path = '' SET enable_seqscan = off SET gin_fuzzy_search_limit = 50000
+  AS $$
+  DECLARE
+    until timestamptz := clock_timestamp() + interval '60 ms';
+    projects uuid[] := '{}';
+    subjects text[] := '{}';
+    ranks float8[] := '{}';
+    distances float8[] := '{}';
+    part record;
+    found record;
+  BEGIN
+    FOR part IN
+      SELECT array_agg(w.word) AS words, sum(w.weight) AS weight
+      FROM generate_series(1, (1 << cardinality(words)) - 1) AS mask
+      JOIN unnest(words, weights) WITH ORDINALITY AS w (word, weight, at) ON mask >> (w.at - 1)::int & 1 = 1
+      GROUP BY mask ORDER BY 2 DESC LIMIT 200
+    LOOP
+      EXIT WHEN cardinality(subjects) >= most OR clock_timestamp() > until;
+      EXECUTE 'SELECT array_agg(project) AS projects, array_agg(subject) AS subjects,
+          array_agg(distance) AS distances FROM (
+        SELECT project, subject, (' || distance || ')::float8 AS distance FROM context_graph.memory
+        WHERE terms OPERATOR(pg_catalog.@>) $1 AND project = ANY ($2) AND provider = $3
+        AND subject <> ALL ($4) LIMIT 1000
+      ) AS held' INTO found USING part.words, may, of_provider, subjects, vector;
+      CONTINUE WHEN found.subjects IS NULL;
+      projects := projects || found.projects;
+      subjects := subjects || found.subjects;
+      distances := distances || found.distances;
+      ranks := ranks || array_fill(part.weight, ARRAY[cardinality(found.subjects)]);
+    END LOOP;
+    RETURN QUERY SELECT u.p, u.s FROM unnest(projects, subjects, ranks, distances) AS u (p, s, rank, distance)
+      ORDER BY u.rank DESC, u.distance LIMIT most;
+  END $$;
 -- Candidates for a question by meaning and by words, all that is told of each, and links that supersede it.
 -- Under policies no index of words could be used, for their operators may tell what they see: so the function
 -- looks with its owner's rights, in the projects of whoever asks and in no others.
 CREATE FUNCTION context_graph.ask(
   among uuid[], of_provider text, words bigint[], weights float8[], vector text, exact boolean, breadth int,
-  most int, superseding text[]
+  nearest int, most int, superseding text[]
 ) RETURNS TABLE (of_project uuid, of_subject text, of_login name, of_line text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' SET enable_seqscan = off
-  SET gin_fuzzy_search_limit = 20000
   AS $$
   DECLARE
     may uuid[] := ARRAY(
       SELECT p FROM context_graph.projects_of_session('{reader,writer,owner}') AS p WHERE p = ANY (among)
     );
     near text := '';
+    distance text := '0';
     place name;
   BEGIN
     SELECT n.nspname INTO place FROM pg_catalog.pg_attribute AS a
@@ -269,28 +307,19 @@ CREATE FUNCTION context_graph.ask(
     IF place IS NOT NULL AND vector <> '' THEN
       PERFORM set_config('hnsw.ef_search', breadth::text, true);
       PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+      distance := format('embedding OPERATOR(%I.<#>) $5::%I.halfvec', place, place);
       near := format(
         '(SELECT project, subject FROM context_graph.memory '
         'WHERE project = ANY ($1) AND provider = $2 AND embedding IS NOT NULL '
-        'ORDER BY (embedding OPERATOR(%I.<#>) $5::%I.halfvec) %s LIMIT $6) UNION ',
-        place, place, CASE WHEN exact THEN '+ 0' ELSE '' END
+        'ORDER BY (%s) %s LIMIT $6) UNION ',
+        distance, CASE WHEN exact THEN '+ 0' ELSE '' END
       );
     END IF;
     RETURN QUERY EXECUTE '
-      WITH sets AS (  -- each word, and each pair of the rarest, which finds what common words have together
-        SELECT ARRAY[a.word] AS words, a.weight, 1000 AS held
-        FROM unnest($3, $4) AS a (word, weight)
-        UNION ALL
-        SELECT ARRAY[a.word, b.word], a.weight + b.weight, 100
-        FROM unnest($3, $4) WITH ORDINALITY AS a (word, weight, at)
-        JOIN unnest($3, $4) WITH ORDINALITY AS b (word, weight, at) ON a.at < b.at AND b.at <= 5
-      ), worded AS (
-        SELECT m.project, m.subject FROM sets CROSS JOIN LATERAL (
-          SELECT project, subject FROM context_graph.memory
-          WHERE terms OPERATOR(pg_catalog.@>) sets.words AND project = ANY ($1) AND provider = $2
-          LIMIT sets.held
-        ) AS m GROUP BY m.project, m.subject ORDER BY sum(sets.weight) DESC LIMIT $6
-      ), wanted AS MATERIALIZED (' || near || '(SELECT project, subject FROM worded))
+      WITH wanted AS MATERIALIZED (' || near || '(
+        SELECT of_project AS project, of_subject AS subject
+        FROM context_graph.worded($1, $2, $3, $4, $9, $5, $7)
+      ))
       SELECT c.project, c.subject, m.login, c.line FROM wanted AS w
       JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject
       JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
@@ -300,9 +329,9 @@ CREATE FUNCTION context_graph.ask(
       JOIN context_graph.change AS c
         ON c.project = w.project AND split_part(c.subject, ''/'', 2) = w.subject
       JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
-      WHERE split_part(c.subject, ''/'', 2) <> '''' AND split_part(c.subject, ''/'', 3) = ANY ($7)
+      WHERE split_part(c.subject, ''/'', 2) <> '''' AND split_part(c.subject, ''/'', 3) = ANY ($8)
       AND c.line <> '''''
-      USING may, of_provider, words, weights, vector, most, superseding;
+      USING may, of_provider, words, weights, vector, nearest, most, superseding, distance;
   END $$;
 
 ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;

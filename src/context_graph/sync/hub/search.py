@@ -20,7 +20,9 @@ from context_graph.sync.hub.transport import Connection, Hub
 from context_graph.sync.values import NODE_FIELDS
 
 NEAREST: Final = 100
-"""Candidates by meaning, and as many by words."""
+"""Candidates by meaning."""
+WORDED: Final = 200
+"""Candidates by words."""
 _ASKED_TERMS: Final = 8
 _EXACT_UP_TO: Final = 20_000
 """Memories among which vectors are compared one by one; among more the graph is asked."""
@@ -31,7 +33,7 @@ _KNOWN_S: Final = 5.0
 _ASK: Final = """
 SELECT of_project::text, of_subject, of_login, of_line FROM context_graph.ask(
   %(projects)s::uuid[], %(provider)s, %(words)s::bigint[], %(weights)s::float8[], %(vector)s, %(exact)s,
-  %(breadth)s, %(most)s, %(superseding)s
+  %(breadth)s, %(nearest)s, %(most)s, %(superseding)s
 )
 """
 
@@ -83,7 +85,7 @@ class Search:
         self._known: _Known | None = None
 
     def find(self, question: Question) -> list[Found]:
-        """Candidates, in no order; at most twice NEAREST.
+        """Candidates, in no order; at most NEAREST and WORDED.
 
         Raises TransportError, ConfigError: The hub is of a version that can't be asked.
         """
@@ -100,7 +102,8 @@ class Search:
                 "vector": vector_text(question.vector) if any(question.vector) else "",
                 "exact": known.few,
                 "breadth": _BREADTH,
-                "most": NEAREST,
+                "nearest": NEAREST,
+                "most": WORDED,
                 "superseding": sorted(SUPERSEDING),
             }
             rows = connection.execute(_ASK, given).fetchall()
