@@ -1,8 +1,7 @@
 """Stores vectors as bytes and scans them. The readable twin is context_graph/kernels/reference/dense.py: change both.
 
-How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, which the compiler turns into
-one multiply-add instruction for 8 (SSE2) or 16 (AVX2) numbers, and which is exact in any order: all processors and the
-twin agree to the bit.
+How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, one multiply-add instruction for
+8 (SSE2), 16 (AVX2) or 64 (AVX-512 VNNI, by halves) numbers, and exact in any order: all processors and the twin agree to the bit.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -12,37 +11,18 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from _products cimport cg_products, cg_products_t
+
 from struct import Struct
 
 __all__ = ["MAX_DIM", "Vectors"]
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #if defined(__x86_64__) && defined(__GNUC__)
-      #define CG_AVX2 __attribute__((target("avx2")))
-      #define CG_HAS_AVX2() __builtin_cpu_supports("avx2")
-    #else
-      #define CG_AVX2
-      #define CG_HAS_AVX2() 0
-    #endif
-    #define CG_PRODUCT \\
-        int32_t total = 0; \\
-        for (long i = 0; i < n; i++) total += (int32_t)row[i] * (int32_t)query[i]; \\
-        return total;
-    static int32_t cg_product_any(const int8_t* row, const int16_t* query, long n) { CG_PRODUCT }
-    CG_AVX2 static int32_t cg_product_wide(const int8_t* row, const int16_t* query, long n) { CG_PRODUCT }
-    typedef int32_t (*cg_product_t)(const int8_t*, const int16_t*, long);
-    static cg_product_t cg_product(void) { return CG_HAS_AVX2() ? cg_product_wide : cg_product_any; }
-    """
-    ctypedef int32_t (*cg_product_t)(const int8_t*, const int16_t*, long) noexcept nogil
-    cg_product_t cg_product() noexcept nogil
 
 cdef enum:
     MOST_DIM = 4096  # 4096 * 127 * 4095 still fits 32 bits
     FINE = 4095  # steps of the query on each side of zero
     COARSE = 127  # of a row
     PIECE = 4_194_304
+    STRETCH = 64  # rows whose products are made at once
 
 MAX_DIM = MOST_DIM
 MAGIC = b"CGV\x01"
@@ -194,20 +174,31 @@ cdef class Vectors:
         self, const int16_t* fine, double fine_step, const uint8_t* alive, float* out, double* count,
         double* total, double* squares,
     ) noexcept nogil:
-        cdef cg_product_t product = cg_product()
-        cdef const int8_t* cell = self.cell
+        cdef cg_products_t products = cg_products()
+        cdef int32_t[STRETCH] product
+        cdef double[4] sums  # side by side: one addition need not wait for the one before; live rows take turns
+        cdef double[4] powers
+        cdef int64_t found = 0
         cdef double value
-        cdef Py_ssize_t row
-        for row in range(self.n_rows):
-            if alive[row] and self.scale[row] > 0.0:
-                value = product(cell, fine, self.dim_) * (fine_step * self.scale[row])
+        cdef Py_ssize_t start = 0
+        cdef Py_ssize_t row, rows, lane
+        cdef bint counts
+        for lane in range(4):
+            sums[lane] = powers[lane] = 0.0
+        while start < self.n_rows:
+            rows = self.n_rows - start if self.n_rows - start < STRETCH else STRETCH
+            products(self.cell + start * self.dim_, fine, self.dim_, rows, product)
+            for row in range(start, start + rows):
+                counts = alive[row] and self.scale[row] > 0.0
+                value = product[row - start] * (fine_step * self.scale[row]) if counts else 0.0
                 out[row] = <float>value
-                count[0] += 1.0
-                total[0] += value
-                squares[0] += value * value
-            else:
-                out[row] = 0.0
-            cell += self.dim_
+                sums[found & 3] += value
+                powers[found & 3] += value * value
+                found += counts
+            start += STRETCH
+        count[0] = <double>found
+        total[0] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        squares[0] = (powers[0] + powers[1]) + (powers[2] + powers[3])
 
     def likeness(self, left, right):
         """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i]."""
