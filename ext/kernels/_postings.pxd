@@ -4,6 +4,7 @@ from cython cimport overflowcheck
 from libc.math cimport log
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc, realloc
+from libc.string cimport memcpy
 
 cdef enum:
     MOST_OFTEN = 255
@@ -11,14 +12,14 @@ cdef enum:
 
 cdef struct Slot:
     uint64_t term
-    uint32_t* block  # when room > 1
+    uint32_t* block  # when room is not 1; somebody else's when it is 0
     uint32_t single  # when room is 1
     uint32_t used  # 0: the slot is free
     uint32_t room
 
 
 cdef inline uint32_t* list_of(Slot* slot) noexcept nogil:
-    return &slot.single if slot.room <= 1 else slot.block
+    return &slot.single if slot.room == 1 else slot.block
 
 
 @overflowcheck(False)  # a product of hashes is meant to
@@ -43,7 +44,7 @@ cdef inline int widen(Slot* slot, uint32_t room) except -1:
     else:
         block = <uint32_t*>malloc(room * sizeof(uint32_t))
         if block is not NULL and slot.used:
-            block[0] = slot.single
+            memcpy(block, list_of(slot), slot.used * sizeof(uint32_t))
     if block is NULL:
         raise MemoryError
     slot.block = block

@@ -25,7 +25,7 @@ cdef enum:
     STRETCH = 64  # rows whose products are made at once
 
 MAX_DIM = MOST_DIM
-MAGIC = b"CGV\x01"
+MAGIC = b"CGV\x02"
 HEAD = Struct("<4sIQ")  # magic, dim, rows: never renumber
 
 
@@ -33,9 +33,11 @@ HEAD = Struct("<4sIQ")  # magic, dim, rows: never renumber
 cdef class Vectors:
     """Rows of int8 with one scale each; see the twin."""
 
-    cdef int8_t* cell
+    cdef int8_t* lent  # the first rows, in bytes that somebody else owns
+    cdef int8_t* cell  # the others
     cdef float* scale
-    cdef Py_ssize_t n_rows, room
+    cdef Py_ssize_t n_lent, n_rows, room
+    cdef object owner
     cdef Py_ssize_t dim_
 
     def __init__(self, Py_ssize_t dim):
@@ -57,11 +59,16 @@ cdef class Vectors:
         """Numbers of a row."""
         return self.dim_
 
+    cdef inline int8_t* _at(self, Py_ssize_t row) noexcept nogil:
+        if row < self.n_lent:
+            return self.lent + row * self.dim_
+        return self.cell + (row - self.n_lent) * self.dim_
+
     cdef int _grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room = rows + rows // 8 + 64
         cdef void* moved
         if rows > self.room:
-            moved = realloc(self.cell, room * self.dim_)
+            moved = realloc(self.cell, (room - self.n_lent) * self.dim_)
             if moved is NULL:
                 raise MemoryError
             self.cell = <int8_t*>moved
@@ -102,7 +109,7 @@ cdef class Vectors:
 
     cdef int _write(self, Py_ssize_t row, object vector) except -1:
         cdef const float[::1] v
-        cdef int8_t* cell = self.cell + row * self.dim_
+        cdef int8_t* cell = self._at(row)
         cdef float largest = 0.0
         cdef double step
         cdef Py_ssize_t i
@@ -186,8 +193,9 @@ cdef class Vectors:
         for lane in range(4):
             sums[lane] = powers[lane] = 0.0
         while start < self.n_rows:
-            rows = self.n_rows - start if self.n_rows - start < STRETCH else STRETCH
-            products(self.cell + start * self.dim_, fine, self.dim_, rows, product)
+            rows = self.n_rows if start >= self.n_lent else self.n_lent
+            rows = rows - start if rows - start < STRETCH else STRETCH
+            products(self._at(start), fine, self.dim_, rows, product)
             for row in range(start, start + rows):
                 counts = alive[row] and self.scale[row] > 0.0
                 value = product[row - start] * (fine_step * self.scale[row]) if counts else 0.0
@@ -195,7 +203,7 @@ cdef class Vectors:
                 sums[found & 3] += value
                 powers[found & 3] += value * value
                 found += counts
-            start += STRETCH
+            start += rows
         count[0] = <double>found
         total[0] = (sums[0] + sums[1]) + (sums[2] + sums[3])
         squares[0] = (powers[0] + powers[1]) + (powers[2] + powers[3])
@@ -217,7 +225,7 @@ cdef class Vectors:
                 raise ValueError(f"rows must be below {self.n_rows}, got {one[i]} and {other[i]}")
             if self.scale[one[i]] <= 0.0 or self.scale[other[i]] <= 0.0:
                 continue
-            a, b = self.cell + one[i] * self.dim_, self.cell + other[i] * self.dim_
+            a, b = self._at(one[i]), self._at(other[i])
             product = ours = theirs = 0
             for j in range(self.dim_):
                 product += <int32_t>a[j] * b[j]
@@ -237,7 +245,7 @@ cdef class Vectors:
         other._grow(self.n_rows)
         for i in range(self.n_rows):
             if alive[i]:
-                memcpy(other.cell + other.n_rows * self.dim_, self.cell + i * self.dim_, self.dim_)
+                memcpy(other.cell + other.n_rows * self.dim_, self._at(i), self.dim_)
                 other.scale[other.n_rows] = self.scale[i]
                 other.n_rows += 1
         return other
@@ -253,33 +261,66 @@ cdef class Vectors:
         yield HEAD.pack(MAGIC, self.dim_, self.n_rows)
         for at in range(0, size, PIECE):
             yield PyBytes_FromStringAndSize(<char*>self.scale + at, min(size - at, PIECE))
-        size = self.n_rows * self.dim_
+        yield bytes(_cells_at(self.n_rows) - HEAD.size - size)
+        size = self.n_lent * self.dim_
+        for at in range(0, size, PIECE):
+            yield PyBytes_FromStringAndSize(<char*>self.lent + at, min(size - at, PIECE))
+        size = (self.n_rows - self.n_lent) * self.dim_
         for at in range(0, size, PIECE):
             yield PyBytes_FromStringAndSize(<char*>self.cell + at, min(size - at, PIECE))
 
     def load_bytes(self, packed):
         """Replace all rows by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
         cdef const uint8_t[::1] view = packed
-        cdef Py_ssize_t at = HEAD.size
-        cdef Py_ssize_t rows, i
+        cdef Vectors other = self._loaded(view)
+        if other.n_rows:
+            other.cell = <int8_t*>malloc(other.n_rows * self.dim_)
+            if other.cell is NULL:
+                raise MemoryError
+            memcpy(other.cell, &view[_cells_at(other.n_rows)], other.n_rows * self.dim_)
+        self._take(other)
+
+    def borrow(self, packed):
+        """As load_bytes, but the rows stay where they are, in bytes that can be written; see the twin."""
+        cdef uint8_t[::1] view = packed
+        cdef Vectors other = self._loaded(view)
+        if other.n_rows:
+            other.lent = <int8_t*>&view[_cells_at(other.n_rows)]
+            other.n_lent = other.n_rows
+            other.owner = memoryview(packed)
+        self._take(other)
+
+    cdef Vectors _loaded(self, const uint8_t[::1] view):
+        """Other vectors that have the scales, with their number of rows, but no rows yet."""
         cdef Vectors other
-        if view.shape[0] < at or bytes(view[:4]) != MAGIC:
+        cdef Py_ssize_t rows, i
+        if view.shape[0] < HEAD.size or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not vectors, or of a later version: {bytes(view[:4])!r}")
         magic, dim, count = HEAD.unpack_from(view)
         if dim != self.dim_:
             raise ValueError(f"vectors of {dim} numbers, not {self.dim_}")
-        rows = (view.shape[0] - at) // (self.dim_ + 4)
-        if rows != count or view.shape[0] - at != rows * (self.dim_ + 4):
-            raise ValueError(f"{count} vectors don't take {view.shape[0] - at} bytes")
+        rows = min(count, view.shape[0])  # a number beyond the bytes may be beyond any C number
+        if rows != count or view.shape[0] != _cells_at(rows) + rows * self.dim_:
+            raise ValueError(f"{count} vectors don't take {view.shape[0] - HEAD.size} bytes")
         other = Vectors(self.dim_)
-        other._grow(rows)
-        if rows:
-            memcpy(other.scale, &view[at], rows * sizeof(float))
-            memcpy(other.cell, &view[at + rows * 4], rows * self.dim_)
+        other.room = rows
+        other.scale = <float*>malloc((rows + 1) * sizeof(float))
+        if other.scale is NULL:
+            raise MemoryError
+        memcpy(other.scale, &view[HEAD.size], rows * sizeof(float)) if rows else NULL
         for i in range(rows):
             if not (isfinite(other.scale[i]) and other.scale[i] >= 0.0):
                 raise ValueError(f"the scale of vector {i} must be finite and not negative")
         other.n_rows = rows
+        return other
+
+    cdef void _take(self, Vectors other) noexcept:
         self.cell, other.cell = other.cell, self.cell
         self.scale, other.scale = other.scale, self.scale
+        self.lent, self.n_lent, self.owner = other.lent, other.n_lent, other.owner
         self.n_rows, self.room = other.n_rows, other.room
+
+
+cdef inline Py_ssize_t _cells_at(Py_ssize_t rows) noexcept:
+    """Where the rows begin: at a multiple of 64 bytes, so that none is read across a line of the cache."""
+    return (16 + 4 * rows + 63) // 64 * 64

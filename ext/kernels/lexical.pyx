@@ -30,7 +30,7 @@ cdef enum:
 
 MAX_ROWS = MOST_ROWS
 TERM = Struct("<QHH")
-MAGIC = b"CGL\x01"
+MAGIC = b"CGL\x02"
 HEAD = Struct("<4sIQ")  # magic, rows, terms: never renumber
 LIST = Struct("<QI")  # hash, postings
 
@@ -45,6 +45,7 @@ cdef class Postings:
     cdef Py_ssize_t n_postings
     cdef uint16_t* length
     cdef Py_ssize_t n_rows, room
+    cdef object owner  # of the lists that are only borrowed
 
     def __cinit__(self):
         self.slots = <Slot*>calloc(FIRST_SLOTS, sizeof(Slot))
@@ -144,8 +145,8 @@ cdef class Postings:
             slot.room = 1
             self.n_terms += 1
         else:
-            if slot.used == slot.room:
-                widen(slot, slot.room + slot.room // 2 + 1)
+            if slot.used >= slot.room:
+                widen(slot, slot.used + slot.used // 2 + 1)
             slot.block[slot.used] = posting
             slot.used += 1
         self.n_postings += 1
@@ -319,6 +320,7 @@ cdef class Postings:
         cdef Py_ssize_t last
         yield HEAD.pack(MAGIC, self.n_rows, self.n_terms)
         yield PyBytes_FromStringAndSize(<char*>self.length, self.n_rows * sizeof(uint16_t))
+        yield bytes(2 * (self.n_rows & 1))  # lists begin at a multiple of 4 bytes
         while first < self.n_slots:
             last = first
             piece = self._lists_from(first, &last)
@@ -352,14 +354,26 @@ cdef class Postings:
         """Replace all by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
         cdef const uint8_t[::1] view = packed
         cdef Postings other = Postings()
-        other._load(view)
+        other._load(view, False)
+        self._take(other)
+
+    def borrow(self, packed):
+        """As load_bytes, but lists stay where they are until they grow; see the twin."""
+        cdef const uint8_t[::1] view = packed
+        cdef Postings other = Postings()
+        other._load(view, True)
+        other.owner = memoryview(packed)
+        self._take(other)
+
+    cdef void _take(self, Postings other) noexcept:
+        self.owner, other.owner = other.owner, self.owner
         self.slots, other.slots = other.slots, self.slots
         self.n_slots, other.n_slots = other.n_slots, self.n_slots
         self.length, other.length = other.length, self.length
         self.n_terms, self.n_postings = other.n_terms, other.n_postings
         self.n_rows, self.room = other.n_rows, other.room
 
-    cdef int _load(self, const uint8_t[::1] view) except -1:
+    cdef int _load(self, const uint8_t[::1] view, bint borrowed) except -1:
         cdef Py_ssize_t size = view.shape[0]
         cdef Py_ssize_t at = HEAD.size
         cdef Py_ssize_t rows, terms, i
@@ -367,23 +381,25 @@ cdef class Postings:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
         magic, rows, wanted = HEAD.unpack_from(view)
         terms = min(wanted, size)  # a number beyond the bytes may be beyond any C number
-        if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // LIST_BYTES < terms:
+        if rows > MOST_ROWS or (size - at) // 2 < rows + (rows & 1) or (size - at - 2 * rows) // LIST_BYTES < terms:
             raise ValueError("postings end early")
         self.length = <uint16_t*>malloc((rows + 1) * sizeof(uint16_t))
         if self.length is NULL:
             raise MemoryError
         memcpy(self.length, &view[at], rows * sizeof(uint16_t)) if rows else NULL
-        at += rows * sizeof(uint16_t)
+        at += (rows + (rows & 1)) * sizeof(uint16_t)
         self.n_rows = rows
         self.room = rows + 1
         self._grow_slots(terms)
         for i in range(terms):
-            at = self._load_list(view, at, size)
+            at = self._load_list(view, at, size, borrowed)
         if at != size or self.n_terms != terms:
             raise ValueError(f"{size - at} bytes after the postings, or a term twice")
         return 0
 
-    cdef Py_ssize_t _load_list(self, const uint8_t[::1] view, Py_ssize_t at, Py_ssize_t size) except -1:
+    cdef Py_ssize_t _load_list(
+        self, const uint8_t[::1] view, Py_ssize_t at, Py_ssize_t size, bint borrowed
+    ) except -1:
         cdef uint64_t term
         cdef uint32_t n, i
         cdef uint32_t* block
@@ -399,12 +415,17 @@ cdef class Postings:
         if slot.used:
             raise ValueError("a term stands twice in the postings")
         slot.term = term
-        if n > 1:
-            widen(slot, n)
-        slot.room = n
+        if n > 1 and borrowed:
+            slot.block = <uint32_t*>&view[at]
+            slot.room = 0
+            block = slot.block
+        else:
+            if n > 1:
+                widen(slot, n)
+            slot.room = n
+            block = list_of(slot)
+            memcpy(block, &view[at], n * sizeof(uint32_t))
         slot.used = n
-        block = list_of(slot)
-        memcpy(block, &view[at], n * sizeof(uint32_t))
         for i in range(n):
             if (block[i] >> 8) >= self.n_rows or (i and (block[i] >> 8) <= (block[i - 1] >> 8)):
                 raise ValueError(f"a posting names row {block[i] >> 8} of {self.n_rows}, or out of order")
