@@ -5,12 +5,13 @@ is ignored: the index is rebuilt from the records, with a line in the log. Later
 store's change log. A lost vector is computed again from its memory's text; if a caller supplied it, the
 provider's takes its place.
 
-Vectors, postings and pieces stay in the file, which is mapped privately: they take no memory of their own until
-they change, and a change is never written to the file. A new snapshot replaces the file by renaming; the one that
-is mapped lives on until it is let go.
+Vectors, postings and pieces stay in the file, which is mapped privately: they take no memory of their own
+until they change, and a change is never written to the file. A new snapshot replaces the file by renaming;
+the one that is mapped lives on until it is let go.
 
-Layout: MAGIC, u32 version; the sections, each from a multiple of 64 bytes on; a table (JSON) with name, length and
-CRC-32 of each section and the small texts; u32 length and u32 CRC-32 of the table; MAGIC. See docs/formats.md.
+Layout: MAGIC, u32 version; the sections, each from a multiple of 64 bytes on; a table (JSON) with name,
+length and CRC-32 of each section and the small texts; u32 length and u32 CRC-32 of the table; MAGIC. See
+docs/formats.md.
 """
 
 from __future__ import annotations
