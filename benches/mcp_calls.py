@@ -158,7 +158,7 @@ class Bench:
         client.close()
 
     def recalls(self) -> bool:
-        """Recalls, each after a memcpy of as many bytes as the vectors have: 3 of these and 1 ms is the goal."""
+        """Recalls, each after a memcpy of as many bytes as the vectors have: 3 of these and 1 ms the goal."""
         vectors = bytearray(VECTOR_BYTES * self.memories)
         copy = bytearray(vectors)
         times, copies = [], []

@@ -12,7 +12,7 @@ from benches.interleave import measure
 from benches.report import Figure, figures
 
 from context_graph.memory.embed import default_provider, dense_part
-from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.index import DENSE_DIM, MemoryIndex
 from context_graph.memory.recall import Recaller
 
 COPIES, SPARE_S = 3, 1e-3
@@ -31,7 +31,7 @@ def run(rounds: int, memories: int) -> list[Figure]:
     packed = np.frombuffer(index.vectors.to_bytes(), np.uint8)
     copy = np.empty_like(packed)
     scales = np.frombuffer(packed, np.float32, memories, offset=16)
-    rows = np.frombuffer(packed, np.int8, offset=16 + 4 * memories).reshape(memories, -1) * scales[:, None]
+    rows = np.frombuffer(packed, np.int8)[-DENSE_DIM * memories :].reshape(memories, -1) * scales[:, None]
 
     def vectors_alone() -> list[int]:
         query = np.array(
