@@ -38,7 +38,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from context_graph.memory.embed import default_provider, dense_part
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index.file import load_index, save_index
-from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.index import DENSE_DIM, MemoryIndex
 from context_graph.memory.recall import Recaller
 from context_graph.model.memory import MemoryNode
 
@@ -153,7 +153,7 @@ def test_exact_numpy(benchmark, index, questions) -> None:
     provider = default_provider()
     packed, count = index.vectors.to_bytes(), len(index)
     scales = np.frombuffer(packed, np.float32, count, offset=16)
-    rows = np.frombuffer(packed, np.int8, offset=16 + 4 * count).reshape(count, -1) * scales[:, None]
+    rows = np.frombuffer(packed, np.int8)[-DENSE_DIM * count :].reshape(count, -1) * scales[:, None]
 
     def scan(text: str) -> list[int]:
         query = np.array(dense_part(provider.query(text, index.piece_counts, index.pieces).embedding))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from itertools import islice
 
 import numpy as np
@@ -11,8 +12,11 @@ from benches.interleave import measure
 from benches.report import Figure, figures
 
 from context_graph.memory.embed import default_provider, dense_part
-from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.index import DENSE_DIM, MemoryIndex
 from context_graph.memory.recall import Recaller
+
+COPIES, SPARE_S = 3, 1e-3
+"""A recall's goal: so many times a memcpy of the vectors that it scans, and what does not grow with them."""
 
 
 def run(rounds: int, memories: int) -> list[Figure]:
@@ -27,7 +31,7 @@ def run(rounds: int, memories: int) -> list[Figure]:
     packed = np.frombuffer(index.vectors.to_bytes(), np.uint8)
     copy = np.empty_like(packed)
     scales = np.frombuffer(packed, np.float32, memories, offset=16)
-    rows = np.frombuffer(packed, np.int8, offset=16 + 4 * memories).reshape(memories, -1) * scales[:, None]
+    rows = np.frombuffer(packed, np.int8)[-DENSE_DIM * memories :].reshape(memories, -1) * scales[:, None]
 
     def vectors_alone() -> list[int]:
         query = np.array(
@@ -46,8 +50,10 @@ def run(rounds: int, memories: int) -> list[Figure]:
         rounds,
         once=True,
     )
+    least = statistics.median(samples["memcpy of all vectors"])
     return figures(
         f"recall among {memories:,} memories",
         {"memcpy of all vectors": "limit", "BLAS over float32 rows, ten best": "rival", "recall": "ours"},
         samples,
+        goals_s={"recall": COPIES * least + SPARE_S},
     )

@@ -7,6 +7,7 @@ API, so the owner runs without NumPy. The texts of the errors are part of the co
 
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs, fmod
+from libc.stdint cimport uint8_t
 
 cdef enum:
     N = 13  # oscillators, spaces and purpose-vector components (AP-25); never anything else
@@ -21,6 +22,21 @@ cdef inline double wrapped(double angle) noexcept nogil:
         rest += two_pi()
     # A tiny negative angle rounds up to exactly 2*pi.
     return 0.0 if rest >= two_pi() else rest
+
+
+cdef inline Py_ssize_t count_set(const uint8_t* mask, Py_ssize_t n) noexcept nogil:
+    """How many of these bytes are not 0."""
+    cdef Py_ssize_t found = 0
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t i
+    cdef uint8_t few
+    while start < n:  # at most 240 ones fit a byte: 16 such sums are one instruction
+        few = 0
+        for i in range(start, start + 240 if start + 240 < n else n):
+            few += mask[i] != 0
+        found += few
+        start += 240
+    return found
 
 
 cdef inline int not_doubles(object source, str name) except -1:

@@ -1,8 +1,7 @@
 """Stores vectors as bytes and scans them. The readable twin is context_graph/kernels/reference/dense.py: change both.
 
-How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, which the compiler turns into
-one multiply-add instruction for 8 (SSE2) or 16 (AVX2) numbers, and which is exact in any order: all processors and the
-twin agree to the bit.
+How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, one multiply-add instruction for
+8 (SSE2), 16 (AVX2) or 64 (AVX-512 VNNI, by halves) numbers, and exact in any order: all processors and the twin agree to the bit.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -12,40 +11,21 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from _products cimport cg_products, cg_products_t
+
 from struct import Struct
 
 __all__ = ["MAX_DIM", "Vectors"]
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #if defined(__x86_64__) && defined(__GNUC__)
-      #define CG_AVX2 __attribute__((target("avx2")))
-      #define CG_HAS_AVX2() __builtin_cpu_supports("avx2")
-    #else
-      #define CG_AVX2
-      #define CG_HAS_AVX2() 0
-    #endif
-    #define CG_PRODUCT \\
-        int32_t total = 0; \\
-        for (long i = 0; i < n; i++) total += (int32_t)row[i] * (int32_t)query[i]; \\
-        return total;
-    static int32_t cg_product_any(const int8_t* row, const int16_t* query, long n) { CG_PRODUCT }
-    CG_AVX2 static int32_t cg_product_wide(const int8_t* row, const int16_t* query, long n) { CG_PRODUCT }
-    typedef int32_t (*cg_product_t)(const int8_t*, const int16_t*, long);
-    static cg_product_t cg_product(void) { return CG_HAS_AVX2() ? cg_product_wide : cg_product_any; }
-    """
-    ctypedef int32_t (*cg_product_t)(const int8_t*, const int16_t*, long) noexcept nogil
-    cg_product_t cg_product() noexcept nogil
 
 cdef enum:
     MOST_DIM = 4096  # 4096 * 127 * 4095 still fits 32 bits
     FINE = 4095  # steps of the query on each side of zero
     COARSE = 127  # of a row
     PIECE = 4_194_304
+    STRETCH = 64  # rows whose products are made at once
 
 MAX_DIM = MOST_DIM
-MAGIC = b"CGV\x01"
+MAGIC = b"CGV\x02"
 HEAD = Struct("<4sIQ")  # magic, dim, rows: never renumber
 
 
@@ -53,9 +33,11 @@ HEAD = Struct("<4sIQ")  # magic, dim, rows: never renumber
 cdef class Vectors:
     """Rows of int8 with one scale each; see the twin."""
 
-    cdef int8_t* cell
+    cdef int8_t* lent  # the first rows, in bytes that somebody else owns
+    cdef int8_t* cell  # the others
     cdef float* scale
-    cdef Py_ssize_t n_rows, room
+    cdef Py_ssize_t n_lent, n_rows, room
+    cdef object owner
     cdef Py_ssize_t dim_
 
     def __init__(self, Py_ssize_t dim):
@@ -77,11 +59,16 @@ cdef class Vectors:
         """Numbers of a row."""
         return self.dim_
 
+    cdef inline int8_t* _at(self, Py_ssize_t row) noexcept nogil:
+        if row < self.n_lent:
+            return self.lent + row * self.dim_
+        return self.cell + (row - self.n_lent) * self.dim_
+
     cdef int _grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room = rows + rows // 8 + 64
         cdef void* moved
         if rows > self.room:
-            moved = realloc(self.cell, room * self.dim_)
+            moved = realloc(self.cell, (room - self.n_lent) * self.dim_)
             if moved is NULL:
                 raise MemoryError
             self.cell = <int8_t*>moved
@@ -122,7 +109,7 @@ cdef class Vectors:
 
     cdef int _write(self, Py_ssize_t row, object vector) except -1:
         cdef const float[::1] v
-        cdef int8_t* cell = self.cell + row * self.dim_
+        cdef int8_t* cell = self._at(row)
         cdef float largest = 0.0
         cdef double step
         cdef Py_ssize_t i
@@ -194,20 +181,32 @@ cdef class Vectors:
         self, const int16_t* fine, double fine_step, const uint8_t* alive, float* out, double* count,
         double* total, double* squares,
     ) noexcept nogil:
-        cdef cg_product_t product = cg_product()
-        cdef const int8_t* cell = self.cell
+        cdef cg_products_t products = cg_products()
+        cdef int32_t[STRETCH] product
+        cdef double[4] sums  # side by side: one addition need not wait for the one before; live rows take turns
+        cdef double[4] powers
+        cdef int64_t found = 0
         cdef double value
-        cdef Py_ssize_t row
-        for row in range(self.n_rows):
-            if alive[row] and self.scale[row] > 0.0:
-                value = product(cell, fine, self.dim_) * (fine_step * self.scale[row])
+        cdef Py_ssize_t start = 0
+        cdef Py_ssize_t row, rows, lane
+        cdef bint counts
+        for lane in range(4):
+            sums[lane] = powers[lane] = 0.0
+        while start < self.n_rows:
+            rows = self.n_rows if start >= self.n_lent else self.n_lent
+            rows = rows - start if rows - start < STRETCH else STRETCH
+            products(self._at(start), fine, self.dim_, rows, product)
+            for row in range(start, start + rows):
+                counts = alive[row] and self.scale[row] > 0.0
+                value = product[row - start] * (fine_step * self.scale[row]) if counts else 0.0
                 out[row] = <float>value
-                count[0] += 1.0
-                total[0] += value
-                squares[0] += value * value
-            else:
-                out[row] = 0.0
-            cell += self.dim_
+                sums[found & 3] += value
+                powers[found & 3] += value * value
+                found += counts
+            start += rows
+        count[0] = <double>found
+        total[0] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        squares[0] = (powers[0] + powers[1]) + (powers[2] + powers[3])
 
     def likeness(self, left, right):
         """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i]."""
@@ -226,7 +225,7 @@ cdef class Vectors:
                 raise ValueError(f"rows must be below {self.n_rows}, got {one[i]} and {other[i]}")
             if self.scale[one[i]] <= 0.0 or self.scale[other[i]] <= 0.0:
                 continue
-            a, b = self.cell + one[i] * self.dim_, self.cell + other[i] * self.dim_
+            a, b = self._at(one[i]), self._at(other[i])
             product = ours = theirs = 0
             for j in range(self.dim_):
                 product += <int32_t>a[j] * b[j]
@@ -246,7 +245,7 @@ cdef class Vectors:
         other._grow(self.n_rows)
         for i in range(self.n_rows):
             if alive[i]:
-                memcpy(other.cell + other.n_rows * self.dim_, self.cell + i * self.dim_, self.dim_)
+                memcpy(other.cell + other.n_rows * self.dim_, self._at(i), self.dim_)
                 other.scale[other.n_rows] = self.scale[i]
                 other.n_rows += 1
         return other
@@ -262,33 +261,66 @@ cdef class Vectors:
         yield HEAD.pack(MAGIC, self.dim_, self.n_rows)
         for at in range(0, size, PIECE):
             yield PyBytes_FromStringAndSize(<char*>self.scale + at, min(size - at, PIECE))
-        size = self.n_rows * self.dim_
+        yield bytes(_cells_at(self.n_rows) - HEAD.size - size)
+        size = self.n_lent * self.dim_
+        for at in range(0, size, PIECE):
+            yield PyBytes_FromStringAndSize(<char*>self.lent + at, min(size - at, PIECE))
+        size = (self.n_rows - self.n_lent) * self.dim_
         for at in range(0, size, PIECE):
             yield PyBytes_FromStringAndSize(<char*>self.cell + at, min(size - at, PIECE))
 
     def load_bytes(self, packed):
         """Replace all rows by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
         cdef const uint8_t[::1] view = packed
-        cdef Py_ssize_t at = HEAD.size
-        cdef Py_ssize_t rows, i
+        cdef Vectors other = self._loaded(view)
+        if other.n_rows:
+            other.cell = <int8_t*>malloc(other.n_rows * self.dim_)
+            if other.cell is NULL:
+                raise MemoryError
+            memcpy(other.cell, &view[_cells_at(other.n_rows)], other.n_rows * self.dim_)
+        self._take(other)
+
+    def borrow(self, packed):
+        """As load_bytes, but the rows stay where they are, in bytes that can be written; see the twin."""
+        cdef uint8_t[::1] view = packed
+        cdef Vectors other = self._loaded(view)
+        if other.n_rows:
+            other.lent = <int8_t*>&view[_cells_at(other.n_rows)]
+            other.n_lent = other.n_rows
+            other.owner = memoryview(packed)
+        self._take(other)
+
+    cdef Vectors _loaded(self, const uint8_t[::1] view):
+        """Other vectors that have the scales, with their number of rows, but no rows yet."""
         cdef Vectors other
-        if view.shape[0] < at or bytes(view[:4]) != MAGIC:
+        cdef Py_ssize_t rows, i
+        if view.shape[0] < HEAD.size or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not vectors, or of a later version: {bytes(view[:4])!r}")
         magic, dim, count = HEAD.unpack_from(view)
         if dim != self.dim_:
             raise ValueError(f"vectors of {dim} numbers, not {self.dim_}")
-        rows = (view.shape[0] - at) // (self.dim_ + 4)
-        if rows != count or view.shape[0] - at != rows * (self.dim_ + 4):
-            raise ValueError(f"{count} vectors don't take {view.shape[0] - at} bytes")
+        rows = min(count, view.shape[0])  # a number beyond the bytes may be beyond any C number
+        if rows != count or view.shape[0] != _cells_at(rows) + rows * self.dim_:
+            raise ValueError(f"{count} vectors don't take {view.shape[0] - HEAD.size} bytes")
         other = Vectors(self.dim_)
-        other._grow(rows)
-        if rows:
-            memcpy(other.scale, &view[at], rows * sizeof(float))
-            memcpy(other.cell, &view[at + rows * 4], rows * self.dim_)
+        other.room = rows
+        other.scale = <float*>malloc((rows + 1) * sizeof(float))
+        if other.scale is NULL:
+            raise MemoryError
+        memcpy(other.scale, &view[HEAD.size], rows * sizeof(float)) if rows else NULL
         for i in range(rows):
             if not (isfinite(other.scale[i]) and other.scale[i] >= 0.0):
                 raise ValueError(f"the scale of vector {i} must be finite and not negative")
         other.n_rows = rows
+        return other
+
+    cdef void _take(self, Vectors other) noexcept:
         self.cell, other.cell = other.cell, self.cell
         self.scale, other.scale = other.scale, self.scale
+        self.lent, self.n_lent, self.owner = other.lent, other.n_lent, other.owner
         self.n_rows, self.room = other.n_rows, other.room
+
+
+cdef inline Py_ssize_t _cells_at(Py_ssize_t rows) noexcept:
+    """Where the rows begin: at a multiple of 64 bytes, so that none is read across a line of the cache."""
+    return (16 + 4 * rows + 63) // 64 * 64

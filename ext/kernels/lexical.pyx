@@ -7,11 +7,13 @@ frequency too.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython cimport final, overflowcheck
-from libc.math cimport log
+from cython cimport final
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
+
+from _postings cimport MOST_OFTEN, Slot, holds, idf_of, list_of, live_of, place_of, posting_of, score_slot, widen
+from _types cimport count_set
 
 from struct import Struct
 
@@ -21,7 +23,6 @@ cdef enum:
     TERM_BYTES = 12  # hash (uint64), frequency (uint16), reserved (uint16)
     ROW_BITS = 24
     MOST_ROWS = 16_777_216
-    MOST_OFTEN = 255
     MOST_LENGTH = 65_535
     FIRST_SLOTS = 1024  # a power of two
     LIST_BYTES = 12
@@ -29,21 +30,9 @@ cdef enum:
 
 MAX_ROWS = MOST_ROWS
 TERM = Struct("<QHH")
-MAGIC = b"CGL\x01"
+MAGIC = b"CGL\x02"
 HEAD = Struct("<4sIQ")  # magic, rows, terms: never renumber
 LIST = Struct("<QI")  # hash, postings
-
-
-cdef struct Slot:
-    uint64_t term
-    uint32_t* block  # when room > 1
-    uint32_t single  # when room is 1
-    uint32_t used  # 0: the slot is free
-    uint32_t room
-
-
-cdef inline uint32_t* _list(Slot* slot) noexcept nogil:
-    return &slot.single if slot.room <= 1 else slot.block
 
 
 @final
@@ -56,6 +45,7 @@ cdef class Postings:
     cdef Py_ssize_t n_postings
     cdef uint16_t* length
     cdef Py_ssize_t n_rows, room
+    cdef object owner  # of the lists that are only borrowed
 
     def __cinit__(self):
         self.slots = <Slot*>calloc(FIRST_SLOTS, sizeof(Slot))
@@ -106,7 +96,7 @@ cdef class Postings:
             memcpy(&term, &packed[i * TERM_BYTES], 8)
             memcpy(&often, &packed[i * TERM_BYTES + 8], 2)
             if often:
-                self._append(term, _posting(self.n_rows, often))
+                self._append(term, posting_of(self.n_rows, often))
                 total += often
         self.length[self.n_rows] = <uint16_t>(total if total < MOST_LENGTH else MOST_LENGTH)
         self.n_rows += 1
@@ -139,7 +129,7 @@ cdef class Postings:
             raise MemoryError
         for i in range(self.n_slots):
             if old[i].used:
-                at = _place(grown, wanted, old[i].term)
+                at = place_of(grown, wanted, old[i].term)
                 grown[at] = old[i]
         free(old)
         self.slots = grown
@@ -147,7 +137,7 @@ cdef class Postings:
         return 0
 
     cdef int _append(self, uint64_t term, uint32_t posting) except -1:
-        cdef Slot* slot = &self.slots[_place(self.slots, self.n_slots, term)]
+        cdef Slot* slot = &self.slots[place_of(self.slots, self.n_slots, term)]
         if slot.used == 0:
             slot.term = term
             slot.single = posting
@@ -155,8 +145,8 @@ cdef class Postings:
             slot.room = 1
             self.n_terms += 1
         else:
-            if slot.used == slot.room:
-                _widen(slot, slot.room + slot.room // 2 + 1)
+            if slot.used >= slot.room:
+                widen(slot, slot.used + slot.used // 2 + 1)
             slot.block[slot.used] = posting
             slot.used += 1
         self.n_postings += 1
@@ -169,9 +159,8 @@ cdef class Postings:
         cdef Py_ssize_t i
         with nogil:
             for i in range(self.n_rows):
-                if alive[i]:
-                    rows += 1
-                    total += self.length[i]
+                rows += alive[i] != 0
+                total += self.length[i] if alive[i] else 0
         return rows, total
 
     def shares(self, terms, live, rows):
@@ -181,31 +170,35 @@ cdef class Postings:
         cdef const uint32_t[::1] asked = rows
         cdef Py_ssize_t n = asked.shape[0]
         cdef Py_ssize_t i, j
-        cdef double living, idf
+        cdef Py_ssize_t living
+        cdef double idf
         cdef double total = 0.0
         cdef Slot* slot
         held = [0.0] * n
-        living = self.totals(live)[0]
+        living = self._living(alive)
         for i in range(wanted.shape[0]):
-            slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
-            idf = _idf(living, _live(slot, &alive[0]) if slot.used else 0)
+            slot = &self.slots[place_of(self.slots, self.n_slots, wanted[i])]
+            idf = idf_of(living, live_of(slot, &alive[0], living == self.n_rows) if slot.used else 0)
             total += idf
             for j in range(n):
-                if slot.used and _holds(slot, asked[j]):
+                if slot.used and holds(slot, asked[j]):
                     held[j] += idf
         return [share / total for share in held] if total > 0.0 else held
+
+    cdef Py_ssize_t _living(self, const uint8_t[::1] alive) noexcept:
+        return count_set(&alive[0], self.n_rows) if self.n_rows else 0
 
     def idfs(self, terms, live):
         """For each of these terms ln(1 + (n - m + 0.5) / (m + 0.5)): n live rows, m of them with the term."""
         cdef const uint64_t[::1] wanted = terms
         cdef const uint8_t[::1] alive = self._alive(live)
         cdef Py_ssize_t i
-        cdef double living = self.totals(live)[0]
+        cdef Py_ssize_t living = self._living(alive)
         cdef Slot* slot
         found = []
         for i in range(wanted.shape[0]):
-            slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
-            found.append(_idf(living, _live(slot, &alive[0]) if slot.used else 0))
+            slot = &self.slots[place_of(self.slots, self.n_slots, wanted[i])]
+            found.append(idf_of(living, live_of(slot, &alive[0], living == self.n_rows) if slot.used else 0))
         return found
 
     def few(self, terms, live, uint32_t most, uint32_t dead):
@@ -223,8 +216,8 @@ cdef class Postings:
         with nogil:
             for i in range(packed.shape[0] // TERM_BYTES):
                 memcpy(&term, &packed[i * TERM_BYTES], 8)
-                slot = &self.slots[_place(self.slots, self.n_slots, term)]
-                block = _list(slot)
+                slot = &self.slots[place_of(self.slots, self.n_slots, term)]
+                block = list_of(slot)
                 if slot.used > most and slot.used - most > dead:
                     continue  # even if all the dead rows were among them
                 held = 0
@@ -243,6 +236,7 @@ cdef class Postings:
         cdef float[::1] out = scores
         cdef Py_ssize_t i
         cdef int found = 0
+        cdef bint all_live
         cdef Slot* slot
         if weight.shape[0] != wanted.shape[0]:
             raise ValueError(f"weights must have {wanted.shape[0]} values, got {weight.shape[0]}")
@@ -251,10 +245,13 @@ cdef class Postings:
         if self.n_rows == 0 or mean_length <= 0.0:
             return 0
         with nogil:
+            all_live = count_set(&alive[0], self.n_rows) == self.n_rows
             for i in range(wanted.shape[0]):
-                slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
+                slot = &self.slots[place_of(self.slots, self.n_slots, wanted[i])]
                 if slot.used:
-                    found += _score(slot, self.length, &alive[0], rows, mean_length, k1, b, weight[i], &out[0])
+                    found += score_slot(
+                        slot, self.length, &alive[0], all_live, rows, mean_length, k1, b, weight[i], &out[0]
+                    )
         return found
 
     def mark(self, terms, float value, out):
@@ -269,8 +266,8 @@ cdef class Postings:
             raise ValueError(f"out must have {self.n_rows} values, got {marked.shape[0]}")
         with nogil:
             for i in range(wanted.shape[0]):
-                slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
-                block = _list(slot)
+                slot = &self.slots[place_of(self.slots, self.n_slots, wanted[i])]
+                block = list_of(slot)
                 for j in range(slot.used):
                     marked[block[j] >> 8] = value
 
@@ -304,7 +301,7 @@ cdef class Postings:
             for i in range(self.n_slots):
                 if self.slots[i].used:
                     other._grow_slots(other.n_terms + 1)
-                    block = _list(&self.slots[i])
+                    block = list_of(&self.slots[i])
                     for j in range(self.slots[i].used):
                         posting = block[j]
                         if alive[posting >> 8]:
@@ -323,6 +320,7 @@ cdef class Postings:
         cdef Py_ssize_t last
         yield HEAD.pack(MAGIC, self.n_rows, self.n_terms)
         yield PyBytes_FromStringAndSize(<char*>self.length, self.n_rows * sizeof(uint16_t))
+        yield bytes(2 * (self.n_rows & 1))  # lists begin at a multiple of 4 bytes
         while first < self.n_slots:
             last = first
             piece = self._lists_from(first, &last)
@@ -348,7 +346,7 @@ cdef class Postings:
             if slot.used:
                 memcpy(out, &slot.term, 8)
                 memcpy(out + 8, &slot.used, 4)
-                memcpy(out + LIST_BYTES, _list(slot), slot.used * sizeof(uint32_t))
+                memcpy(out + LIST_BYTES, list_of(slot), slot.used * sizeof(uint32_t))
                 out += LIST_BYTES + slot.used * sizeof(uint32_t)
         return piece
 
@@ -356,14 +354,26 @@ cdef class Postings:
         """Replace all by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
         cdef const uint8_t[::1] view = packed
         cdef Postings other = Postings()
-        other._load(view)
+        other._load(view, False)
+        self._take(other)
+
+    def borrow(self, packed):
+        """As load_bytes, but lists stay where they are until they grow; see the twin."""
+        cdef const uint8_t[::1] view = packed
+        cdef Postings other = Postings()
+        other._load(view, True)
+        other.owner = memoryview(packed)
+        self._take(other)
+
+    cdef void _take(self, Postings other) noexcept:
+        self.owner, other.owner = other.owner, self.owner
         self.slots, other.slots = other.slots, self.slots
         self.n_slots, other.n_slots = other.n_slots, self.n_slots
         self.length, other.length = other.length, self.length
         self.n_terms, self.n_postings = other.n_terms, other.n_postings
         self.n_rows, self.room = other.n_rows, other.room
 
-    cdef int _load(self, const uint8_t[::1] view) except -1:
+    cdef int _load(self, const uint8_t[::1] view, bint borrowed) except -1:
         cdef Py_ssize_t size = view.shape[0]
         cdef Py_ssize_t at = HEAD.size
         cdef Py_ssize_t rows, terms, i
@@ -371,23 +381,25 @@ cdef class Postings:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
         magic, rows, wanted = HEAD.unpack_from(view)
         terms = min(wanted, size)  # a number beyond the bytes may be beyond any C number
-        if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // LIST_BYTES < terms:
+        if rows > MOST_ROWS or (size - at) // 2 < rows + (rows & 1) or (size - at - 2 * rows) // LIST_BYTES < terms:
             raise ValueError("postings end early")
         self.length = <uint16_t*>malloc((rows + 1) * sizeof(uint16_t))
         if self.length is NULL:
             raise MemoryError
         memcpy(self.length, &view[at], rows * sizeof(uint16_t)) if rows else NULL
-        at += rows * sizeof(uint16_t)
+        at += (rows + (rows & 1)) * sizeof(uint16_t)
         self.n_rows = rows
         self.room = rows + 1
         self._grow_slots(terms)
         for i in range(terms):
-            at = self._load_list(view, at, size)
+            at = self._load_list(view, at, size, borrowed)
         if at != size or self.n_terms != terms:
             raise ValueError(f"{size - at} bytes after the postings, or a term twice")
         return 0
 
-    cdef Py_ssize_t _load_list(self, const uint8_t[::1] view, Py_ssize_t at, Py_ssize_t size) except -1:
+    cdef Py_ssize_t _load_list(
+        self, const uint8_t[::1] view, Py_ssize_t at, Py_ssize_t size, bint borrowed
+    ) except -1:
         cdef uint64_t term
         cdef uint32_t n, i
         cdef uint32_t* block
@@ -399,101 +411,27 @@ cdef class Postings:
         at += LIST_BYTES
         if n == 0 or (size - at) // <Py_ssize_t>sizeof(uint32_t) < n:
             raise ValueError("postings end early")
-        slot = &self.slots[_place(self.slots, self.n_slots, term)]
+        slot = &self.slots[place_of(self.slots, self.n_slots, term)]
         if slot.used:
             raise ValueError("a term stands twice in the postings")
         slot.term = term
-        if n > 1:
-            _widen(slot, n)
-        slot.room = n
+        if n > 1 and borrowed:
+            slot.block = <uint32_t*>&view[at]
+            slot.room = 0
+            block = slot.block
+        else:
+            if n > 1:
+                widen(slot, n)
+            slot.room = n
+            block = list_of(slot)
+            memcpy(block, &view[at], n * sizeof(uint32_t))
         slot.used = n
-        block = _list(slot)
-        memcpy(block, &view[at], n * sizeof(uint32_t))
         for i in range(n):
             if (block[i] >> 8) >= self.n_rows or (i and (block[i] >> 8) <= (block[i - 1] >> 8)):
                 raise ValueError(f"a posting names row {block[i] >> 8} of {self.n_rows}, or out of order")
         self.n_terms += 1
         self.n_postings += n
         return at + n * sizeof(uint32_t)
-
-
-@overflowcheck(False)  # a product of hashes is meant to
-cdef inline Py_ssize_t _place(const Slot* slots, Py_ssize_t n, uint64_t term) noexcept nogil:
-    """The slot of a term, or the free one where it would go."""
-    # Term hashes may be anything; one multiplication spreads them over the high bits.
-    cdef uint64_t mask = <uint64_t>n - 1
-    cdef uint64_t at = ((term * <uint64_t>0x9E3779B97F4A7C15) >> 20) & mask
-    while slots[at].used and slots[at].term != term:
-        at = (at + 1) & mask
-    return <Py_ssize_t>at
-
-
-cdef inline uint32_t _posting(Py_ssize_t row, uint16_t often) noexcept nogil:
-    return (<uint32_t>row << 8) | <uint32_t>(often if often < MOST_OFTEN else MOST_OFTEN)
-
-
-cdef int _widen(Slot* slot, uint32_t room) except -1:
-    cdef uint32_t* block
-    if slot.room > 1:
-        block = <uint32_t*>realloc(slot.block, room * sizeof(uint32_t))
-    else:
-        block = <uint32_t*>malloc(room * sizeof(uint32_t))
-        if block is not NULL and slot.used:
-            block[0] = slot.single
-    if block is NULL:
-        raise MemoryError
-    slot.block = block
-    slot.room = room
-    return 0
-
-
-cdef inline uint32_t _live(Slot* slot, const uint8_t* alive) noexcept nogil:
-    cdef const uint32_t* block = _list(slot)
-    cdef uint32_t count = 0
-    cdef uint32_t i
-    for i in range(slot.used):
-        count += alive[block[i] >> 8] != 0
-    return count
-
-
-cdef inline double _idf(double rows, double holders) noexcept nogil:
-    return log(1.0 + (rows - holders + 0.5) / (holders + 0.5))
-
-
-cdef bint _holds(Slot* slot, uint32_t row) noexcept nogil:
-    """Rows only grow along a list, so that a search by halves finds one."""
-    cdef const uint32_t* block = _list(slot)
-    cdef uint32_t low = 0
-    cdef uint32_t high = slot.used
-    cdef uint32_t middle
-    while low < high:
-        middle = low + (high - low) // 2
-        if (block[middle] >> 8) < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low < slot.used and (block[low] >> 8) == row
-
-
-cdef int _score(
-    Slot* slot, const uint16_t* length, const uint8_t* alive, double rows, double mean_length,
-    double k1, double b, float weight, float* out,
-) noexcept nogil:
-    cdef const uint32_t* block = _list(slot)
-    cdef uint32_t holders = _live(slot, alive)
-    cdef double share, often
-    cdef double base = k1 * (1.0 - b)
-    cdef double slope = k1 * b / mean_length
-    cdef uint32_t i, row
-    if holders == 0:
-        return 0
-    share = weight * _idf(rows, holders) * (k1 + 1.0)
-    for i in range(slot.used):
-        row = block[i] >> 8
-        if alive[row]:
-            often = block[i] & MOST_OFTEN
-            out[row] += <float>(share * often / (often + base + slope * length[row]))
-    return 1
 
 
 cdef const uint8_t[::1] _packed(object terms):

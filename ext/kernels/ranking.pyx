@@ -4,17 +4,20 @@ context_graph/kernels/reference/ranking.py: change both.
 Every function is one pass over the rows with the GIL released; scores are floats, sums are doubles.
 """
 
-from libc.math cimport sqrt
-from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from _types cimport count_set
 
 __all__ = [
     "NONE",
     "add_by_age",
-    "add_by_class",
     "add_standardised",
+    "blend",
     "clear",
+    "count",
     "expect",
     "keep_classes",
     "keep_numbers",
@@ -29,6 +32,9 @@ __all__ = [
 
 cdef enum:
     NO_ROW = 0xFFFFFFFF
+    MOST_PARTS = 4
+    STRETCH = 2048  # rows that are blended at once: their sums stay in the first cache
+    BLOCK = 16  # rows of which the best is found first
 
 NONE = 4_294_967_295
 
@@ -39,25 +45,56 @@ cdef int _fits(str name, Py_ssize_t found, Py_ssize_t wanted) except -1:
     return 0
 
 
+def count(mask):
+    """How many bytes of the mask are not 0."""
+    cdef const uint8_t[::1] keep = mask
+    cdef Py_ssize_t n = keep.shape[0]
+    cdef Py_ssize_t found
+    with nogil:
+        found = count_set(&keep[0], n) if n else 0
+    return found
+
+
 def moments(scores, live):
     """(count, mean, standard deviation) of the live rows' scores."""
     cdef const uint8_t[::1] alive = live
     cdef const float[::1] value = scores
     cdef Py_ssize_t n = alive.shape[0]
-    cdef double count = 0.0, total = 0.0, squares = 0.0
-    cdef Py_ssize_t i
+    cdef Py_ssize_t rows
+    cdef double total = 0.0, squares = 0.0
     _fits("scores", value.shape[0], n)
-    with nogil:
-        for i in range(n):
-            if alive[i]:
-                count += 1.0
-                total += value[i]
-                squares += <double>value[i] * value[i]
-    if count == 0.0:
+    if n == 0:
         return 0, 0.0, 0.0
-    total /= count
-    squares = squares / count - total * total
-    return int(count), total, sqrt(squares) if squares > 0.0 else 0.0
+    with nogil:
+        rows = count_set(&alive[0], n)
+        _sums(&value[0], &alive[0], n, &total, &squares)
+    if rows == 0:
+        return 0, 0.0, 0.0
+    total /= rows
+    squares = squares / rows - total * total
+    return rows, total, sqrt(squares) if squares > 0.0 else 0.0
+
+
+cdef void _sums(
+    const float* value, const uint8_t* alive, Py_ssize_t n, double* total, double* squares
+) noexcept nogil:
+    """Four sums side by side: one addition need not wait for the one before. Live rows take turns, so that dead
+    ones change nothing, not even the last bit."""
+    cdef double[4] sums
+    cdef double[4] products
+    cdef double number
+    cdef Py_ssize_t i
+    cdef unsigned int turn = 0
+    cdef int lane
+    for lane in range(4):
+        sums[lane] = products[lane] = 0.0
+    for i in range(n):
+        number = value[i] if alive[i] else <float>0.0
+        sums[turn & 3] += number
+        products[turn & 3] += number * number
+        turn += alive[i] != 0
+    total[0] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+    squares[0] = (products[0] + products[1]) + (products[2] + products[3])
 
 
 def clear(scores):
@@ -72,19 +109,60 @@ def add_standardised(scores, double mean, double deviation, double weight, bint 
     cdef const float[::1] value = scores
     cdef float[::1] total = out
     cdef Py_ssize_t n = value.shape[0]
-    cdef Py_ssize_t i
-    cdef double factor
     _fits("out", total.shape[0], n)
-    if deviation < 1e-9:
+    if deviation < 1e-9 or n == 0:
         return
-    factor = weight / deviation
     with nogil:
-        if skip_zeros:
-            for i in range(n):  # without a branch, so that it is vectorised
-                total[i] += <float>(factor * (value[i] - mean)) if value[i] != 0.0 else <float>0.0
-        else:
-            for i in range(n):
-                total[i] += <float>(factor * (value[i] - mean))
+        _add(&value[0], mean, weight / deviation, skip_zeros, n, &total[0])
+
+
+cdef void _add(
+    const float* value, double mean, double factor, bint skip_zeros, Py_ssize_t n, float* total
+) noexcept nogil:
+    cdef Py_ssize_t i
+    if skip_zeros:
+        for i in range(n):  # without a branch, so that it is vectorised
+            total[i] += <float>(factor * (value[i] - mean)) if value[i] != 0.0 else <float>0.0
+    else:
+        for i in range(n):
+            total[i] += <float>(factor * (value[i] - mean))
+
+
+def blend(parts, classes, weights, out):
+    """Write to every row the sum of its standardised scores and the weight of its class; see the twin."""
+    cdef const uint32_t[::1] kind = classes
+    cdef const float[::1] weight = weights
+    cdef float[::1] total = out
+    cdef const float[::1] value
+    cdef const float* scores[MOST_PARTS]
+    cdef double[MOST_PARTS] means
+    cdef double[MOST_PARTS] factors
+    cdef bint[MOST_PARTS] skip
+    cdef Py_ssize_t n = kind.shape[0]
+    cdef Py_ssize_t known = weight.shape[0]
+    cdef Py_ssize_t used = 0
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t rows, i
+    _fits("out", total.shape[0], n)
+    if len(parts) > MOST_PARTS:
+        raise ValueError(f"parts must be at most {MOST_PARTS}, got {len(parts)}")
+    held = [memoryview(part[0]) for part in parts]  # no array may move meanwhile
+    for view, (_, mean, deviation, its_weight, skip_zeros) in zip(held, parts):
+        value = view
+        _fits("scores", value.shape[0], n)
+        if deviation >= 1e-9 and n:
+            scores[used], means[used], factors[used] = &value[0], mean, its_weight / deviation
+            skip[used] = skip_zeros
+            used += 1
+    with nogil:
+        while start < n:
+            rows = n - start if n - start < STRETCH else STRETCH
+            memset(&total[start], 0, rows * sizeof(float))
+            for i in range(used):
+                _add(scores[i] + start, means[i], factors[i], skip[i], rows, &total[start])
+            for i in range(start, start + rows):
+                total[i] += weight[kind[i]] if kind[i] < known else <float>0.0
+            start += STRETCH
 
 
 def expect(like, double mean, double deviation, double its_mean, double slope, out):
@@ -102,21 +180,6 @@ def expect(like, double mean, double deviation, double its_mean, double slope, o
         for i in range(n):
             if score[i] == 0.0 and known[i] != 0.0:
                 score[i] = <float>(its_mean + factor * (known[i] - mean))
-
-
-def add_by_class(classes, weights, out):
-    """Add to every row the weight of its class; classes without a weight get nothing."""
-    cdef const uint32_t[::1] kind = classes
-    cdef const float[::1] weight = weights
-    cdef float[::1] total = out
-    cdef Py_ssize_t n = kind.shape[0]
-    cdef Py_ssize_t known = weight.shape[0]
-    cdef Py_ssize_t i
-    _fits("out", total.shape[0], n)
-    with nogil:
-        for i in range(n):
-            if kind[i] < known:
-                total[i] += weight[kind[i]]
 
 
 def add_by_age(times, int64_t now, double half_life, double weight, out):
@@ -145,14 +208,17 @@ def spread(scores, live, before, asks, double after_question, double back, out):
     cdef Py_ssize_t n = alive.shape[0]
     cdef Py_ssize_t i
     cdef uint32_t j
+    cdef float mine
+    cdef double[2] share
     _fits("scores", value.shape[0], n)
     _fits("before", previous.shape[0], n)
     _fits("asks", asking.shape[0], n)
     _fits("out", total.shape[0], n)
+    share[0], share[1] = 0.0, after_question
     with nogil:
         for i in range(n):
-            total[i] = value[i]
-        for i in range(n):
+            mine = value[i]
+            total[i] = mine
             if not alive[i]:
                 continue
             j = previous[i]
@@ -161,10 +227,17 @@ def spread(scores, live, before, asks, double after_question, double back, out):
                 j = previous[j] if previous[j] < j else <uint32_t>NO_ROW
             if j >= i:
                 continue
-            if value[j] > 0.0 and asking[j] & 1:
-                total[i] += <float>(after_question * value[j])
-            if value[i] > 0.0:
-                total[j] += <float>(back * value[i])
+            total[i] = mine + <float>(share[asking[j] & 1] * _positive(value[j]))
+            total[j] += <float>(back * _positive(mine))
+
+
+cdef inline float _positive(float number) noexcept nogil:
+    """The number, 0 for one below; half of them are, in no order, so that a branch would be guessed wrong."""
+    cdef int32_t bits
+    memcpy(&bits, &number, 4)
+    bits &= ~(bits >> 31)
+    memcpy(&number, &bits, 4)
+    return number
 
 
 def spaced(live, Py_ssize_t most):
@@ -193,27 +266,33 @@ def lift_groups(scores, live, groups, double weight):
     cdef Py_ssize_t n = alive.shape[0]
     cdef Py_ssize_t i
     cdef uint32_t most = 0
+    cdef uint32_t last = 0
+    cdef float highest = 0.0
     cdef float* best
     _fits("scores", value.shape[0], n)
     _fits("groups", group.shape[0], n)
-    for i in range(n):
-        if group[i] > most:
-            most = group[i]
+    with nogil:
+        for i in range(n):
+            most = group[i] if group[i] > most else most
     if most == 0:
         return
-    best = <float*>malloc((<size_t>most + 1) * sizeof(float))
+    best = <float*>calloc(<size_t>most + 1, sizeof(float))
     if best is NULL:
         raise MemoryError
     with nogil:
-        for i in range(<Py_ssize_t>most + 1):
-            best[i] = 0.0
         for i in range(n):
-            if alive[i] and value[i] > best[group[i]]:
-                best[group[i]] = value[i]
+            if group[i] != last:  # rows of a group mostly follow each other
+                best[last] = highest
+                last = group[i]
+                highest = best[last]
+            if alive[i]:
+                highest = value[i] if value[i] > highest else highest
+        best[last] = highest
+        for i in range(<Py_ssize_t>most + 1):
+            best[i] = <float>(weight * best[i])
         best[0] = 0.0
         for i in range(n):
-            if alive[i]:
-                value[i] += <float>(weight * best[group[i]])
+            value[i] += best[group[i]] if alive[i] else <float>0.0
     free(best)
 
 
@@ -281,64 +360,137 @@ def top(scores, mask, Py_ssize_t k):
     cdef Py_ssize_t n = keep.shape[0]
     cdef Py_ssize_t held = 0
     cdef Py_ssize_t i
-    cdef uint32_t* heap
+    cdef uint64_t* heap
     _fits("scores", value.shape[0], n)
     if k <= 0 or n == 0:
         return []
     if k > n:
         k = n
-    heap = <uint32_t*>malloc(k * sizeof(uint32_t))
+    heap = <uint64_t*>malloc(k * sizeof(uint64_t))
     if heap is NULL:
         raise MemoryError
     try:
         with nogil:
-            for i in range(n):
-                if not keep[i]:
-                    continue
-                if held < k:
-                    heap[held] = <uint32_t>i
-                    held += 1
-                    _rise(heap, held - 1, &value[0])
-                elif not _worse(<uint32_t>i, heap[0], &value[0]):
-                    heap[0] = <uint32_t>i
-                    _sink(heap, held, &value[0])
-        best = []
-        while held:
-            best.append(heap[0])
-            held -= 1
-            heap[0] = heap[held]
-            _sink(heap, held, &value[0])
+            held = _gather(&value[0], &keep[0], n, heap, k)
+        if held < 0:
+            raise MemoryError
+        best = [0] * held
+        for i in range(held - 1, -1, -1):
+            best[i] = heap[0] & NO_ROW
+            heap[0] = heap[i]
+            _sink(heap, i)
     finally:
         free(heap)
-    best.reverse()
     return best
 
 
-cdef inline bint _worse(uint32_t a, uint32_t b, const float* value) noexcept nogil:
-    return value[a] < value[b] or (value[a] == value[b] and a < b)
+cdef Py_ssize_t _gather(
+    const float* value, const uint8_t* keep, Py_ssize_t n, uint64_t* heap, Py_ssize_t k
+) noexcept nogil:
+    """Fill the heap with the k best; how many there are, -1 without memory.
+
+    As many blocks as rows are wanted have a row of at least ``least``: no worse one can be among them.
+    """
+    cdef Py_ssize_t blocks = (n + BLOCK - 1) // BLOCK
+    cdef float* most = <float*>malloc(2 * blocks * sizeof(float))
+    cdef Py_ssize_t held = 0
+    cdef Py_ssize_t b, i, end
+    cdef float least = -INFINITY
+    cdef uint64_t key
+    if most is NULL:
+        return -1
+    for b in range(blocks):
+        most[b] = _most(value + b * BLOCK, keep + b * BLOCK, BLOCK if n - b * BLOCK > BLOCK else n - b * BLOCK)
+    if k <= blocks:
+        memcpy(most + blocks, most, blocks * sizeof(float))
+        least = _kth(most + blocks, blocks, k)
+    for b in range(blocks):
+        if most[b] < least:
+            continue
+        end = (b + 1) * BLOCK if (b + 1) * BLOCK < n else n
+        for i in range(b * BLOCK, end):
+            if not keep[i] or value[i] < least:
+                continue
+            key = _key(value[i], <uint32_t>i)
+            if held < k:
+                heap[held] = key
+                held += 1
+                _rise(heap, held - 1)
+            elif key > heap[0]:
+                heap[0] = key
+                _sink(heap, held)
+    free(most)
+    return held
 
 
-cdef void _rise(uint32_t* heap, Py_ssize_t at, const float* value) noexcept nogil:
+cdef inline float _most(const float* value, const uint8_t* keep, Py_ssize_t n) noexcept nogil:
+    cdef float most = -INFINITY
+    cdef float number
+    cdef Py_ssize_t i
+    for i in range(n):
+        number = value[i] if keep[i] else <float>-INFINITY
+        most = number if number > most else most
+    return most
+
+
+cdef float _kth(float* number, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """The k-th largest; changes the order of the numbers."""
+    cdef Py_ssize_t low = 0
+    cdef Py_ssize_t high = n - 1
+    cdef Py_ssize_t i, j
+    cdef float middle
+    while low < high:
+        middle = number[low + (high - low) // 2]
+        i = low
+        j = high
+        while i <= j:
+            while number[i] > middle:
+                i += 1
+            while number[j] < middle:
+                j -= 1
+            if i <= j:
+                number[i], number[j] = number[j], number[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return number[k - 1]
+
+
+cdef inline uint64_t _key(float score, uint32_t row) noexcept nogil:
+    """A number that is larger for a higher score, and for the higher row of two equal ones."""
+    cdef uint32_t bits
+    score += <float>0.0  # one zero, without a sign
+    memcpy(&bits, &score, 4)
+    bits = ~bits if bits >> 31 else bits | <uint32_t>0x80000000
+    return (<uint64_t>bits << 32) | row
+
+
+cdef void _rise(uint64_t* heap, Py_ssize_t at) noexcept nogil:
     cdef Py_ssize_t parent
-    cdef uint32_t moved = heap[at]
+    cdef uint64_t moved = heap[at]
     while at > 0:
         parent = (at - 1) // 2
-        if not _worse(moved, heap[parent], value):
+        if moved >= heap[parent]:
             break
         heap[at] = heap[parent]
         at = parent
     heap[at] = moved
 
 
-cdef void _sink(uint32_t* heap, Py_ssize_t n, const float* value) noexcept nogil:
+cdef void _sink(uint64_t* heap, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t child
-    cdef uint32_t moved = heap[0]
+    cdef uint64_t moved = heap[0]
     while 2 * at + 1 < n:
         child = 2 * at + 1
-        if child + 1 < n and _worse(heap[child + 1], heap[child], value):
+        if child + 1 < n and heap[child + 1] < heap[child]:
             child += 1
-        if not _worse(heap[child], moved, value):
+        if heap[child] >= moved:
             break
         heap[at] = heap[child]
         at = child

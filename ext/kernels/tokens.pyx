@@ -131,10 +131,11 @@ cdef class Encoder:
         free(weights)
         return self._encoded()
 
-    def pieces(self, str text not None):
+    def terms_of(self, str text not None):
         """See the twin."""
-        self._scan(text)
-        return [self.ids[k] for k in range(self.n)]
+        clean(&self.text, &self.kinds, self.folds, text)
+        self._find_terms()
+        return self._packed_terms()
 
     def count(self, str text not None):
         """See the twin."""
@@ -490,6 +491,10 @@ cdef class Encoder:
         encoded.tokens = self.n
         encoded.embedding = PyBytes_FromStringAndSize(<const char*>self.vector, sizeof(self.vector))
         encoded.pieces = PyBytes_FromStringAndSize(<const char*>self.ids, 2 * self.n)
-        encoded.terms = PyBytes_FromStringAndSize(NULL, TERM_BYTES * self.terms.n)
-        pack_terms(&self.terms, <uint8_t*>PyBytes_AS_STRING(encoded.terms))
+        encoded.terms = self._packed_terms()
         return encoded
+
+    cdef bytes _packed_terms(self):
+        cdef bytes packed = PyBytes_FromStringAndSize(NULL, TERM_BYTES * self.terms.n)
+        pack_terms(&self.terms, <uint8_t*>PyBytes_AS_STRING(packed))
+        return packed

@@ -185,7 +185,7 @@ cdef class Topics:
         if packed is not None and PyBytes_GET_SIZE(packed) != PACKED:
             raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
         slot = NOWHERE if packed is None else self._slot(slot)
-        row = self._row_for(node, slot)
+        row = self._row_for(<const uint8_t*>PyBytes_AS_STRING(node), slot)
         self._count_in(row, packed)
         return slot
 
@@ -199,10 +199,9 @@ cdef class Topics:
             raise ValueError("no slot is free")
         return slot
 
-    cdef Row* _row_for(self, bytes node, int slot) except NULL:
-        """A clean row of ``node``: its old one, or a new one."""
+    cdef Row* _row_for(self, const uint8_t* wanted, int slot) except NULL:
+        """A clean row of that id: its old one, or a new one."""
         self._grow()
-        cdef const uint8_t* wanted = <const uint8_t*>PyBytes_AS_STRING(node)
         cdef Py_ssize_t seat = self._seat(wanted)
         if self.slots[seat] < 0:
             self.slots[seat] = <int32_t>self.n_rows
@@ -341,8 +340,8 @@ cdef class Topics:
                 topic.sums[i] = sums[i]
             at += TOPIC.size
         for _ in range(rows):
-            self._read_row(*ROW.unpack_from(packed, at))
-            at += ROW.size
+            self._read_row(<const uint8_t*>PyBytes_AS_STRING(packed) + at)
+            at += ID + sizeof(Signature) + sizeof(int16_t)
         if self.n_rows != rows:
             raise ValueError("not the bytes of topics")
         for i in range(self.capacity):
@@ -350,15 +349,18 @@ cdef class Topics:
             self.in_use += self.topics[i].members > 0
         return 0
 
-    def _read_row(self, bytes node, bytes signature, int slot):
+    cdef int _read_row(self, const uint8_t* packed) except -1:
+        cdef int16_t slot
+        memcpy(&slot, packed + ID + sizeof(Signature), sizeof(int16_t))
         if not NOWHERE <= slot < self.capacity:
             raise ValueError("not the bytes of topics: a slot beyond these")
-        cdef Row* row = self._row_for(node, slot)
-        memcpy(&row.signature, PyBytes_AS_STRING(signature), sizeof(Signature))
+        cdef Row* row = self._row_for(packed, slot)
+        memcpy(&row.signature, packed + ID, sizeof(Signature))
         row.alive = 1
         if slot >= 0:
             self.topics[slot].members += 1
             self._enter_bands(row)
+        return 0
 
 
 def likeness(double cosine):

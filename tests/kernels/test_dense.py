@@ -127,6 +127,16 @@ def test_an_empty_query_scores_nothing(module) -> None:
     assert scanned(filled(module, *VECTORS), [0.0] * 3)[1] == [0.0] * 4
 
 
+@pytest.mark.parametrize("dim", [1, 31, 64, 65, 256, 300])
+def test_whole_numbers_of_the_largest_size_are_exact(dim) -> None:
+    """Every processor's way of it, at the ends of their strides, with the largest steps."""
+    ends = [1.0 if i % 3 else -1.0 for i in range(dim)]
+    vectors = [[sign * one for one in ends] if row % 2 else ends for row, sign in enumerate([1.0, -1.0] * 65)]
+    for count in (1, 3, 4, 5, 63, 64, 66, 130):
+        scores = [scanned(filled(m, *vectors[:count]), ends)[1] for m in (compiled, _reference_dense)]
+        assert scores[0] == scores[1]
+
+
 rows = st.integers(1, 70).flatmap(
     lambda dim: st.lists(
         st.lists(st.floats(-100, 100, width=32), min_size=dim, max_size=dim), min_size=2, max_size=8

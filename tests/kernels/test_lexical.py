@@ -158,7 +158,7 @@ def test_bytes_that_are_no_postings_change_nothing(module, damage) -> None:
 
 
 def test_a_postings_list_out_of_order_is_refused(module) -> None:
-    head = _reference_lexical.HEAD.pack(b"CGL\x01", 2, 1) + bytes(4)
+    head = _reference_lexical.HEAD.pack(_reference_lexical.MAGIC, 2, 1) + bytes(4)
     rows = array("I", [1 << 8 | 1, 0 << 8 | 1]).tobytes()
     with pytest.raises(ValueError, match="out of order"):
         module.Postings().load_bytes(head + _reference_lexical.LIST.pack(7, 2) + rows)

@@ -61,10 +61,39 @@ def test_clear_leaves_zeros(module) -> None:
     module.clear(floats())
 
 
-def test_classes_get_their_weights(module) -> None:
-    out = floats(0, 0, 0, 1)
-    module.add_by_class(ordinals(0, 2, 9), floats(0, 1, 0.5), out)
-    assert list(out) == [0.0, 0.5, 0.0, 1.0]
+def test_a_blend_is_the_sum_of_what_is_standardised_and_of_the_classes_weights(module) -> None:
+    out = floats(9, 9, 9, 7)
+    module.blend([], ordinals(0, 2, 9), floats(0, 1, 0.5), out)
+    assert list(out) == [0.0, 0.5, 0.0, 7.0]
+    parts = [
+        (floats(0, 2, 4), 2.0, 2.0, 0.5, False),
+        (floats(0, 0, 5), 1.0, 2.0, 1.0, True),
+        (floats(5, 5, 5), 5.0, 0.0, 1.0, False),
+    ]
+    module.blend(parts, ordinals(0, 0, 1), floats(0, -0.25), out)
+    assert list(out) == [-0.5, 0.0, 2.25, 7.0]
+    module.blend([(floats(), 0.0, 1.0, 1.0, False)], ordinals(), floats(), floats())
+    with pytest.raises(ValueError, match="parts must be at most 4, got 5"):
+        module.blend([parts[0]] * 5, ordinals(0), floats(), out)
+
+
+def test_a_blend_of_many_rows_is_that_of_single_steps(module) -> None:
+    """The compiled one goes by stretches of rows: no row is left out at their ends."""
+    n = 5000
+    one, other = floats(*[i % 7 - 3 for i in range(n)]), floats(*[i % 3 for i in range(n)])
+    kinds, weights, out = ordinals(*[i % 4 for i in range(n)]), floats(0.0, -0.3), floats(*[1.0] * n)
+    module.blend([(one, 0.5, 2.0, 0.9, False), (other, 1.0, 1.5, 1.1, True)], kinds, weights, out)
+    wanted = floats(*[0.0] * n)
+    module.add_standardised(one, 0.5, 2.0, 0.9, False, wanted)
+    module.add_standardised(other, 1.0, 1.5, 1.1, True, wanted)
+    for row in range(n):
+        wanted[row] += weights[kinds[row]] if kinds[row] < 2 else 0.0
+    assert out == wanted
+
+
+def test_rows_of_a_mask_are_counted(module) -> None:
+    assert module.count(b"") == 0
+    assert module.count(b"\0\1\2\377" * 300) == 900
 
 
 def test_what_is_a_half_life_old_gets_half(module) -> None:
@@ -153,7 +182,11 @@ def test_columns_that_dont_fit_are_refused(module) -> None:
         (lambda: module.moments(floats(0), b"\1\1"), "scores must have 2 values, got 1"),
         (lambda: module.add_standardised(two, 0, 1, 1, False, floats(0)), "out must have 2 values, got 1"),
         (lambda: module.expect(two, 0, 1, 0, 1, floats(0)), "out must have 2 values, got 1"),
-        (lambda: module.add_by_class(ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
+        (lambda: module.blend([], ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
+        (
+            lambda: module.blend([(floats(0), 0, 1, 1, False)], ordinals(0, 0), two, two),
+            "scores must have 2 values, got 1",
+        ),
         (lambda: module.add_by_age(array("q", [0, 0]), 0, 1, 1, floats(0)), "out must have 2 values"),
         (lambda: module.spread(two, mask, one, one, 0, 0, two), "before must have 2 values, got 1"),
         (lambda: module.lift_groups(two, mask, one, 1.0), "groups must have 2 values, got 1"),
@@ -185,10 +218,13 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
     outs = []
     for module in (compiled, _reference_ranking):
         count, mean, deviation = module.moments(scores, live)
-        out = floats(*[0.0] * n)
+        out, mixed = floats(*[0.0] * n), floats(*[0.0] * n)
         module.add_standardised(scores, 0.5, 1.75, 0.7, True, out)
         module.expect(likes, 0.25, 1.5, 0.5, 0.7, out)
-        module.add_by_class(flags, floats(0.0, -0.3), out)
+        module.blend(
+            [(out, 0.1, 1.25, 0.8, False), (likes, 0.5, 2.0, 1.2, True)], flags, floats(0.0, -0.3), mixed
+        )
+        out = mixed
         module.add_by_age(times, 5 * 10**14, 1e12, 3.0, out)
         total = floats(*[0.0] * n)
         module.spread(out, live, before, flags, 0.5, 0.1, total)
@@ -197,3 +233,15 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
         outs[-1] += (module.top(total, live, 7),)
     assert outs[0][0] == outs[1][0]
     assert outs[0][3:] == outs[1][3:]
+
+
+@given(
+    scores=st.lists(st.sampled_from([-0.0, 0.0, 1.5, -2.0, 3.0]) | score, max_size=300),
+    seed=st.randoms(use_true_random=False),
+    k=st.integers(0, 40),
+)
+@settings(max_examples=200, deadline=None)
+def test_both_twins_choose_the_same_best(scores, seed, k) -> None:
+    """With more blocks than rows asked for, and fewer; with equal scores, both zeros and rows left out."""
+    mask = bytes(seed.choice((0, 1, 1)) for _ in scores)
+    assert compiled.top(floats(*scores), mask, k) == _reference_ranking.top(floats(*scores), mask, k)

@@ -78,21 +78,33 @@ def terms(encoded) -> dict[int, int]:
     return {term: count for term, count, _ in struct.iter_unpack("<QHH", encoded.terms)}
 
 
+def pieces_of(coder, text: str) -> list[int]:
+    return list(memoryview(coder.encode(text).pieces).cast("H"))
+
+
 def hashes(*words: str) -> set[int]:
     return {hash_of(word.encode()) for word in words}
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_pieces_are_those_of_the_tokenizers_library(coder, text: str) -> None:
-    assert coder.pieces(text) == library().encode(text, add_special_tokens=False).ids
+    assert pieces_of(coder, text) == library().encode(text, add_special_tokens=False).ids
+
+
+@given(TEXT)
+@settings(max_examples=100, deadline=None)
+def test_terms_alone_are_those_of_the_whole(text: str) -> None:
+    for coder in (encoder("compiled"), encoder("reference")):
+        coder.encode("another text before")
+        assert coder.terms_of(text) == coder.encode(text).terms
 
 
 @given(TEXT)
 @settings(max_examples=300, deadline=None)
 def test_pieces_of_any_text_are_those_of_the_tokenizers_library(text: str) -> None:
     expected = library().encode(text, add_special_tokens=False).ids
-    assert encoder("compiled").pieces(text) == expected
-    assert encoder("reference").pieces(text) == expected
+    assert pieces_of(encoder("compiled"), text) == expected
+    assert pieces_of(encoder("reference"), text) == expected
 
 
 def test_every_assigned_character_is_cut_as_the_library_does() -> None:
@@ -101,7 +113,7 @@ def test_every_assigned_character_is_cut_as_the_library_does() -> None:
         point
         for point in range(0x20000)
         if not 0xD800 <= point < 0xE000
-        and encoder("compiled").pieces(f"a{chr(point)}b")
+        and pieces_of(encoder("compiled"), f"a{chr(point)}b")
         != library().encode(f"a{chr(point)}b", add_special_tokens=False).ids
     ]
     assert len(different) < 600
@@ -140,9 +152,9 @@ def test_a_cut_is_a_beginning_of_whole_words_within_the_budget(text: str, tokens
     coder = encoder("compiled")
     cut = coder.cut(text, tokens)
     assert text.startswith(cut)
-    kept = coder.pieces(cut)
+    kept = pieces_of(coder, cut)
     assert len(kept) <= tokens
-    assert kept == coder.pieces(text)[: len(kept)]
+    assert kept == pieces_of(coder, text)[: len(kept)]
     if coder.count(text) <= tokens:
         assert cut == text
 
@@ -217,7 +229,7 @@ def test_a_word_is_the_same_after_the_cache_was_emptied() -> None:
 
 def test_a_query_weighs_its_pieces_by_their_rarity(coder) -> None:
     """REQ-CORE-015: a piece that the store is full of says little."""
-    pieces = {word: coder.pieces(word)[0] for word in ("dog", "violin")}
+    pieces = {word: pieces_of(coder, word)[0] for word in ("dog", "violin")}
     counts = array("I", bytes(4 * 30522))
     counts[pieces["dog"]] = 1000
     asked = array("f", coder.query("dog violin", counts, 1000).embedding)[:256]

@@ -27,6 +27,7 @@ __all__ = [
     "pairs",
     "purpose",
     "ranking",
+    "rows",
     "salience",
     "tokens",
     "topics",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
         pairs,
         purpose,
         ranking,
+        rows,
         salience,
         tokens,
         topics,
@@ -74,6 +76,7 @@ else:
     oscillators = _choose("oscillators", "vectors")
     purpose = _choose("purpose", "purpose")
     ranking = _choose("ranking", "ranking")
+    rows = _choose("rows", "rows")
     tokens = _choose("tokens", "tokens")
     topics = _choose("topics", "topics")
     vectors = _choose("vectors", "vectors")

@@ -1,4 +1,5 @@
 from array import array
+from collections.abc import Sequence
 from typing import Final
 
 from typing_extensions import Buffer
@@ -6,9 +7,10 @@ from typing_extensions import Buffer
 __all__ = [
     "NONE",
     "add_by_age",
-    "add_by_class",
     "add_standardised",
+    "blend",
     "clear",
+    "count",
     "expect",
     "keep_classes",
     "keep_numbers",
@@ -23,6 +25,7 @@ __all__ = [
 
 NONE: Final[int]
 
+def count(mask: Buffer) -> int: ...
 def moments(scores: Buffer, live: Buffer) -> tuple[int, float, float]: ...
 def clear(scores: array[float]) -> None: ...
 def add_standardised(
@@ -31,7 +34,12 @@ def add_standardised(
 def expect(
     like: Buffer, mean: float, deviation: float, its_mean: float, slope: float, out: array[float]
 ) -> None: ...
-def add_by_class(classes: Buffer, weights: Buffer, out: array[float]) -> None: ...
+def blend(
+    parts: Sequence[tuple[Buffer, float, float, float, bool]],
+    classes: Buffer,
+    weights: Buffer,
+    out: array[float],
+) -> None: ...
 def add_by_age(times: Buffer, now: int, half_life: float, weight: float, out: array[float]) -> None: ...
 def spread(
     scores: Buffer,

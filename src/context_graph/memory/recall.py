@@ -1,6 +1,6 @@
 """Recalls the memories that fit a query best, each with the reasons (REQ-CORE-015).
 
-The search is exact at every size: scanning all vectors takes 1 ms at 100,000 memories and 10 ms at a million
+The search is exact at every size: scanning all vectors takes 0.6 ms at 100,000 memories, 12 ms at a million
 (docs/adr/0010-recall-index.md).
 """
 
@@ -241,7 +241,7 @@ class Recaller:
             known = self._known(watermark)
             live = self._live(known)
             mask = filters.mask(self.index.rows, live)
-            total = mask.count(1)
+            total = ranking.count(mask)
             if not total:
                 return Recall([], 0)
             wanted = self._wanted(query, known, second)
@@ -249,13 +249,13 @@ class Recaller:
                 return Recall([], 0)
             if asks_nothing(query):
                 return Recall([], total)
-            followed = self._rank(wanted, live, mask, recency)
-            if not self._has_evidence(wanted, mask):
+            best, followed = self._rank(wanted, live, mask, recency)
+            if not self._has_evidence(wanted, mask, best[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(
                 key + bytes([floor > 0.0]),
-                *(watermark, wanted, live, mask, followed),
+                *(watermark, wanted, live, best, followed),
                 aged=recency > 0.0,
                 first=start == 0,
                 looks_up=floor > 0.0,
@@ -299,8 +299,10 @@ class Recaller:
         wanted = read(query, self.provider, counts, total, self._blend)
         return replace(wanted, extra=second, times=self._times if asks_when(query) else None)
 
-    def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> list[GraphEdge]:
-        """Score all memories; returns the edges that were followed."""
+    def _rank(
+        self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float
+    ) -> tuple[list[int], list[GraphEdge]]:
+        """Score all memories; the best, as many as a cursor can reach, and the edges that were followed."""
         scores, rows = self._scores, self.index.rows
         blending.rank(self.index, wanted, live, self._blend, scores)
         if recency > 0.0:
@@ -308,12 +310,14 @@ class Recaller:
             now = min(self._now_ms(), rows.newest)
             weight = recency * self._blend.recency
             ranking.add_by_age(rows.created, now, self._blend.half_life_ms, weight, scores.total)
-        return [] if self._edges_of is None else self._follow_edges(self._edges_of, mask)
+        best = ranking.top(scores.total, mask, MAX_DEPTH)
+        return (best, []) if self._edges_of is None else self._follow_edges(self._edges_of, mask, best)
 
-    def _has_evidence(self, wanted: Wanted, mask: bytearray) -> bool:
+    def _has_evidence(self, wanted: Wanted, mask: bytearray, best: int) -> bool:
         """Whether some memory shares a word or a meaning with the query; else the best are so by chance."""
         scores = self._scores
-        if wanted.terms and self._best(scores.lexical, mask) > 0.0:
+        # Nearly always the best row has a word: only without one are all looked at.
+        if wanted.terms and (scores.lexical[best] > 0.0 or self._best(scores.lexical, mask) > 0.0):
             return True
         near = self._best(scores.dense, mask) / _SEMANTIC
         if wanted.extra is not None:
@@ -325,11 +329,11 @@ class Recaller:
         return max((scores[row] for row in ranking.top(scores, mask, 1)), default=0.0)
 
     def _follow_edges(
-        self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
-    ) -> list[GraphEdge]:
-        """The best memories pass part of their score along their edges, and so on; returns the edges."""
+        self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray, best: list[int]
+    ) -> tuple[list[int], list[GraphEdge]]:
+        """The best pass part of their score along their edges, and so on; the best then, and the edges."""
         total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
-        level = {row: total[row] for row in ranking.top(total, mask, _EXPANDED) if total[row] > 0.0}
+        level = {row: total[row] for row in best[:_EXPANDED] if total[row] > 0.0}
         passed = set[int]()
         for _ in range(_HOPS):
             passed |= level.keys()
@@ -342,11 +346,13 @@ class Recaller:
                     gains[target] = max(gains.get(target, 0.0), gain)
                     lifted[target] = max(lifted.get(target, 0.0), gain)
                     followed.append(edge)
-            best = sorted((gain, row) for row, gain in lifted.items() if row not in passed)
-            level = {row: gain for gain, row in best[-_EXPANDED_ON:]}
+            reached = sorted((gain, row) for row, gain in lifted.items() if row not in passed)
+            level = {row: gain for gain, row in reached[-_EXPANDED_ON:]}
         for target, gain in gains.items():
             total[target] += gain
-        return followed
+        if gains:  # these alone rose, so that nothing else can be among the best
+            best = sorted(gains.keys() | best, key=lambda row: (total[row], row), reverse=True)[:MAX_DEPTH]
+        return best, followed
 
     def _edges_from(
         self, row: int, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
@@ -364,7 +370,7 @@ class Recaller:
         watermark: int,
         wanted: Wanted,
         live: bytearray,
-        mask: bytearray,
+        best: list[int],
         followed: Iterable[GraphEdge],
         *,
         aged: bool,
@@ -380,7 +386,6 @@ class Recaller:
         )
         if order is None or outdated:
             total = self._scores.total
-            best = ranking.top(total, mask, MAX_DEPTH)
             scores = array("f", [total[row] for row in best])
             judged = self._judged(best[:_EXPANDED], wanted, live, looks_up=looks_up)
             judged = self._led_on(judged, followed)
@@ -404,7 +409,7 @@ class Recaller:
             wanted.text,
             self.provider,
             lambda terms: postings.idfs(terms, live),
-            live.count(1),
+            ranking.count(live),
             looks_up=looks_up,
         )
         judged = []

@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, cast
 
-from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.embed import EmbeddingProvider, terms_of
 from context_graph.memory.index.blend import FUNCTION_WORDS, hashes
 from context_graph.text import sentences
 from context_graph.text.phrases import word_set
@@ -141,6 +141,8 @@ def kind_of(content: str) -> Kind:
     if content.startswith(_GOAL):
         return Kind.SUMMARY
     begin = content[:_KIND_CHARS]
+    if not sentences.may_hold_code(begin):
+        return Kind.TEXT
     parts = sentences.segments(begin)
     code = sum(len(part.text) for part in parts if part.kind is sentences.Kind.CODE)
     return Kind.CODE if code > _CODE_SHARE * sum(len(part.text) for part in parts) else Kind.TEXT
@@ -241,7 +243,7 @@ class Asked:
         }
 
     def _terms(self, text: str) -> set[int]:
-        return set(hashes(self._provider.encode(text).terms))
+        return set(hashes(terms_of(self._provider, text)))
 
     def _share(self, held: set[int]) -> float:
         """The share of the opening's weight that these terms have."""

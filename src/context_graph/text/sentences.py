@@ -83,6 +83,11 @@ def segments(content: str) -> tuple[Segment, ...]:
     return tuple(found)
 
 
+def may_hold_code(content: str) -> bool:
+    """Whether `segments` may find code in it: a single line is none, unless it opens a fence."""
+    return len(content.splitlines()) > 1 or _FENCE.match(content) is not None
+
+
 def _is_code(line: str, *, after_code: bool) -> bool:
     if not line.strip():
         return False

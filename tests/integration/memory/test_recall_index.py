@@ -100,7 +100,7 @@ def canonical(index: MemoryIndex) -> dict:
         "before": list(rows.before),
         "piece_counts": list(index.piece_counts),
         "pieces": index.pieces,
-        "piece_data": bytes(index.piece_data),
+        "piece_data": bytes(index.piece_base) + bytes(index.piece_data),
         "piece_ends": list(index.piece_ends),
         "commit_seq": index.commit_seq,
     }
@@ -180,8 +180,9 @@ def flip(at: int) -> Callable[[bytes], bytes]:
         (lambda b: b[: len(b) // 2] + b[-12:], "table is damaged"),
         (lambda b: b + b"\0", "cut short"),
         (flip(0), "no index snapshot"),
-        (flip(4), "has format 2"),
-        (flip(40), "section live is damaged|section ids is damaged"),
+        (flip(4), "has format 5"),
+        (flip(40), "before its section live is damaged"),
+        (flip(70), "section live is damaged"),
         (flip(5000), "is damaged"),
         (flip(-40), "table is damaged"),
         (flip(-10), "table is damaged"),
@@ -203,6 +204,43 @@ def test_a_damaged_snapshot_is_made_anew_with_a_line_in_the_log(
     assert len(lines) == 1
     assert INDEX_FILE in lines[0]
     assert any(part in lines[0] for part in reason.split("|"))
+
+
+def test_what_is_mapped_stays_though_the_file_is_replaced_or_removed(tmp_path: Path) -> None:
+    """An index goes on with the file that it was opened from, and a change to it never reaches that file."""
+    with open_memex(tmp_path) as memex:
+        lived(memex, 3, 30)
+    file = tmp_path / INDEX_FILE
+    before = file.read_bytes()
+    with open_memex(tmp_path) as memex:
+        index = memex._core.derived.index
+        loaded = canonical(index)
+        for stored in memex.stored_after(0):
+            index.revector(stored.node.id, bytes(4 * 1536))
+        assert canonical(index) != loaded
+        assert file.read_bytes() == before
+        changed = canonical(index)
+        index.store_uid = b"another"
+        save_index(index, file)
+        assert canonical(index) == changed
+        file.unlink()
+        assert canonical(index) == changed
+        index.sweep()
+        assert len(index.rows) == len(index._ids)
+
+
+def test_an_index_that_was_made_anew_is_saved_though_nothing_is_stored(tmp_path: Path, caplog) -> None:
+    """Else a store that is only read would make it anew at each opening after an upgrade."""
+    with open_memex(tmp_path) as memex:
+        lived(memex, 3, 30)
+        said = answers(memex)
+    (tmp_path / INDEX_FILE).write_bytes(b"an older format, or damaged" * 9)
+    with open_memex(tmp_path) as memex:
+        assert answers(memex) == said
+    caplog.clear()
+    with caplog.at_level(logging.INFO), open_memex(tmp_path) as memex:
+        assert answers(memex) == said
+    assert "anew" not in caplog.text
 
 
 def test_a_snapshot_of_another_store_or_of_a_later_state_is_not_used(tmp_path: Path, caplog) -> None:

@@ -22,7 +22,7 @@ FINE: Final = 4095
 COARSE: Final = 127
 SMALLEST: Final = 1e-30
 
-MAGIC: Final = b"CGV\x01"
+MAGIC: Final = b"CGV\x02"
 HEAD: Final = Struct("<4sIQ")
 
 
@@ -178,6 +178,7 @@ class Vectors:
         """
         yield HEAD.pack(MAGIC, self._dim, len(self._scales))
         yield self._scales.tobytes()
+        yield bytes(_cells_at(len(self)) - HEAD.size - 4 * len(self))
         yield self._cells.tobytes()
 
     def load_bytes(self, packed: Buffer) -> None:
@@ -192,14 +193,30 @@ class Vectors:
         _, dim, rows = HEAD.unpack_from(view)
         if dim != self._dim:
             raise ValueError(f"vectors of {dim} numbers, not {self._dim}")
-        if len(view) - HEAD.size != rows * (dim + 4):
+        split = _cells_at(rows)
+        if len(view) != split + rows * dim:
             raise ValueError(f"{rows} vectors don't take {len(view) - HEAD.size} bytes")
-        split = HEAD.size + 4 * rows
-        scales = array("f", bytes(view[HEAD.size : split]))
+        scales = array("f", bytes(view[HEAD.size : HEAD.size + 4 * rows]))
         for row, scale in enumerate(scales):
             if not (math.isfinite(scale) and scale >= 0.0):
                 raise ValueError(f"the scale of vector {row} must be finite and not negative")
         self._scales, self._cells = scales, array("b", bytes(view[split:]))
+
+    def borrow(self, packed: Buffer) -> None:
+        """As ``load_bytes``, but the compiled one reads the rows where they are, and ``put`` writes there.
+
+        So these bytes must be writable, and stay: a private mapping of a file is both, and takes no memory
+        of its own for rows that nobody writes. Rows that are added are the object's own.
+        """
+        with memoryview(packed) as view:
+            if view.readonly:
+                raise ValueError("borrowed bytes must be writable")
+        self.load_bytes(packed)
+
+
+def _cells_at(rows: int) -> int:
+    """Where the rows begin: at a multiple of 64 bytes."""
+    return (HEAD.size + 4 * rows + 63) // 64 * 64
 
 
 def _finite(source: Buffer, dim: int, name: str) -> memoryview:

@@ -24,7 +24,7 @@ TERM: Final = Struct("<QHH")
 MOST_OFTEN: Final = 255
 MOST_LENGTH: Final = 65_535
 
-MAGIC: Final = b"CGL\x01"
+MAGIC: Final = b"CGL\x02"
 HEAD: Final = Struct("<4sIQ")
 LIST: Final = Struct("<QI")
 
@@ -204,7 +204,7 @@ class Postings:
         Nothing may change meanwhile.
         """
         yield HEAD.pack(MAGIC, len(self._lengths), len(self._lists))
-        yield self._lengths.tobytes()
+        yield self._lengths.tobytes() + bytes(2 * (len(self._lengths) & 1))  # lists begin at a multiple of 4
         for term, postings in self._lists.items():
             yield LIST.pack(term, len(postings)) + postings.tobytes()
 
@@ -218,16 +218,25 @@ class Postings:
         if len(view) < HEAD.size or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
         _, rows, terms = HEAD.unpack_from(view)
-        at = HEAD.size + 2 * rows
+        end = HEAD.size + 2 * rows
+        at = end + 2 * (rows & 1)
         if rows > MAX_ROWS or len(view) < at or (len(view) - at) // LIST.size < terms:
             raise ValueError("postings end early")
-        lengths = array("H", bytes(view[HEAD.size : at]))
+        lengths = array("H", bytes(view[HEAD.size : end]))
         lists: dict[int, array[int]] = {}
         for _ in range(terms):
             at = _load_list(view, at, rows, lists)
         if at != len(view):
             raise ValueError(f"{len(view) - at} bytes after the postings, or a term twice")
         self._lengths, self._lists = lengths, lists
+
+    def borrow(self, packed: Buffer) -> None:
+        """As ``load_bytes``, but the compiled one reads lists where they are, and copies one when it grows.
+
+        So these bytes must stay as they are: a mapping of a file does, and takes no memory for lists that
+        nobody asks for.
+        """
+        self.load_bytes(packed)
 
 
 def _idf(rows: float, holders: int) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 NONE: Final = 0xFFFFFFFF
 """In ``before``: the row follows none."""
+MOST_PARTS: Final = 4
 
 
 def _fits(name: str, column: memoryview | array[float], rows: int) -> None:
@@ -26,6 +28,11 @@ def _fits(name: str, column: memoryview | array[float], rows: int) -> None:
 
 def _single(number: float) -> float:
     return array("f", [number])[0]
+
+
+def count(mask: Buffer) -> int:
+    """How many bytes of the mask are not 0."""
+    return sum(one != 0 for one in memoryview(mask))
 
 
 def moments(scores: Buffer, live: Buffer) -> tuple[int, float, float]:
@@ -80,11 +87,33 @@ def expect(
             out[row] = _single(its_mean + factor * (known[row] - mean))
 
 
-def add_by_class(classes: Buffer, weights: Buffer, out: array[float]) -> None:
-    """Add to every row in ``out`` the weight of its class; classes without a weight get nothing."""
+def blend(
+    parts: Sequence[tuple[Buffer, float, float, float, bool]],
+    classes: Buffer,
+    weights: Buffer,
+    out: array[float],
+) -> None:
+    """Write to ``out`` the sum of each row's standardised scores, and the weight of its class.
+
+    Args:
+        parts: At most 4 times (scores, mean, deviation, weight, skip_zeros), as for `add_standardised`.
+        classes: One a row: there are as many rows as classes.
+        weights: Floats; a class beyond them gets nothing.
+
+    Raises:
+        ValueError: More parts, or buffers that don't fit each other.
+    """
     kind, weight = memoryview(classes), memoryview(weights)
-    _fits("out", out, len(kind))
-    for row in range(len(kind)):
+    rows = len(kind)
+    _fits("out", out, rows)
+    if len(parts) > MOST_PARTS:
+        raise ValueError(f"parts must be at most {MOST_PARTS}, got {len(parts)}")
+    for part in parts:
+        _fits("scores", memoryview(part[0]), rows)
+    out[:rows] = array("f", bytes(4 * rows))
+    for scores, mean, deviation, its_weight, skip_zeros in parts:
+        add_standardised(memoryview(scores)[:rows], mean, deviation, its_weight, skip_zeros, out)
+    for row in range(rows):
         if kind[row] < len(weight):
             out[row] += weight[kind[row]]
 

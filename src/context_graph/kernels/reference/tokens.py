@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from typing_extensions import Buffer
@@ -97,6 +97,10 @@ class Encoded:
     def __init__(self) -> None:
         self.embedding = self.terms = self.pieces = b""
         self.tokens = 0
+
+
+def _packed(terms: Mapping[int, int]) -> bytes:
+    return b"".join(_TERM.pack(term, min(count, _MOST_FREQUENT), 0) for term, count in terms.items())
 
 
 class Encoder:
@@ -174,9 +178,9 @@ class Encoder:
         pieces = self._pieces(clean)
         return self._encoded(clean, pieces, [a / (a + seen[piece] / max(total, 1)) for piece in pieces.ids])
 
-    def pieces(self, text: str) -> list[int]:
-        """Ids of a text's pieces."""
-        return self._pieces(cleaned(text)).ids
+    def terms_of(self, text: str) -> bytes:
+        """The terms that `encode` gives, without the rest."""
+        return _packed(self._terms(cleaned(text)))
 
     def count(self, text: str) -> int:
         """How many pieces a text has."""
@@ -328,9 +332,7 @@ class Encoder:
         encoded = Encoded()
         encoded.tokens = len(pieces.ids)
         encoded.pieces = array("H", pieces.ids).tobytes()
-        encoded.terms = b"".join(
-            _TERM.pack(term, min(count, _MOST_FREQUENT), 0) for term, count in terms.items()
-        )
+        encoded.terms = _packed(terms)
         encoded.embedding = array("f", self._vector(text, pieces, terms, weights)).tobytes()
         return encoded
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from context_graph.kernels import ranking
 from context_graph.memory.embed import EmbeddingProvider, dense_part
@@ -124,6 +124,8 @@ class Blend:
 
 
 DEFAULT: Final = Blend()
+_Part = tuple["array[float]", float, float, float, bool]
+"""What `ranking.blend` adds up: scores, their mean and deviation, weight, whether 0 is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +155,27 @@ class Scores:
 
     def __init__(self) -> None:
         self._make(0)
+        self.extra = self.scratch = array("f")
 
     def _make(self, rows: int) -> None:
-        for name in self.__slots__:
+        for name in ("base", "dense", "lexical", "total"):
             setattr(self, name, array("f", bytes(4 * rows)))
 
     def fit(self, rows: int) -> None:
-        """Make room for that many rows; all scores are 0 afterwards."""
+        """Make room for that many rows; what is in them is left from the last search."""
         if len(self.total) < rows or len(self.total) > 2 * rows + 4096:
             self._make(rows + rows // 8)
+            self.extra = self.scratch = array("f")
+
+    def zeros(self, name: Literal["extra", "lexical", "scratch"]) -> array[float]:
+        """The buffer of that name, all 0; most searches need no ``extra`` and no ``scratch``."""
+        found: array[float] = getattr(self, name)
+        if len(found) < len(self.total):
+            found = array("f", bytes(4 * len(self.total)))
+            setattr(self, name, found)
         else:
-            for name in ("base", "lexical"):
-                ranking.clear(getattr(self, name))
+            ranking.clear(found)
+        return found
 
     base: array[float]
     """Own score of each row."""
@@ -244,9 +255,9 @@ def rank(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scor
 def score_each(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
     """Fill ``scores.base``: what each memory has of its own."""
     scores.fit(len(live))
-    _lexical(index, wanted, live, blend, scores)
-    _dense(index, wanted, live, blend, scores)
-    _hints(index, wanted, blend, scores)
+    parts = [*_lexical(index, wanted, live, blend, scores), *_dense(index, wanted, live, blend, scores)]
+    ranking.blend(parts, index.rows.flags, array("f", [0.0, blend.question]), scores.base)
+    _named(index, wanted, blend, scores)
 
 
 def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -> None:
@@ -257,38 +268,39 @@ def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -
     ranking.lift_groups(scores.total, live, rows.session, share * blend.session)
 
 
-def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
-    postings = index.postings
+def _lexical(
+    index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores
+) -> Iterator[_Part]:
+    postings, found = index.postings, scores.zeros("lexical")
     count, length = postings.totals(live)
     if not count or not wanted.terms:
         return
     mean, b = length / count, blend.b_plain if wanted.plain else blend.b
-    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, scores.lexical):
-        _, mean, deviation = ranking.moments(scores.lexical, live)
-        weight = blend.lexical_plain if wanted.plain else blend.lexical
-        ranking.add_standardised(scores.lexical, mean, deviation, weight, False, scores.base)
+    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, found):
+        _, mean, deviation = ranking.moments(found, live)
+        yield found, mean, deviation, blend.lexical_plain if wanted.plain else blend.lexical, False
 
 
-def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
+def _dense(
+    index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores
+) -> Iterator[_Part]:
     count, mean, deviation = index.vectors.scan(wanted.dense, live, scores.dense)
     weight = blend.dense_plain if wanted.plain else blend.dense
     if wanted.extra is not None and index.extra is not None and count:
-        ranking.clear(scores.extra)
-        query = memoryview(wanted.extra).cast("f")
-        second, its_mean, its_deviation = index.extra.scan(query, live, scores.extra)
+        query, out = memoryview(wanted.extra).cast("f"), scores.zeros("extra")
+        second, its_mean, its_deviation = index.extra.scan(query, live, out)
         if second >= blend.extra_from * count:
             slope = blend.extra_like_dense * its_deviation
-            ranking.expect(scores.dense, mean, deviation, its_mean, slope, scores.extra)
-            ranking.add_standardised(scores.extra, its_mean, its_deviation, blend.extra, True, scores.base)
+            ranking.expect(scores.dense, mean, deviation, its_mean, slope, out)
+            yield out, its_mean, its_deviation, blend.extra, True
             weight = blend.dense_beside
-    ranking.add_standardised(scores.dense, mean, deviation, weight, True, scores.base)
+    yield scores.dense, mean, deviation, weight, True
 
 
-def _hints(index: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores) -> None:
-    rows = index.rows
-    ranking.add_by_class(rows.flags, array("f", [0.0, blend.question]), scores.base)
+def _named(index: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores) -> None:
+    """Add what a memory has for a name, or a time, that the query has or asks for."""
     for terms, weight in ((wanted.names, blend.name), (wanted.times, blend.time)):
         if terms and weight:
-            ranking.clear(scores.scratch)
-            index.postings.mark(terms, weight, scores.scratch)
-            ranking.add_standardised(scores.scratch, 0.0, 1.0, 1.0, True, scores.base)
+            marked = scores.zeros("scratch")
+            index.postings.mark(terms, weight, marked)
+            ranking.add_standardised(marked, 0.0, 1.0, 1.0, True, scores.base)

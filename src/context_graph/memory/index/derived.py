@@ -42,7 +42,8 @@ class Derived:
         self.provider = provider
         self.index = open_index(store, provider, folder / INDEX_FILE)
         self.metrics = self._load_metrics()
-        self.seq = self._saved = store.counters.seq
+        self.seq, self._saved = store.counters.seq, self.index.saved
+        self.save_if_due()
 
     def forgotten(self, node: MemoryNode, embedding: bytes | None, edges: list[GraphEdge]) -> None:
         """A live memory was soft-deleted."""
@@ -61,7 +62,7 @@ class Derived:
 
     def save(self) -> None:
         """Write the snapshots; a failure only makes the next opening slower."""
-        if self.seq == self._saved and (self._folder / INDEX_FILE).exists():
+        if self._store.engine.read_only or (self.seq == self._saved and (self._folder / INDEX_FILE).exists()):
             return
         try:
             save_index(self.index, self._folder / INDEX_FILE)

@@ -5,7 +5,8 @@ one row, in order of commit. A soft delete clears one byte of the row, a restore
 and neighbours are always those of the live rows. Rows of memories that are deleted for good are removed once
 they are a quarter of all.
 
-Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings, 70 columns, 170 id to row.
+Memory: some 550 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings, 70 columns, 8 id to row. Of a
+snapshot that was loaded, the first three stay in the file.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from context_graph.kernels import dense, lexical
+from context_graph.kernels import rows as row_kernels
 from context_graph.kernels.tokens import Encoded
 from context_graph.memory.embed import dense_part
 from context_graph.memory.index.rows import GONE, Rows
@@ -43,7 +45,7 @@ _ALIKE: Final = 0.09
 functions that share one by chance have at most 0.02, LoCoMo's talks 0.10 to 0.26."""
 _SWEEP_AT_LEAST: Final = 1024
 _SWEEP_SHARE: Final = 0.25
-_COLUMN_BYTES: Final = 254
+_COLUMN_BYTES: Final = 80
 """Measured bytes of a row's columns and of its entry from id to row."""
 
 
@@ -70,12 +72,17 @@ class MemoryIndex:
         self.piece_counts = array("I", bytes(4 * vocabulary))
         self.pieces = 0
         """Sum of the counts: pieces of the live rows."""
+        self.piece_base: memoryview | bytes = b""
+        """Pieces of the first rows, in a snapshot that is mapped."""
         self.piece_data, self.piece_ends = bytearray(), array("Q")
+        """Pieces of the other rows, and where those of each row end, counted through both."""
         self.commit_seq = 0
         """The last commit that the index knows of."""
+        self.saved = -1
+        """The last commit in the snapshot that it was loaded from; -1 where it was made anew."""
         self.store_uid = b""
         """Whose memories these are; a snapshot of another store is not loaded."""
-        self._row: dict[bytes, int] = {}
+        self._ids = row_kernels.Ids()
         self._live = 0
         """Live rows, counted along: counting them all for each write would cost more the more there are."""
         self._gone = 0
@@ -92,7 +99,7 @@ class MemoryIndex:
     def __contains__(self, node_id: UUID) -> bool:
         """Whether the memory has a live row."""
         with self.lock:
-            row = self._row.get(node_id.bytes)
+            row = self.row_of(node_id)
             return row is not None and bool(self.rows.live[row])
 
     def add(self, node: MemoryNode, encoded: Encoded, *, live: bool = True) -> None:
@@ -103,7 +110,7 @@ class MemoryIndex:
         soft-deleted one.
         """
         with self.lock:
-            if node.id.bytes in self._row:
+            if self.row_of(node.id) is not None:
                 self.remove(node.id)
                 self.drop([node.id])
             self._append(node, encoded, live)
@@ -114,31 +121,32 @@ class MemoryIndex:
         row = self.postings.add(encoded.terms)
         self.vectors.append(dense_part(embedding))
         self.rows.append(node, live)
-        self._row[node.id.bytes] = row
+        self._ids.put(self.rows.ids, row)
         self._together = None
         self.piece_data += encoded.pieces[: 2 * COUNTED_PIECES]
-        self.piece_ends.append(len(self.piece_data))
+        self.piece_ends.append(len(self.piece_base) + len(self.piece_data))
         if live:
             self._live += 1
             self._count(row, True)
         self.commit_seq = max(self.commit_seq, node.commit_seq)
 
     def _count(self, row: int, live: bool) -> None:
-        start = self.piece_ends[row - 1] if row else 0
-        with memoryview(self.piece_data) as data:
-            count = lexical.tally(self.piece_counts, data[start : self.piece_ends[row]], live)
+        count = lexical.tally(self.piece_counts, self._pieces_of(row), live)
         self.pieces += count if live else -count
+
+    def _pieces_of(self, row: int) -> Buffer:
+        start, end = self.piece_ends[row - 1] if row else 0, self.piece_ends[row]
+        base = len(self.piece_base)
+        return (
+            self.piece_base[start:end] if end <= base else bytes(self.piece_data[start - base : end - base])
+        )
 
     def counted_before(self, row: int) -> tuple[array[int], int]:
         """Counts of pieces, and their sum, without this row and all after it."""
         counts, total = self.piece_counts[:], self.pieces
-        start = self.piece_ends[row - 1] if row else 0
-        with memoryview(self.piece_data) as data:
-            for later in range(row, len(self.rows)):
-                end = self.piece_ends[later]
-                if self.rows.live[later]:
-                    total -= lexical.tally(counts, data[start:end], False)
-                start = end
+        for later in range(row, len(self.rows)):
+            if self.rows.live[later]:
+                total -= lexical.tally(counts, self._pieces_of(later), False)
         return counts, total
 
     def remove(self, node_id: UUID) -> bool:
@@ -151,7 +159,7 @@ class MemoryIndex:
 
     def _set_live(self, node_id: UUID, live: bool) -> bool:
         with self.lock:
-            row = self._row.get(node_id.bytes)
+            row = self.row_of(node_id)
             if row is None or self.rows.live[row] == live:
                 return False
             self.rows.live[row] = live
@@ -164,12 +172,12 @@ class MemoryIndex:
         """Forget removed memories for good; ValueError for a live one."""
         with self.lock:
             for node_id in ids:
-                row = self._row.get(node_id.bytes)
+                row = self.row_of(node_id)
                 if row is None:
                     continue
                 if self.rows.live[row]:
                     raise ValueError(f"memory {node_id} is live; remove it first")
-                del self._row[node_id.bytes]
+                self._ids.drop(self.rows.ids, node_id.bytes)
                 self.rows.flags[row] |= GONE
                 self._gone += 1
             if self._gone >= max(_SWEEP_AT_LEAST, _SWEEP_SHARE * len(self.rows)):
@@ -179,7 +187,7 @@ class MemoryIndex:
         """Free the rows of memories that are gone for good. Cost: one pass over everything."""
         with self.lock:
             keep = bytearray(len(self.rows))
-            for row in self._row.values():
+            for row in self._ids.rows():
                 keep[row] = 1
             self.postings = self.postings.kept(keep)
             self.vectors = self.vectors.kept(keep)
@@ -189,19 +197,18 @@ class MemoryIndex:
                 self.extra = self.extra.kept(keep)
             self._keep_pieces(keep)
             self.rows = self.rows.kept(keep)
-            self._row = self.rows.numbers()
+            self._ids = self.rows.numbers()
             self._gone = 0
             self._together = None
             self.sweeps += 1
 
     def _keep_pieces(self, keep: bytearray) -> None:
-        data, ends, start = bytearray(), array("Q"), 0
-        for row, end in enumerate(self.piece_ends):
-            if keep[row]:
-                data += self.piece_data[start:end]
+        data, ends = bytearray(), array("Q")
+        for row, kept in enumerate(keep):
+            if kept:
+                data += self._pieces_of(row)
                 ends.append(len(data))
-            start = end
-        self.piece_data, self.piece_ends = data, ends
+        self.piece_base, self.piece_data, self.piece_ends = b"", data, ends
 
     def update(self, node: MemoryNode) -> None:
         """Copy the fields of a memory whose content has not changed."""
@@ -212,7 +219,7 @@ class MemoryIndex:
         with self.lock:
             moved = False
             for node in nodes:
-                row = self._row.get(node.id.bytes)
+                row = self.row_of(node.id)
                 if row is not None:
                     moved |= self.rows.take_over(row, node)
             if moved:
@@ -222,7 +229,7 @@ class MemoryIndex:
     def revector(self, node_id: UUID, embedding: bytes) -> None:
         """Give a memory another embedding for the same content."""
         with self.lock:
-            row = self._row.get(node_id.bytes)
+            row = self.row_of(node_id)
             if row is not None:
                 self.vectors.put(row, dense_part(embedding))
                 self._together = None
@@ -290,16 +297,16 @@ class MemoryIndex:
 
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row, live or not."""
-        return self._row.get(node_id.bytes)
+        return self._ids.find(self.rows.ids, node_id.bytes)
 
     def adopt(self) -> None:
         """Rebuild the map from ids to rows after the columns were replaced."""
         with self.lock:
             self.rows.link()
             self._together = None
-            self._row = self.rows.numbers()
+            self._ids = self.rows.numbers()
             self._live = self.rows.live.count(1)
-            self._gone = len(self.rows) - len(self._row)
+            self._gone = len(self.rows) - len(self._ids)
 
     def stats(self) -> dict[str, int]:
         """Sizes, for status and metrics; counts and bytes."""
@@ -315,6 +322,10 @@ class MemoryIndex:
                 "postings": postings,
                 "pieces": self.pieces,
                 "with_extra": 0 if self.extra is None else self.extra.filled,
-                "bytes": rows * row_bytes + 4 * postings + 32 * terms + len(self.piece_data),
+                "bytes": rows * row_bytes
+                + 4 * postings
+                + 32 * terms
+                + len(self.piece_base)
+                + len(self.piece_data),
                 "commit_seq": self.commit_seq,
             }

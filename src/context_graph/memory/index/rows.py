@@ -14,6 +14,7 @@ from struct import Struct
 from typing import Final
 
 from context_graph.kernels import ranking
+from context_graph.kernels import rows as row_kernels
 from context_graph.model.memory import JohariQuadrant, MemoryNode
 
 QUADRANTS: Final = tuple(JohariQuadrant)
@@ -178,11 +179,10 @@ class Rows:
         """The 16 bytes of a row's id."""
         return bytes(self.ids[_ID * row : _ID * (row + 1)])
 
-    def numbers(self) -> dict[bytes, int]:
-        """Id -> row, of all rows that are not gone. Cost: a third of a microsecond a row."""
-        found = {node_id: row for row, (node_id,) in enumerate(_IDS.iter_unpack(self.ids))}
-        if any(flags & GONE for flags in self.flags):
-            return {node_id: row for node_id, row in found.items() if not self.flags[row] & GONE}
+    def numbers(self) -> row_kernels.Ids:
+        """Id -> row, of all rows that are not gone. Cost: some 30 ns a row."""
+        found = row_kernels.Ids()
+        found.put_all(self.ids, self.flags, GONE)
         return found
 
     def kept(self, keep: bytearray) -> Rows:
@@ -204,12 +204,10 @@ class Rows:
 
     def link(self) -> None:
         """Rebuild ``before`` and ``newest`` from the columns."""
-        self.before, self._last = array("I"), {}
+        self.before = row_kernels.previous(self.session)
         self.newest = max(self.created, default=0)
-        for row, session in enumerate(self.session):
-            self.before.append(self._last.get(session, ranking.NONE) if session else ranking.NONE)
-            if session:
-                self._last[session] = row
+        self._last = dict(zip(self.session, range(len(self.session)), strict=True))
+        self._last.pop(0, None)
 
     def columns(self) -> dict[str, bytearray | array[int] | array[float]]:
         """Every column by name, not copied; for the snapshot."""
