@@ -101,9 +101,11 @@ def _scored(
     blending.rank(usual, wanted, live, blend, here)
     theirs, rows = Scores(), others.rows.live
     theirs.fit(len(rows))
+    theirs.zeros("lexical")
     others.vectors.scan(wanted.dense, rows, theirs.dense)
     if wanted.terms:
         _score_words(usual, others, wanted, blend, theirs)
+    parts = []
     for name, weight in (
         ("lexical", blend.lexical_plain if wanted.plain else blend.lexical),
         ("dense", blend.dense_plain if wanted.plain else blend.dense),
@@ -111,8 +113,8 @@ def _scored(
         _, mean, deviation = ranking.moments(getattr(here, name), live)
         if deviation < _NONE:  # no memory here has any of it
             _, mean, deviation = ranking.moments(getattr(theirs, name), rows)
-        ranking.add_standardised(getattr(theirs, name), mean, deviation, weight, False, theirs.base)
-    ranking.add_by_class(others.rows.flags, array("f", [0.0, blend.question]), theirs.base)
+        parts.append((getattr(theirs, name), mean, deviation, weight, False))
+    ranking.blend(parts, others.rows.flags, array("f", [0.0, blend.question]), theirs.base)
     _, mean, deviation = ranking.moments(here.total, live)
     if deviation < _NONE:
         _, mean, deviation = ranking.moments(theirs.base, rows)
