@@ -160,7 +160,7 @@ def team_view(
             }
             entry["from"] = {name: value for name, value in {**by, "commit": commit}.items() if value}
     if any("from" in entry for entry in view["nodes"]):
-        view["hub"] = "What has `from` is not on this machine: its id is not known here."
+        view["hub"] = "What comes from the hub is not on this machine: its id can't be used here."
     return {**view, "hub": f"{failed}; these are this machine's memories."} if failed else view
 
 
