@@ -1,7 +1,8 @@
 """MCP over standard input and output: ours beside npm's @modelcontextprotocol/server-memory and an echo.
 
 Each side gets as many memories beforehand. The work is not the same: server-memory finds by substring, so it
-is asked one word and answers with all that holds it; ours is asked eight words and answers with the best.
+is asked for what one memory holds, the least it can have to answer; ours is asked eight words and answers
+with the best.
 The figures are what an agent waits. The echo is `cat`, which returns the request.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import shutil
 import subprocess
 from contextlib import suppress
@@ -135,7 +137,8 @@ def calls(
         return lambda: client.call("create_entities", entities=[json.loads(entity(next(numbers)))])
 
     def searched(client: Client) -> Work:
-        return lambda: client.call("search_nodes", query=text(next(numbers), 1).split()[0])
+        # Of the later half: "item 5123" begins no longer number, so one memory holds it.
+        return lambda: client.call("search_nodes", query=f"item {random.randrange(memories // 2, memories)}")
 
     kinds: dict[str, Kind] = {ECHO: "limit", OURS: "ours"}
     searches: dict[str, Work] = {ECHO: recalled(echo), OURS: recalled(ours)}

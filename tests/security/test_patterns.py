@@ -195,10 +195,19 @@ def test_time_grows_with_the_text_alone(found: Found) -> None:
         assert why_not_linear(run, hard_texts(shown)) == "", shown
 
 
-def test_a_pattern_that_re2_does_not_take_fails_where_it_is_made() -> None:
+def test_a_pattern_that_re2_does_not_take_fails_when_it_is_first_used() -> None:
     for pattern in (r"(?=a)", r"(a)\1", r"\bword\b", r"[^\W_]", r"[a[b]", "("):
         with pytest.raises(PatternError):
-            linear(pattern)
+            linear(pattern).found("")
+
+
+def test_re2_takes_each_pattern_that_a_module_holds() -> None:
+    """They are compiled when they are first used, which must not be when a fault in one is found."""
+    using = [name for name, path in modules().items() if f"from {DOOR} import" in path.read_text("utf-8")]
+    values = [value for name in using for value in vars(importlib.import_module(name)).values()]
+    flat = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    held = [one for one in flat if isinstance(one, Linear)]
+    assert len(held) > 20 and all(one.groups >= 0 for one in held)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from asyncio import AbstractEventLoop
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from context_graph import watchdog
 from context_graph.config import Settings, load_settings
@@ -28,7 +28,7 @@ from context_graph.errors import (
     UsageError,
 )
 from context_graph.owner.chores import SetAside
-from context_graph.owner.commands import hooks, import_from, maintenance, memory, session, sync, view
+from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
 from context_graph.owner.exchanges import Exchanges
@@ -40,6 +40,9 @@ from context_graph.redact import TextRedactor, load_redactor
 from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
+
+if TYPE_CHECKING:
+    from context_graph.owner.commands.memory import McpHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +66,27 @@ _WATCHING: Final = frozenset(
 """These begin a consolidation or look at one: watching must not keep it from happening."""
 _RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subagent-start")
 
-VERBS: Final[dict[str, Verb]] = {
+_FIRST: Final[dict[str, Verb]] = {
     **{name: Verb(hooks.serve, name in _RECALLING, is_hook=True) for name in hooks.VERBS},
-    **{name: Verb(handler, name not in _WATCHING) for name, handler in memory.HANDLERS.items()},
-    **{
-        name: Verb(handler)
-        for handlers in (
-            *(session.HANDLERS, hooks.REQ_HANDLERS, maintenance.HANDLERS, import_from.HANDLERS),
-            *(view.HANDLERS, sync.HANDLERS),
-        )
-        for name, handler in handlers.items()
-    },
     "req.statusline": Verb(lambda call: call.gates.status_line(call.request), needs_store=False),
 }
-"""Every verb but `owner.*` and `mcp.attach`, which the server itself answers."""
+"""What a client asks first, and waits for."""
+
+
+@cache
+def _others() -> dict[str, Verb]:
+    """Every other verb but `owner.*` and `mcp.attach`, which the server itself answers.
+
+    Imports their modules, which would take a start an eighth of its time.
+    """
+    from context_graph.owner.commands import import_from, maintenance, memory, session, sync, view
+
+    rest = (session, maintenance, import_from, view, sync)
+    return {
+        **{name: Verb(handler, name not in _WATCHING) for name, handler in memory.HANDLERS.items()},
+        **{name: Verb(handler) for module in rest for name, handler in module.HANDLERS.items()},
+        **{name: Verb(handler) for name, handler in hooks.REQ_HANDLERS.items()},
+    }
 
 
 _PRELOAD_AFTER_S: Final = 0.01
@@ -100,7 +110,7 @@ class OwnerService:
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
         self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
         self._gates = Gates(root, log, redactor)
-        self._mcp: memory.McpHost | None = None
+        self._mcp: McpHost | None = None
         self.dreams = Consolidations(self, settings, log)
         self._exchanges = Exchanges(root, lambda one: self._stores.get(one.folder) is one, log)
 
@@ -115,7 +125,7 @@ class OwnerService:
 
         Raises ContextGraphError for every verb but the hooks', as the command would report it.
         """
-        verb = VERBS.get(request.verb)
+        verb = _FIRST.get(request.verb) or _others().get(request.verb)
         if verb is None:
             raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
         key = f"event:{request.event_id}" if verb.is_hook and request.event_id else ""
@@ -155,10 +165,12 @@ class OwnerService:
         except ContextGraphError as error:
             return hooks.failure(request, error, flags=APPLIED)
 
-    def mcp_host(self) -> memory.McpHost:
+    def mcp_host(self) -> McpHost:
         """The MCP host; made, and its modules imported, for the first client."""
         if self._mcp is None:
-            self._mcp = memory.McpHost(self._root, self, self._settings, self._log)
+            from context_graph.owner.commands.memory import McpHost
+
+            self._mcp = McpHost(self._root, self, self._settings, self._log)
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:

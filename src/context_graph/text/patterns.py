@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # it ships no annotations
@@ -29,14 +30,24 @@ _PIECE: Final = re.compile(r"\\x\{|\\.|\[\^?\]?|\]|.", re.DOTALL)
 
 
 class Linear:
-    """A compiled pattern over text. Methods are those of `re`; lone surrogates count as question marks."""
+    """A pattern over text, compiled when it is first used: all of them at once would take an owner's start a
+    quarter of its time.
 
-    __slots__ = ("_regexp", "groups", "pattern")
+    Methods are those of `re`; lone surrogates count as question marks.
+    """
 
-    def __init__(self, pattern: str, spelled: str) -> None:
-        self._regexp = re2.compile(spelled, options(_MEMORY, latin=False))
+    def __init__(self, pattern: str) -> None:
         self.pattern: str = pattern
-        self.groups: int = self._regexp.groups
+
+    @cached_property
+    def _regexp(self) -> Any:
+        return re2.compile(_spelled(self.pattern), options(_MEMORY, latin=False))
+
+    @property
+    def groups(self) -> int:
+        """How many groups it captures."""
+        found: int = self._regexp.groups
+        return found
 
     def found(self, text: str) -> bool:
         """Whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""
@@ -71,13 +82,13 @@ class Linear:
 
 
 def linear(pattern: str) -> Linear:
-    r"""``pattern`` compiled by RE2, with \\w, \\d, \\s and their opposites for all scripts, as in Python.
+    r"""``pattern`` for RE2, with \\w, \\d, \\s and their opposites for all scripts, as in Python.
 
-    Raises:
-        PatternError: RE2 does not take it (look-around, back references), or it has \\b or \\B, which would
-            know ASCII words alone, or \\W, \\D or \\S inside a class.
+    It is for patterns of our own: its first use raises PatternError if RE2 does not take it (look-around,
+    back references), or if it has \\b or \\B, which would know ASCII words alone, or \\W, \\D or \\S inside a
+    class.
     """
-    return Linear(pattern, _spelled(pattern))
+    return Linear(pattern)
 
 
 def linear_bytes(pattern: str | bytes, memory: int = _MEMORY) -> Any:

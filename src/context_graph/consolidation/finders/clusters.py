@@ -54,6 +54,7 @@ RESOLUTION: Final = 0.05
 """The density (mean weight over all pairs) that holds a community together; at ten neighbours some hundred
 memories at most."""
 SEED: Final = 1
+_ALL_BITS: Final = np.uint32(0xFFFFFFFF)
 DAMPING: Final = 1.0
 """Share of the mean variance that is added to each direction's before it is divided by it."""
 SMALL: Final = 500.0
@@ -220,8 +221,7 @@ def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tupl
         at = np.minimum(np.searchsorted(others, some), len(others) - 1)
         itself = np.flatnonzero(others[at] == some)  # no row is its own neighbour
         cosines[itself, at[itself]] = -1.0
-        row, other = _above(cosines, count, least)
-        row, other, cosine = _best(row, other, cosines[row, other], count)
+        row, other, cosine = _best_of_block(*_above(cosines, count, least), cosines, count)
         found.append((some[row], others[other], cosine))
     return _concatenated(found)
 
@@ -245,9 +245,28 @@ def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:
     return flat // columns, flat % columns
 
 
+def _best_of_block(row: Rows, other: Rows, cosines: F32, count: int) -> tuple[Rows, Rows, F32]:
+    """The ``count`` highest of each row of ``cosines``, all above 0; of equals those in the lowest columns.
+
+    Row, cosine and column are packed into one number: sorting those takes a tenth of the time that
+    sorting by three keys does. A block has BLOCK_VALUES, so that row and column have 23 bits or little more.
+    """
+    width = np.uint64(int(cosines.shape[1]).bit_length())
+    falling = _ALL_BITS - cosines[row, other].view(np.uint32)  # of numbers above 0 the bits grow as they do
+    keys = (row.astype(np.uint64) << np.uint64(32) | falling) << width | other.astype(np.uint64)
+    keys.sort()
+    row = (keys >> (width + np.uint64(32))).astype(np.int64)
+    ends = np.cumsum(np.bincount(row, minlength=len(cosines)))
+    kept = np.arange(len(row)) - np.concatenate(([0], ends))[row] < count
+    row, other = row[kept], (keys[kept] & ((np.uint64(1) << width) - np.uint64(1))).astype(np.int64)
+    return row, other, cosines[row, other]
+
+
 def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Rows, F32]:
-    """The ``count`` heaviest edges of each source; of equals those to the lowest targets."""
-    order = np.lexsort((target, -weight, source))
+    """The ``count`` heaviest of edges that are ordered by source and target; of equals those to the lowest
+    targets.
+    """
+    order = np.lexsort((-weight, source))
     ordered = source[order]
     first = np.searchsorted(ordered, ordered, side="left")
     kept = order[np.arange(len(order)) - first < count]
@@ -255,8 +274,12 @@ def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Ro
 
 
 def _once(rows: int, source: Rows, target: Rows, weight: F32) -> tuple[I32, I32, F32]:
-    """Ordered by source and target, without the edges that were found twice."""
-    edges, first = np.unique(source.astype(np.int64) * rows + target, return_index=True)
+    """Ordered by source and target, without the edges that were found twice: the first of them stays."""
+    edges = source.astype(np.int64) * rows + target
+    order = np.argsort(edges)  # not a stable sort, which takes three times as long
+    edges = edges[order]
+    starts = np.flatnonzero(np.diff(edges, prepend=-1))
+    edges, first = edges[starts], np.minimum.reduceat(order, starts) if len(order) else order
     return (edges // rows).astype(np.int32), (edges % rows).astype(np.int32), weight[first]
 
 
