@@ -28,6 +28,7 @@ __all__ = [
     "purpose",
     "ranking",
     "salience",
+    "sealing",
     "tokens",
     "topics",
     "vectors",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
         purpose,
         ranking,
         salience,
+        sealing,
         tokens,
         topics,
         vectors,
@@ -74,6 +76,7 @@ else:
     oscillators = _choose("oscillators", "vectors")
     purpose = _choose("purpose", "purpose")
     ranking = _choose("ranking", "ranking")
+    sealing = _choose("sealing", "sealing")
     tokens = _choose("tokens", "tokens")
     topics = _choose("topics", "topics")
     vectors = _choose("vectors", "vectors")
