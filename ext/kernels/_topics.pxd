@@ -131,8 +131,7 @@ cdef inline void sign(const int16_t* q, Signature* signature) noexcept nogil:
         half *= 2
     memset(signature, 0, sizeof(Signature))
     for i in range(BITS):
-        if mixed[i] > 0:
-            signature.words[i >> 6] |= <uint64_t>1 << (i & 63)
+        signature.words[i >> 6] |= <uint64_t>(mixed[i] > 0) << (i & 63)  # a branch would be wrong every other time
 
 
 cdef inline double likeness_of(double cosine) noexcept nogil:

@@ -29,6 +29,7 @@ __all__ = [
     "ranking",
     "rows",
     "salience",
+    "sealing",
     "tokens",
     "topics",
     "vectors",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
         ranking,
         rows,
         salience,
+        sealing,
         tokens,
         topics,
         vectors,
@@ -77,6 +79,7 @@ else:
     purpose = _choose("purpose", "purpose")
     ranking = _choose("ranking", "ranking")
     rows = _choose("rows", "rows")
+    sealing = _choose("sealing", "sealing")
     tokens = _choose("tokens", "tokens")
     topics = _choose("topics", "topics")
     vectors = _choose("vectors", "vectors")

@@ -234,11 +234,12 @@ class Core:
 
     def committed(self) -> None:
         """Called after a commit, when the derived data has been updated."""
-        if self._derived is not None:
-            self._derived.seq = self.store.counters.seq
-            self._derived.index.seen(self._derived.seq)
-            self._sample(self._derived)
-            self._derived.save_if_due()
+        derived = self._derived
+        if derived is not None:
+            derived.seq = self.store.counters.seq
+            derived.index.seen(derived.seq)
+            self._sample(derived)
+            derived.save_if_due()
             if self._second is not None:
                 self._second.notify()
 

@@ -90,20 +90,20 @@ class _Made(NamedTuple):
 
     node: MemoryNode
     measured: Measured
-    edges: list[GraphEdge]
+    edges: Sequence[GraphEdge]
 
 
 def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
-    node_id, at = draft.node_id or uuid4(), now_ms()
-    for _, _, target in draft.ends():
+    node_id, at, derived, ends = draft.node_id or uuid4(), now_ms(), core.derived, draft.ends()
+    for _, _, target in ends:
         core.live(target)
     embedding = draft.embedding or encoded.embedding
-    measured = core.derived.metrics.measure(
+    measured = derived.metrics.measure(
         node_id,
         embedding,
         importance=draft.importance,
-        anchors=core.derived.index.anchors(encoded.terms, draft.tags),
-        links=len(draft.ends()),
+        anchors=derived.index.anchors(encoded.terms, draft.tags),
+        links=len(ends),
         session_id=draft.session_id,
     )
     node = MemoryNode(
@@ -117,10 +117,12 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         commit_seq=seq,
         embedding=embedding,
     )
+    if not ends:
+        return _Made(node, measured, ())
     stamp: dict[str, Any] = {"source_id": node_id, "created_at_ms": at, "last_traversed_ms": at}
     edges = [
         GraphEdge(id=uuid4(), target_id=target, relationship_type=kind, weight=weight, **stamp)
-        for kind, weight, target in draft.ends()
+        for kind, weight, target in ends
     ]
     return _Made(node, measured, edges)
 

@@ -82,13 +82,12 @@ class Draft:
             )
         if isinstance(self.session_id, str):
             self.session_id = cut_session_id(self.session_id)
-        for name, limit in _TEXTS:
-            value = getattr(self, name)
+        for name, limit, value in zip(_TEXTS, _LIMITS, _texts(self), strict=True):
             if value is not None or name == "source":
                 _check_text(name, value, limit)
-        self.tags = _checked_tags(self.tags)
-        self.links = _checked_links("link_to", self.link_to)
-        self.outdated = _checked_links("supersedes", self.supersedes)
+        self.tags = _checked_tags(self.tags) if self.tags else ()
+        self.links = _checked_links("link_to", self.link_to) if self.link_to else ()
+        self.outdated = _checked_links("supersedes", self.supersedes) if self.supersedes else ()
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
 
     def ends(self) -> list[tuple[str, float, UUID]]:
@@ -107,19 +106,21 @@ class Draft:
 
     def redact(self, redactor: TextRedactor) -> None:
         """Mask secrets in content, rationale, tags, metadata and ids (invariant 10)."""
-        ids = {name: value for name, _ in _TEXTS if (value := getattr(self, name))}
-        texts = [self.rationale, *self.tags, *_strings(self.metadata), *ids.values()]
-        if not _is_binary(self):
+        ids, binary = _texts(self), self.modality != "text" and _is_binary(self)
+        texts = [self.rationale, *self.tags, *filter(None, ids)]
+        if self.metadata:
+            texts += _strings(self.metadata)
+        if not binary:
             texts.append(self.content)
         # Hardly any text holds a secret: one pass over all of them tells, and is all that most stores cost.
-        joined = _BETWEEN.join(texts)
-        if not redactor.finds(joined):
+        if not redactor.finds(_BETWEEN.join(texts)):
             # A password in a field of that name is told by the name alone.
             self.metadata = redacted(self.metadata, redactor) if self.metadata else self.metadata
             return
-        for name, value in ids.items():
-            setattr(self, name, redactor.redact_id(value))
-        if not _is_binary(self):
+        for name, value in zip(_TEXTS, ids, strict=True):
+            if value:
+                setattr(self, name, redactor.redact_id(value))
+        if not binary:
             self.content = redactor.redact(self.content)
         self.rationale = redactor.redact(self.rationale)
         self.tags = tuple(redactor.redact(tag) for tag in self.tags)
@@ -134,12 +135,9 @@ _SHARED: Final = tuple(
 )
 """Fields that a draft and the memory made of it have in common."""
 _shared_values: Final = attrgetter(*_SHARED)
-_TEXTS: Final = (
-    ("session_id", MAX_ID_CHARS),
-    ("agent_id", MAX_ID_CHARS),
-    ("project", MAX_PROJECT_CHARS),
-    ("source", MAX_SOURCE_CHARS),
-)
+_TEXTS: Final = ("session_id", "agent_id", "project", "source")
+_LIMITS: Final = (MAX_ID_CHARS, MAX_ID_CHARS, MAX_PROJECT_CHARS, MAX_SOURCE_CHARS)
+_texts: Final = attrgetter(*_TEXTS)
 
 
 def _check_instant(name: str, value: object) -> None:
@@ -226,8 +224,6 @@ def _check_text(name: str, value: object, limit: int) -> None:
 
 
 def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    if not tags:
-        return ()
     if isinstance(tags, str):
         raise InvalidParamsError.of("tags", "must be a list of texts, is one text")
     found = tuple(dict.fromkeys(tags))
@@ -239,8 +235,6 @@ def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def _checked_links(name: str, given: Iterable[UUID | str]) -> tuple[UUID, ...]:
-    if not given:
-        return ()
     if isinstance(given, str | UUID):
         raise InvalidParamsError.of(name, "must be a list of UUIDs, is one value")
     found = tuple(dict.fromkeys(as_uuid(name, one) for one in given))

@@ -74,9 +74,10 @@ class Redactor:
         adrift = [rule for rule in rules if not rule.anchored]
         compiled = [patterns.linear_bytes(rule.pattern, _RULE_MEMORY) for rule in adrift]
         self._adrift = list(zip(compiled, map(_spans_of, adrift), strict=True))
-        gate = "|".join(f"(?:{rule.pattern})" for rule in adrift)
-        self._gate = patterns.linear_bytes(gate, _RULE_MEMORY) if gate else None
         self._core = patterns.linear_bytes(CORE_PATTERN, _RULE_MEMORY)
+        # Hardly any text has a match of any of these: one search over all of them tells.
+        gate = "|".join(f"(?:{pattern})" for pattern in (CORE_PATTERN, *(rule.pattern for rule in adrift)))
+        self._gate = patterns.linear_bytes(gate, 2 * _RULE_MEMORY)
         self.rule_count: int = len(rules) + 6
         self.problems: tuple[str, ...] = tuple(found)
 
@@ -144,18 +145,22 @@ class Redactor:
         spans: list[_Span] = []
         for index in self._filter.Match(data, potential=True) or ():
             spans.extend(self._finders[index](data))
-        if self._gate is not None and self._gate.search(data):
-            for regexp, finder in self._adrift:
-                spans.extend(finder(regexp, data))
+        if self._gate.search(data) is not None:
+            spans.extend(self._found_adrift(data))
+        return [span for span in spans if span[0] < span[1] and not _in_mark(data, span[0])]
+
+    def _found_adrift(self, data: bytes) -> Iterator[_Span]:
+        """Spans of the rules that no word announces, then of bare random tokens."""
+        for regexp, finder in self._adrift:
+            yield from finder(regexp, data)
         done = 0
         for found in self._core.finditer(data):
             if found.start() < done:
                 continue
             span = secret_run(data, found.start(), found.end(), done)
             if span is not None:
-                spans.append(span)
+                yield span
                 done = span[1]
-        return [span for span in spans if span[0] < span[1] and not _in_mark(data, span[0])]
 
 
 def _in_mark(data: bytes, at: int) -> bool:

@@ -18,6 +18,7 @@ from _blake2 import blake2b
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from context_graph import kernels as _kernels
 from context_graph.errors import (
     CorruptedIdentityError,
     FormatVersionError,
@@ -58,6 +59,8 @@ CAPTURE_PREFIX: Final = b"c:"
 REQUIREMENT_LOG_PREFIX: Final = b"l:"
 """In EVENTS: what the requirement gates refused and what satisfied them."""
 
+wrap: Final = _kernels.sealing.seal
+"""``wrap(key, version, payload)``: the envelope of ``payload`` as it is stored under ``key``."""
 _BE64: Final = struct.Struct(">Q")
 _HEAD: Final = struct.Struct("<BI")
 _CRC: Final = struct.Struct("<I")
@@ -167,13 +170,6 @@ def after(prefix: bytes) -> bytes:
 def key_text(key: bytes) -> str:
     """A key as people read it: text where it is text, the rest as \\x escapes."""
     return key.decode("utf-8", "backslashreplace").encode("unicode_escape").decode()
-
-
-def wrap(key: bytes, version: int, payload: bytes) -> bytes:
-    """The envelope of ``payload`` as it is stored under ``key``."""
-    head = _HEAD.pack(version, len(payload))
-    checksum = zlib.crc32(payload, zlib.crc32(head, zlib.crc32(key)))
-    return b"".join((head, payload, _CRC.pack(checksum)))
 
 
 def unwrap(key: bytes, record: bytes, version: int) -> bytes:
@@ -302,13 +298,18 @@ def index_prefix(kind: bytes, value: str = "") -> bytes:
 
 
 def index_key(prefix: bytes, created_at_ms: int, seq: int) -> bytes:
-    """The place of a memory among those of ``prefix``.
+    """The place of a memory among those of ``prefix``. Raises as `index_place`."""
+    return prefix + index_place(created_at_ms, seq)
+
+
+def index_place(created_at_ms: int, seq: int) -> bytes:
+    """What stands behind the prefix in each of a memory's secondary keys.
 
     Raises InvalidParamsError if the time is outside [0, 2**63), where byte order would not be time order.
     """
     if not 0 <= created_at_ms < 1 << 63:
         raise InvalidParamsError.of("created_at_ms", f"is {created_at_ms}, must be in [0, 2**63)")
-    return prefix + _PLACE.pack(created_at_ms, seq)
+    return _PLACE.pack(created_at_ms, seq)
 
 
 def split_index_key(key: bytes) -> tuple[int, int]:

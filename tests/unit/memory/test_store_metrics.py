@@ -348,7 +348,7 @@ def test_taking_back_the_places_of_memories_that_went_changes_no_figure() -> Non
     assert made.metrics() == before
     assert [made.utl._links.get(node.id.bytes, 0) for node in made.nodes[:4]] == [0, 0, 1, 1]
     found = made.utl.measure(UUID(int=2 * 10**6), made.embeddings[made.nodes[3].id], importance=0.5)
-    assert found.near == made.nodes[3].id
+    assert found.near == made.nodes[3].id.bytes
 
 
 KINDS = ("related_to", "causes", "contradicts", "supersedes")

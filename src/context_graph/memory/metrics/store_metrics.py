@@ -12,9 +12,8 @@ import math
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
@@ -73,16 +72,15 @@ _HEAD: Final = Struct("<4sII")
 """Magic, CRC-32 of the rest, bytes of JSON. Never renumber."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """A memory's measurements before it is stored."""
 
     state: UTLState
     quadrant: JohariQuadrant
     topic: UUID | None
     """Its `semantic_cluster`: the topic it joins, its own id if it starts one, None without a vector."""
-    near: UUID | None
-    """The most similar memory, if the texts are nearly the same."""
+    near: bytes | None
+    """Id of the most similar memory, if the texts are nearly the same."""
     near_cosine: float
     """Estimated from 256 bits: within 0.1 at 0.8, within 0.02 near 1."""
     packed: bytes | None
@@ -156,7 +154,7 @@ class StoreMetrics:
             state=state,
             quadrant=johari_knowledge(state.delta_s, state.delta_c),
             topic=node_id if slot < 0 else self._topic_of_slot[slot],
-            near=None if near is None else UUID(bytes=near),
+            near=near,
             near_cosine=near_cosine,
             packed=packed,
         )
@@ -184,7 +182,7 @@ class StoreMetrics:
             self._slot_of_topic[topic] = slot
         self._tally(node, 1)
         if measured.near is not None and measured.near_cosine >= NEAR:
-            self._review.noticed(node.id, measured.near)
+            self._review.noticed(node.id, UUID(bytes=measured.near))
         for edge in edges:
             self.linked(edge)
         if packed is not None and node.session_id:

@@ -152,8 +152,10 @@ class GraphStore(GraphReader):
         for node, embedding in nodes:
             if node.commit_seq != work.seq + 1:
                 raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, next is {work.seq + 1}")
-            stone = buried.get(node.id.bytes) if buried else None
-            work.edit(add_edit(self, node, embedding, stone, fresh=fresh))
+            if fresh and not buried:
+                work.add_fresh(self, node, embedding)
+            else:
+                work.edit(add_edit(self, node, embedding, buried.get(node.id.bytes)))
         for edge in edges:
             work.edit(put_edge_edit(self, edge))
         for stone in tombstones:

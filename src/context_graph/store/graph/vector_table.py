@@ -99,8 +99,12 @@ class VectorTable:
 
     def write(self, seq: int, embedding: bytes) -> Write:
         """The write that stores the embedding of that commit number."""
-        key = self.key(seq)
-        return Write(EMBEDDINGS, key, encode_embedding(key, embedding))
+        return Write(*self.entry(seq, embedding))
+
+    def entry(self, seq: int, embedding: bytes) -> tuple[str, bytes, bytes]:
+        """The same as family, key and value."""
+        key = layout.embedding_key(seq, self._generation)
+        return EMBEDDINGS, key, encode_embedding(key, embedding)
 
     def removal(self, seq: int) -> list[Write]:
         """The writes that remove the vectors of that commit number."""

@@ -1,0 +1,3 @@
+__all__ = ["seal"]
+
+def seal(key: bytes, version: int, payload: bytes) -> bytes: ...
