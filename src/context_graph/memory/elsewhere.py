@@ -17,21 +17,16 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
 from context_graph.memory.index.blend import DEFAULT, Blend, Scores, Wanted
 from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.recall import Recalled
+from context_graph.memory.recall import SEMANTIC, Recalled
 from context_graph.memory.writing import text_to_embed
 from context_graph.model.memory import MemoryNode
-from context_graph.model.spaces import SPACES, WEIGHTS
 
-LEAST_HERE = 64
+LEAST_HERE: Final = 64
 """Memories that a store needs to tell what is usual; before, the others themselves do."""
-
-_NONE: Final = 1e-9
-"""A deviation below this is none."""
-_SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
-"""Product of two Semantic slices of one direction."""
-
 MOST: Final = 50
 """Memories whose relevance is judged: those with the highest scores."""
+_NONE: Final = 1e-9
+"""A deviation below this is none."""
 
 
 class Sought(NamedTuple):
@@ -86,7 +81,7 @@ def ranked(
         )
         found = []
         for row in best:
-            cosine = max(-1.0, min(1.0, scores.dense[row] / _SEMANTIC))
+            cosine = max(-1.0, min(1.0, scores.dense[row] / SEMANTIC))
             signs = asked.signs(by_row[row].content, margins[row], cosine)
             likely = relevance.probability(relevance.kind_of(by_row[row].content), signs)
             found.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))

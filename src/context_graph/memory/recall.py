@@ -60,7 +60,7 @@ MAX_EDGES: Final = 32
 """Edges of one answer whose traversal is counted, the strongest."""
 _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
-_SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
+SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
 TIMES: Final = (
     "yesterday today tomorrow tonight last next ago week weekend month year day morning evening night "
@@ -319,7 +319,7 @@ class Recaller:
         # Nearly always the best row has a word: only without one are all looked at.
         if wanted.terms and (scores.lexical[best] > 0.0 or self._best(scores.lexical, mask) > 0.0):
             return True
-        near = self._best(scores.dense, mask) / _SEMANTIC
+        near = self._best(scores.dense, mask) / SEMANTIC
         if wanted.extra is not None:
             near = max(near, self._best(scores.extra, mask))
         return near >= NEAR and has_known_word(wanted.text, self.provider)
@@ -433,7 +433,7 @@ class Recaller:
         return [(row, likely[row], signs) for row, _, signs in judged]
 
     def _cosine(self, row: int) -> float:
-        return max(-1.0, min(1.0, self._scores.dense[row] / _SEMANTIC))
+        return max(-1.0, min(1.0, self._scores.dense[row] / SEMANTIC))
 
     def _page(
         self, order: _Order, start: int, top_k: int, mask: bytearray

@@ -350,11 +350,14 @@ def plain_login(name: object) -> str:
 
 def author_of(node: MemoryNode) -> str:
     """The colleague who told a memory; "" if it is one's own, or nobody knows."""
-    told = node.metadata.get(TOLD_BY)
-    return plain_login(told.get("author")) if isinstance(told, dict) else ""
+    return _told_by(node, "author")
 
 
 def machine_of(node: MemoryNode) -> str:
     """The id of the machine that told a memory; "" if it is one's own."""
+    return _told_by(node, "machine")
+
+
+def _told_by(node: MemoryNode, what: str) -> str:
     told = node.metadata.get(TOLD_BY)
-    return plain_login(told.get("machine")) if isinstance(told, dict) else ""
+    return plain_login(told.get(what)) if isinstance(told, dict) else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -308,3 +310,19 @@ def test_without_pgvector_words_find_it_and_with_it_later_meaning_too(tmp_path: 
         assert Indexer(hub).run() == 1, "`hub init` of a newer build has it indexed anew"
     finally:
         hub.close()
+
+
+def test_questions_that_come_together_are_all_answered(tmp_path: Path) -> None:
+    """One read may bring two of them."""
+    asked = {"provider": "p", "terms": [1], "weights": [1.0], "vector": [0.0]}
+    lines = b"".join(json.dumps({"number": n, **asked}).encode() + b"\n" for n in (1, 2, 3))
+    words = [sys.executable, "-P", "-m", "context_graph.sync.hub.answering", str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(lines)
+        process.stdin.flush()
+        told = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.stdin.close()
+        assert process.wait(WAIT_S) == 0, "it ends with its owner"
+    assert [one["number"] for one in told] == [1, 2, 3]
+    assert all("joined no hub" in one["failed"] for one in told)

@@ -7,7 +7,7 @@ owner.
 
 from __future__ import annotations
 
-import select
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ from context_graph.sync.hub.search import Found, Question, Search
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.once import last_exchanges
 
-IDLE_S: Final = 600.0
+IDLE_S: Final = 600
 _ANSWER_S: Final = 5.0
 """For one question, whatever the server does; the owner has told its client long before."""
 _CURRENT_S: Final = 90.0
@@ -93,12 +93,11 @@ def main(argv: list[str]) -> int:
         return 64
     answering, lines = Answering(Path(argv[1])), sys.stdin.buffer
     decoder, encoder = msgspec.json.Decoder(Asked), msgspec.json.Encoder()
-    while select.select([lines], [], [], IDLE_S)[0]:
-        line = lines.readline()
-        if not line:
-            break
+    signal.alarm(IDLE_S)  # its default ends the process; select would not see a line that was read already
+    for line in lines:
         sys.stdout.buffer.write(encoder.encode(answering.answer(decoder.decode(line))) + b"\n")
         sys.stdout.buffer.flush()
+        signal.alarm(IDLE_S)
     return 0
 
 

@@ -151,7 +151,7 @@ class Indexer:
             return 0
         rows = connection.execute(_PAGE, (project, *log, PAGE, PAGE_BYTES)).fetchall()
         subjects = sorted({str(row[1]) for row in rows if "/" not in str(row[1])})
-        held = composed(changes(lines_of(connection, [project] * len(subjects), subjects)))
+        held = composed(changes(_lines_of(connection, project, subjects)))
         connection.execute(
             "DELETE FROM context_graph.memory WHERE project = %s AND subject = ANY (%s)",
             (project, [one for one in subjects if one not in held]),
@@ -190,13 +190,11 @@ def vector_type(connection: Connection) -> str:
     return "" if row is None else str(row[0])
 
 
-def lines_of(
-    connection: Connection, projects: Sequence[str], subjects: Sequence[str]
-) -> list[tuple[object, ...]]:
-    """(subject, login, line) of all that is told of these, each of the project beside it."""
+def _lines_of(connection: Connection, project: str, subjects: Sequence[str]) -> list[tuple[object, ...]]:
+    """(subject, login, line) of all that is told of these."""
     return connection.execute(
-        "SELECT c.subject, m.login, c.line FROM unnest(%s::uuid[], %s::text[]) AS w (project, subject) "
-        "JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject AND c.line <> '' "
-        "JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine",
-        (list(projects), list(subjects)),
+        "SELECT c.subject, m.login, c.line FROM context_graph.change AS c "
+        "JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine "
+        "WHERE c.project = %s AND c.subject = ANY (%s) AND c.line <> ''",
+        (project, list(subjects)),
     ).fetchall()

@@ -213,7 +213,7 @@ GRANT SELECT, INSERT, DELETE ON context_graph.undo TO context_graph_member;
 
 _MEMORIES: Final = """
 -- By what a member's question finds memories that are not on their machine: the words of each as hashes, and,
--- where the server has pgvector, what it means (`vectors`). The text stands in the lines alone.
+-- where the server has pgvector, what it means (_VECTORS). The text stands in the lines alone.
 CREATE TABLE context_graph.memory (
   project uuid NOT NULL REFERENCES context_graph.project,
   subject text NOT NULL CHECK (length(subject) = 36),

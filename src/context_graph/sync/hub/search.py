@@ -59,8 +59,6 @@ class Found(msgspec.Struct, frozen=True):
     id: str
     project: str
     """The hub's name of it."""
-    own: bool
-    """It is of the asking project."""
     author: str
     machine: str
     superseded_by: str
@@ -142,7 +140,7 @@ class Search:
             newer = _superseded(told_there)
             found += [
                 Found(
-                    *(subject, known.names[project], project == self._hub.project, one.author, one.machine),
+                    *(subject, known.names[project], one.author, one.machine),
                     newer.get(subject, ""),
                     {name: one.values[name] for name in NODE_FIELDS if name in one.values},
                 )
