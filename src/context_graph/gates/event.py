@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.state.registry import client_pid
 from context_graph.gates.state.session_ids import MAX_ID
+
+if TYPE_CHECKING:
+    from context_graph.gates.state.project import Projects
 
 CACHE_FOLDER = "cache/requirements"
 """Below the data root: what is kept between calls, and does not belong to the project."""
@@ -97,6 +100,13 @@ class GateEvent:
     def claude_dir(self) -> str:
         """The client's configuration folder."""
         return claude_dir_of(self.env)
+
+    @cached_property
+    def projects(self) -> Projects:
+        """Finds the projects that this event is about."""
+        from context_graph.gates.state.project import Projects  # an owner's start does without it
+
+        return Projects(self.claude_dir)
 
     @cached_property
     def client(self) -> int:

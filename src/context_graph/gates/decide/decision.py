@@ -11,7 +11,7 @@ from context_graph.gates.event import GateEvent, GateResult
 from context_graph.gates.files import GateCache, LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state import journal
-from context_graph.gates.state.project import CONFIG, Project, find_project
+from context_graph.gates.state.project import CONFIG, Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state_files import StateFiles, paused
 
@@ -58,7 +58,7 @@ class Decision:
         """The projects that the session works in: the working folder's first, then those it was seen in."""
         event = self.event
         folders = self.registry.folders(event.session_id)
-        seen = (find_project(folder, "", claude_dir=event.claude_dir) for folder in folders)
+        seen = map(event.projects.find, folders)
         found: list[Project] = []
         for project in (project_of(event), *seen):
             if project is not None and project.repo is not None and not any(map(project.is_same, found)):
@@ -152,7 +152,7 @@ class Decision:
         """Report once that the file of a project that governed this session is gone."""
         session = self.event.session_id
         for folder in self.registry.folders(session) if session else ():
-            if find_project(folder, "", claude_dir=self.event.claude_dir) is not None:
+            if self.event.projects.find(folder) is not None:
                 continue
             wrong = f"no requirement is enforced any more: {folder}{CONFIG} is gone"[:_CHARS]
             if self.registry.told(session, folder) != wrong:

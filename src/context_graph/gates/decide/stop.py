@@ -10,7 +10,7 @@ from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.git import find_repo
-from context_graph.gates.state.project import Project, find_project
+from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState, is_current
 
 _Open = tuple[EvaluationContext, list[Verdict]]
@@ -113,7 +113,7 @@ def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
     event, found = decision.event, []
     for folder in decision.registry.folders(event.session_id):
         known = any(folder in (one.work, one.root) for one in projects)
-        if not known and find_project(folder, "", claude_dir=event.claude_dir) is None:
+        if not known and event.projects.find(folder) is None:
             repo = find_repo(folder) if folder.startswith("/") else None
             found += [Project(folder, repo)] if repo is not None else []
     return found

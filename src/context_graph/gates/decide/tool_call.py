@@ -17,7 +17,7 @@ from context_graph.gates.shell.command import Command, is_plain, shown
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
 from context_graph.gates.shell.runs import entered, git_call, runs
 from context_graph.gates.state.git import git_aliases
-from context_graph.gates.state.project import Project, find_project, resolved
+from context_graph.gates.state.project import Project
 
 _COMMANDS = 200
 _PATHS = (
@@ -60,7 +60,7 @@ class Part:
 
 def project_of(event: GateEvent) -> Project | None:
     """The project of the session's working folder, else of the folder that the client was started in."""
-    return find_project(event.cwd, event.project_dir, claude_dir=event.claude_dir)
+    return event.projects.find(event.cwd, event.project_dir)
 
 
 def acted_on(event: GateEvent) -> list[Part]:
@@ -85,7 +85,7 @@ def acted_on(event: GateEvent) -> list[Part]:
 def _of_command(event: GateEvent, command: str) -> list[Part]:
     found: list[Part] = []
     for folder, text in command_folders(command, event.cwd, event.home):
-        project = find_project(folder, event.project_dir, claude_dir=event.claude_dir)
+        project = event.projects.find(folder, event.project_dir)
         if project is None or project.repo is None:
             continue
         part = next((part for part in found if part.project.is_same(project)), None)
@@ -99,9 +99,9 @@ def _of_command(event: GateEvent, command: str) -> list[Part]:
 
 
 def _of_file(path: str, event: GateEvent) -> Project | None:
-    folder = os.path.dirname(resolved(os.path.join(event.cwd, os.path.expanduser(path))))
+    folder = os.path.dirname(event.projects.resolved(os.path.join(event.cwd, os.path.expanduser(path))))
     known = (event.cwd, event.project_dir)
-    found = find_project(folder, "", claude_dir=event.claude_dir, known=known) if folder else None
+    found = event.projects.find(folder, known=known) if folder else None
     return found if found is not None and found.repo is not None else None
 
 

@@ -36,31 +36,89 @@ class Project:
         return self.root == other.root and self.work == other.work
 
 
-def find_project(cwd: str, hint: str, *, claude_dir: str, known: tuple[str, ...] = ()) -> Project | None:
-    """The project that governs work in ``cwd``.
+def find_project(cwd: str, hint: str, *, claude_dir: str) -> Project | None:
+    """The project that governs work in ``cwd``, as `Projects.find` says; for callers that ask once."""
+    return Projects(claude_dir).find(cwd, hint)
 
-    The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository
-    and a submodule don't leave the gate. A linked worktree without a file is governed by the main
-    checkout's, with its own branch. Where there is none, the one of ``hint`` (CLAUDE_PROJECT_DIR), so a
-    folder elsewhere doesn't leave it either.
+
+class Projects:
+    """Finds projects for one decision, and looks at each folder once in it.
 
     Args:
-        cwd: The folder; relative or vanished ones count as none.
-        hint: The project the client was started in; "" if unknown.
         claude_dir: The client's own folder: its requirements.yaml is the global file, not a project's.
-        known: Folders of the user's, where ``cwd`` is not known to be one: a file counts if its folder
-            belongs to the owner of one of them.
-
-    Cost: two stat calls a level.
     """
-    here, own, hinted = resolved(cwd), resolved(claude_dir), resolved(hint)
-    below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
-    trusted = tuple(filter(None, map(resolved, known))) or ((here, hinted) if below else (here,))
-    found = _upwards(here, own, trusted, hinted) if here else None
-    if found is not None and found.repo is not None:
+
+    def __init__(self, claude_dir: str) -> None:
+        self._claude_dir = claude_dir
+        self._resolved: dict[str, str] = {}
+        self._looks: dict[str, tuple[bool, bool]] = {}
+
+    def find(self, cwd: str, hint: str = "", *, known: tuple[str, ...] = ()) -> Project | None:
+        """The project that governs work in ``cwd``.
+
+        The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository
+        and a submodule don't leave the gate. A linked worktree without a file is governed by the main
+        checkout's, with its own branch. Where there is none, the one of ``hint`` (CLAUDE_PROJECT_DIR), so a
+        folder elsewhere doesn't leave it either.
+
+        Args:
+            cwd: The folder; relative or vanished ones count as none.
+            hint: The project the client was started in; "" if unknown.
+            known: Folders of the user's, where ``cwd`` is not known to be one: a file counts if its folder
+                belongs to the owner of one of them.
+
+        Cost: two stat calls a level, once a decision.
+        """
+        here, hinted = self.resolved(cwd), self.resolved(hint)
+        below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
+        trusted = tuple(filter(None, map(self.resolved, known))) or ((here, hinted) if below else (here,))
+        found = self._upwards(here, trusted, hinted) if here else None
+        if found is not None and found.repo is not None:
+            return found
+        other = self._upwards(hinted, (hinted,), "") if hinted else None
+        return found if other is None or (other.repo is None and found is not None) else other
+
+    def resolved(self, path: str) -> str:
+        """`resolved`, of each path once."""
+        found = self._resolved.get(path)
+        if found is None:
+            found = self._resolved[path] = resolved(path)
         return found
-    other = _upwards(hinted, own, (hinted,), "") if hinted else None
-    return found if other is None or (other.repo is None and found is not None) else other
+
+    def _upwards(self, start: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
+        """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
+        for place in parents(start):
+            governed, linked = self._look(place)
+            if governed and _same_owner(trusted, place):
+                return Project(place, find_repo(place))
+            repo = repo_at(place) if linked else None
+            if repo is not None and repo.linked:
+                return self._by_main_checkout(start, repo, trusted, hinted)
+        return None
+
+    def _by_main_checkout(
+        self, start: str, worktree: Repo, trusted: tuple[str, ...], hinted: str
+    ) -> Project | None:
+        """The project of a folder in a worktree without a file: the main checkout's for the same folder."""
+        top = main_checkout(worktree, hinted)
+        if not top:
+            return None
+        for place in parents(top.rstrip("/") + start[len(worktree.top) :]):
+            base = place.rstrip("/")
+            if self._look(place)[0] and _same_owner(trusted, place):
+                return Project(place, worktree, worktree.top.rstrip("/") + base[len(top.rstrip("/")) :])
+            if place == top:
+                break
+        return None
+
+    def _look(self, place: str) -> tuple[bool, bool]:
+        """Whether ``place`` has a project's requirements file, and whether its .git is a file."""
+        found = self._looks.get(place)
+        if found is None:
+            base = place.rstrip("/")
+            governed = os.path.lexists(base + CONFIG) and base + "/.claude" != self.resolved(self._claude_dir)
+            found = self._looks[place] = (governed, os.path.isfile(base + "/.git"))
+        return found
 
 
 def resolved(path: str) -> str:
@@ -79,39 +137,6 @@ def real_path(path: str, cwd: str = "") -> str:
 def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
     """Whether ``path``, links resolved, lies below ``folder`` (taken as it is)."""
     return real_path(path, cwd).startswith(folder.rstrip("/") + "/")
-
-
-def _upwards(start: str, claude_dir: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
-    """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
-    for place in parents(start):
-        base = place.rstrip("/")
-        if _has_file(base, claude_dir) and _same_owner(trusted, place):
-            return Project(place, find_repo(place))
-        if os.path.isfile(base + "/.git"):
-            repo = repo_at(place)
-            if repo is not None and repo.linked:
-                return _by_main_checkout(start, repo, claude_dir, trusted, hinted)
-    return None
-
-
-def _by_main_checkout(
-    start: str, worktree: Repo, claude_dir: str, trusted: tuple[str, ...], hinted: str
-) -> Project | None:
-    """The project of a folder in a worktree without a file: the main checkout's for the same folder."""
-    top = main_checkout(worktree, hinted)
-    if not top:
-        return None
-    for place in parents(top.rstrip("/") + start[len(worktree.top) :]):
-        base = place.rstrip("/")
-        if _has_file(base, claude_dir) and _same_owner(trusted, place):
-            return Project(place, worktree, worktree.top.rstrip("/") + base[len(top.rstrip("/")) :])
-        if place == top:
-            break
-    return None
-
-
-def _has_file(base: str, claude_dir: str) -> bool:
-    return os.path.lexists(base + CONFIG) and base + "/.claude" != claude_dir
 
 
 def _same_owner(known: tuple[str, ...], place: str) -> bool:
