@@ -53,7 +53,9 @@ _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
 _PAUSE_S: Final = 0.5
 _TIDY_S: Final = 0.25
-"""From an answer to the work that can wait: long enough that the next hooks of a burst don't wait for it."""
+"""From the last answer to the work that can wait: the next hooks of a burst don't wait for it."""
+_TIDY_MOST_S: Final = 2.0
+"""From the first answer that left such work: a burst without an end must not put it off for ever."""
 _REFUSALS: Final = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "close some sessions, or raise its limit (`ulimit -n`)"),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on the disk of the data root"),
@@ -109,6 +111,7 @@ class OwnerServer:
         self._quiet = quiet
         self._listener: socket.socket | None = None
         self._tidying: asyncio.TimerHandle | None = None
+        self._tidy_by = self._settled_at = 0.0
         self._connections: set[Channel] = set()
 
     @property
@@ -238,13 +241,23 @@ class OwnerServer:
             self._service.settle()
         except Exception as error:  # the answer is out: neither this client nor the next is to pay for it
             self._unforeseen("what an answer left to be done", error)
+        self._settled_at = self._loop.time()
         if self._tidying is None and self._service.has_work:
-            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
+            self._tidy_soon()
+
+    def _tidy_soon(self) -> None:
+        now = self._loop.time()
+        self._tidy_by = now + _TIDY_MOST_S
+        self._tidying = self._loop.call_at(now + _TIDY_S, self._tidy)
 
     def _tidy(self) -> None:
+        due = min(self._settled_at + _TIDY_S, self._tidy_by)
+        if due > self._loop.time():
+            self._tidying = self._loop.call_at(due, self._tidy)
+            return
         self._tidying = None
         if self._service.tidy():
-            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
+            self._tidy_soon()
 
     def _upgrade_for(self, request: Request) -> Upgrade:
         endpoint = self._service.mcp_host().endpoint(request)
