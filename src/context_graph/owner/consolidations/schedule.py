@@ -179,18 +179,17 @@ class Schedule:
             return
         changed = False
         for context in self._contexts():
-            if context.sessions.dream_asked:
-                context.sessions.dream_asked = False
-                changed |= self._take_requests(context)
+            requests = context.store.dream_queue.unseen()
+            if requests:
+                changed |= self._take(requests, context)
             changed |= self._sample(context)
         if changed or (self._timer is None and self._due() is not None):
             self.plan()
 
-    def _take_requests(self, context: StoreContext) -> bool:
+    def _take(self, requests: list[dict[str, object]], context: StoreContext) -> bool:
         if not context.dreams_by_itself:
             return False
-        found = context.store.dream_queue.pending()
-        for request in found:
+        for request in requests:
             trigger = trigger_of(request)
             after_end = trigger is Trigger.SESSION_END
             mode = context.settings.dream_session_end if after_end else "light"
@@ -200,7 +199,7 @@ class Schedule:
             wish.session_id = str(request["session_id"])
             if after_end and context.folder in self._clients:
                 wish.waits_for_client, wish.not_before = True, self.loop.time() + _CLIENT_S
-        return bool(found)
+        return True
 
     def _sample(self, context: StoreContext) -> bool:
         """Note the store's entropy if it has changed; whether there is something new to wait for."""

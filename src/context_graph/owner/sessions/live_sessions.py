@@ -82,8 +82,6 @@ class LiveSessions:
         self._unsettled: dict[str, Unsettled] = {}
         self._twins = TwinHooks()
         self.canaries = CanaryEvents(store.engine)
-        self.dream_asked = True
-        """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
 
     def __len__(self) -> int:
         return len(self._live)
@@ -175,7 +173,6 @@ class LiveSessions:
         if not live.claim_dream(at_ms):
             return False
         self._store.dream_queue.queue(_dream_request(live, at_ms))
-        self.dream_asked = True
         self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
         return True
 
@@ -200,11 +197,9 @@ class LiveSessions:
                 )
                 if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
                     self._store.dream_queue.queue(session_end_request(live.snapshot))
-                    self.dream_asked = True
             except StoreError:
                 self.drop(session_id)
                 raise
-            self.dream_asked |= due.dream is not None
             if due.ended:
                 self.drop(session_id)
 

@@ -273,6 +273,8 @@ class ConsolidationQueue:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._unseen: list[dict[str, object]] | None = None
+        """What was queued since `unseen` was called last; None before its first call."""
 
     def queue(self, request: Mapping[str, object]) -> str:
         """Queue a consolidation request durably and return its id (D3.7).
@@ -289,6 +291,13 @@ class ConsolidationQueue:
         """The queued requests, oldest first, each with its ``id``."""
         found = self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
         return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
+
+    def unseen(self) -> list[dict[str, object]]:
+        """The requests that no earlier call has returned, oldest first. Cost: one read of the queue, once."""
+        found = self.pending() if self._unseen is None else self._unseen
+        if found or self._unseen is None:
+            self._unseen = []
+        return found
 
     def finish(self, dream_id: str) -> bool:
         """Take a request off the queue; False if it is not there (any more)."""
@@ -308,4 +317,6 @@ class ConsolidationQueue:
             raise InvalidInputError("a dream request needs session_id (text) and at_ms (Unix ms)")
         key = layout.dream_key(at_ms, session_id)
         batch.put(SYSTEM, key, records.encode_dream(key, request))
+        if self._unseen is not None:
+            self._unseen.append({"id": key[2:].hex(), **request})
         return key
