@@ -229,6 +229,25 @@ def test_what_is_mapped_stays_though_the_file_is_replaced_or_removed(tmp_path: P
         assert len(index.rows) == len(index._ids)
 
 
+def test_a_sweep_forgets_the_names_of_what_is_gone(tmp_path: Path) -> None:
+    """Each session has a name of its own: kept, they would grow with every session there ever was."""
+    with open_memex(tmp_path) as memex:
+        for number in range(30):
+            node = memex.store(f"note {number}", rationale=WHY, session_id=f"s{number}", agent_id="ada")
+            if number % 3:
+                memex.forget(node.id, soft=False, reason="user_requested")
+        index = memex._core.derived.index
+        index.sweep()
+        names = index.rows.names
+        assert list(names["session"]) == [f"s{number}" for number in range(0, 30, 3)]
+        assert list(names["agent"]) == ["ada"]
+        for session in ("s3", "s4"):
+            found = memex.recall("note", filters=RecallFilters(session_id=session)).nodes
+            assert [one.node.content for one in found] == (["note 3"] if session == "s3" else [])
+        memex.store("note 99", rationale=WHY, session_id="s4")
+        assert len(memex.recall("note", filters=RecallFilters(session_id="s4")).nodes) == 1
+
+
 def test_an_index_that_was_made_anew_is_saved_though_nothing_is_stored(tmp_path: Path, caplog) -> None:
     """Else a store that is only read would make it anew at each opening after an upgrade."""
     with open_memex(tmp_path) as memex:

@@ -80,6 +80,12 @@ class Names:
         """The text's ordinal, 0 if no row ever had it."""
         return self._ordinals.get(text, 0)
 
+    def those_in(self, column: array[int]) -> tuple[Names, array[int]]:
+        """The texts that ``column`` has, and the column with their ordinals there."""
+        used = sorted({0, *column})
+        new = dict(zip(used, range(len(used)), strict=True))
+        return Names(self._texts[old] for old in used[1:]), array("I", map(new.__getitem__, column))
+
 
 class Rows:
     """The columns. Rows are in order of commit; ``live`` says which count."""
@@ -186,14 +192,16 @@ class Rows:
         return found
 
     def kept(self, keep: bytearray) -> Rows:
-        """A copy with those rows only, renumbered in order. Cost: a microsecond a row."""
+        """A copy with those rows and their texts only, renumbered in order. Cost: a microsecond a row."""
         other = Rows()
-        other.names = {name: Names(self.names[name]) for name in CLASSES}
         other.live = bytearray(compress(self.live, keep))
         other.ids = bytearray().join(node_id for (node_id,) in compress(_IDS.iter_unpack(self.ids), keep))
         for name in (*NUMBERS, *CLASSES):
             column = getattr(self, name)
             setattr(other, name, array(column.typecode, compress(column, keep)))
+        for name in CLASSES:
+            other.names[name], column = self.names[name].those_in(getattr(other, name))
+            setattr(other, name, column)
         number = list(accumulate(keep, initial=0))
         for tag, rows in self.tags.items():
             kept = array("I", [number[row] for row in rows if keep[row]])
