@@ -12,14 +12,13 @@ cdef enum:
 
 cdef struct Slot:
     uint64_t term
-    uint32_t* block  # when room is not 1; somebody else's when it is 0
-    uint32_t single  # when room is 1
+    uint32_t* block  # somebody else's when room is 0; when it is 1, these bytes are the posting itself
     uint32_t used  # 0: the slot is free
     uint32_t room
 
 
 cdef inline uint32_t* list_of(Slot* slot) noexcept nogil:
-    return &slot.single if slot.room == 1 else slot.block
+    return <uint32_t*>&slot.block if slot.room == 1 else slot.block
 
 
 @overflowcheck(False)  # a product of hashes is meant to

@@ -140,9 +140,9 @@ cdef class Postings:
         cdef Slot* slot = &self.slots[place_of(self.slots, self.n_slots, term)]
         if slot.used == 0:
             slot.term = term
-            slot.single = posting
             slot.used = 1
             slot.room = 1
+            list_of(slot)[0] = posting
             self.n_terms += 1
         else:
             if slot.used >= slot.room:

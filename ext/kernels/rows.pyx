@@ -5,7 +5,7 @@ How it is small: a place in the table is a row's number, 4 bytes; the id itself 
 
 from cython cimport final, overflowcheck
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from array import array
@@ -149,25 +149,20 @@ cdef inline Py_ssize_t _hash(const uint8_t* key) noexcept nogil:
 
 
 def previous(groups):
-    """For each row the last one before it in its group, or ranking.NONE; group 0 is none."""
+    """The last row before each in its group, and the last row of each group; see the twin."""
     cdef const uint32_t[::1] group = groups
     cdef Py_ssize_t n = group.shape[0]
     cdef Py_ssize_t i
     cdef uint32_t most = 0
-    cdef uint32_t* last
-    cdef uint32_t[::1] before
-    found = array("I", bytes(4 * n))
-    before = found
+    cdef uint32_t[::1] before, last
     for i in range(n):
         most = group[i] if group[i] > most else most
-    last = <uint32_t*>malloc((<size_t>most + 1) * sizeof(uint32_t))
-    if last is NULL:
-        raise MemoryError
+    found, ends = array("I", bytes(4 * n)), array("I", bytes(4 * (<Py_ssize_t>most + 1)))
+    before, last = found, ends
     with nogil:
         for i in range(<Py_ssize_t>most + 1):
             last[i] = NO_ROW
         for i in range(n):
             before[i] = last[group[i]]
             last[group[i]] = <uint32_t>i if group[i] else <uint32_t>NO_ROW
-    free(last)
-    return found
+    return found, ends

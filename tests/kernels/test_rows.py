@@ -93,8 +93,12 @@ def test_the_twins_agree(steps) -> None:
 @given(groups=st.lists(st.integers(0, 6), max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_the_row_before_is_the_last_of_its_group(groups) -> None:
-    found = compiled.previous(array("I", groups))
-    assert found == _reference_rows.previous(array("I", groups))
+    found, last = compiled.previous(array("I", groups))
+    assert (found, last) == _reference_rows.previous(array("I", groups))
+    assert len(last) == max(groups, default=0) + 1
+    for group, row in enumerate(last):
+        rows = [at for at, of in enumerate(groups) if of == group and group]
+        assert row == (rows[-1] if rows else _reference_ranking.NONE)
     for row, group in enumerate(groups):
         earlier = [other for other in range(row) if groups[other] == group and group]
         assert found[row] == (earlier[-1] if earlier else _reference_ranking.NONE)

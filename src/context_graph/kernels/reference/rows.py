@@ -65,11 +65,15 @@ def _key(key: Buffer) -> bytes:
     return wanted
 
 
-def previous(groups: Buffer) -> array[int]:
-    """For each row the last one before it in its group, or `ranking.NONE`; group 0 is none."""
-    before, last = array("I"), dict[int, int]()
-    for row, group in enumerate(memoryview(groups)):
-        before.append(last.get(group, _NONE))
+def previous(groups: Buffer) -> tuple[array[int], array[int]]:
+    """For each row the last one before it in its group, and for each group from 0 on its last row.
+
+    `ranking.NONE` where there is none; group 0 is none. Cost: some ns a row.
+    """
+    view = memoryview(groups)
+    before, last = array("I"), array("I", [_NONE] * (max(view, default=0) + 1))
+    for row, group in enumerate(view):
+        before.append(last[group])
         if group:
             last[group] = row
-    return before
+    return before, last

@@ -105,7 +105,8 @@ class Rows:
         """Tag -> its rows, growing."""
         self.newest = 0
         """Unix ms: the latest ``created`` there ever was."""
-        self._last: dict[int, int] = {}
+        self._last = array("I", [ranking.NONE])
+        """The last row of each session, by ordinal."""
 
     def __len__(self) -> int:
         return len(self.live)
@@ -121,7 +122,9 @@ class Rows:
         self.importance.append(node.importance)
         self.quadrant.append(QUADRANTS.index(node.johari_quadrant))
         self.flags.append(ASKS if asks(node.content) else 0)
-        self.before.append(self._last.get(session, ranking.NONE) if session else ranking.NONE)
+        if session == len(self._last):
+            self._last.append(ranking.NONE)
+        self.before.append(self._last[session])
         self.session.append(session)
         self.agent.append(names["agent"].ordinal(node.agent_id))
         self.project.append(names["project"].ordinal(node.project))
@@ -212,10 +215,10 @@ class Rows:
 
     def link(self) -> None:
         """Rebuild ``before`` and ``newest`` from the columns."""
-        self.before = row_kernels.previous(self.session)
+        self.before, self._last = row_kernels.previous(self.session)
+        # A session may have a name and no row any more.
+        self._last.extend([ranking.NONE] * (len(self.names["session"]) - len(self._last)))
         self.newest = max(self.created, default=0)
-        self._last = dict(zip(self.session, range(len(self.session)), strict=True))
-        self._last.pop(0, None)
 
     def columns(self) -> dict[str, bytearray | array[int] | array[float]]:
         """Every column by name, not copied; for the snapshot."""
