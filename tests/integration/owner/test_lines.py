@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from tests.support.owner_harness import WAIT_S, OwnerHarness, wait_until
 
+from context_graph.mcp.rpc import parse
+from context_graph.owner.socket import lines
 from context_graph.owner.socket.lines import LINE_MAX
 from context_graph.wire.frames import Request, decode_reply, encode_request
 
@@ -105,6 +107,27 @@ def test_a_cancelled_request_that_still_waits_is_not_served(owner: OwnerHarness)
         )
         assert [client.read()["id"], client.read()["id"]] == [1, 3]
     assert not (owner.root / "made").exists()
+
+
+def test_a_flood_of_cancellations_holds_up_nobody(owner: OwnerHarness) -> None:
+    """Each was compared with every message that waits, parsed anew: the owner answered nobody meanwhile."""
+    owner.start()
+    large = message(1, "tools/call", name="count", arguments={"a": [{}] * 400_000})
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}
+    with closing(attach(owner)) as client:
+        client.send(message(0, "tools/call", name="sleep", arguments={"ms": 300}), large, *[cancel] * 700)
+        client.send(message(2, "ping"))
+        assert [client.read()["id"] for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_message_that_waits_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    monkeypatch.setattr(lines, "parse", lambda line: parsed.append(line) or parse(line))
+    waiting = lines._Waiting(json.dumps(message(5, "tools/call")).encode())
+    assert [waiting.is_request(wanted) for wanted in (4, 5, "5", None)] == [False, True, False, False]
+    assert len(parsed) == 1
+    assert not lines._Waiting(json.dumps(message(5, "initialize")).encode()).is_request(5)
+    assert not lines._Waiting(b"not JSON").is_request(None)
 
 
 def test_the_same_request_of_the_same_bridge_makes_the_same_thing(owner: OwnerHarness) -> None:

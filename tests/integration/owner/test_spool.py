@@ -20,14 +20,17 @@ from tests.support.spool_writer import encode_record
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
 from context_graph.owner.sessions.spool import (
+    ASIDE_LOG,
     EVENTS_LOG,
     REJECTED_LOG,
     DrainReport,
+    LineSetAsideError,
     SpoolRecord,
     decode_line,
     drain,
     has_pending,
     pending,
+    put_back,
 )
 
 DRAINER = Path(spool_drainer.__file__)
@@ -260,6 +263,28 @@ def test_rejected_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert _names(tmp_path) == {REJECTED_LOG, REJECTED_LOG + ".1"}
     assert all((folder / name).stat().st_size <= 500 for name in _names(tmp_path))
     assert (folder / REJECTED_LOG).read_bytes().endswith(b"bad line number 099\n")
+
+
+def test_lines_that_are_set_aside_come_back_whole_and_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unlike rejected lines they are applied one day: none may be cut, or go for another."""
+    monkeypatch.setattr("context_graph.owner.sessions.spool._REJECTED_BYTES", 500)
+    folder = _spool(tmp_path)
+    _append(folder / EVENTS_LOG, *(_record(number) for number in range(1, 9)))
+
+    def refuse(_record: SpoolRecord) -> None:
+        raise LineSetAsideError("later")
+
+    assert drain(tmp_path, refuse).aside == 8
+    assert _names(tmp_path) == {ASIDE_LOG}
+    # An earlier version began a second file and kept the first as this.
+    _append(folder / "aside.log.1", _record(9))
+    assert put_back(tmp_path)
+    sink = Sink()
+    assert drain(tmp_path, sink).rejected == 0
+    assert sorted(sink.taken) == list(range(1, 10))
+    assert not put_back(tmp_path)
 
 
 def _drain_in_a_process(store: Path, die_at: int) -> subprocess.CompletedProcess[str]:

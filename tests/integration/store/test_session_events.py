@@ -117,6 +117,31 @@ def test_requests_wait_in_order_until_they_are_finished(db: Path) -> None:
         assert [request["id"] for request in store.dream_queue.pending()] == [second]
 
 
+def test_each_request_is_new_once_and_a_damaged_one_keeps_none_back(
+    db: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever starts consolidations looks after every answer: it reads no request twice."""
+    with SessionStore.open(db) as store:
+        damaged = store.dream_queue.queue({"session_id": "a", "at_ms": START_MS})
+        store.dream_queue.queue({"session_id": "b", "at_ms": START_MS})
+    engine = open_database(db)
+    key = layout.DREAM_PREFIX + bytes.fromhex(damaged)
+    record = bytearray(engine.get(SYSTEM, key) or b"")
+    record[-1] ^= 1
+    engine.put(SYSTEM, key, bytes(record))
+    engine.close()
+    with SessionStore.open(db) as store:
+        queue = store.dream_queue
+        assert [one["session_id"] for one in queue.unseen()] == ["b"]
+        assert len(caplog.records) == 1
+        assert queue.unseen() == []
+        third = queue.queue({"session_id": "c", "at_ms": START_MS})
+        queue.put(store.engine.batch(), {"session_id": "never written", "at_ms": START_MS})
+        assert [one["id"] for one in queue.unseen()] == [third]
+        assert queue.unseen() == []
+        assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize(
     "request_", [{}, {"session_id": "a"}, {"session_id": 1, "at_ms": 1}, {"at_ms": True}]
 )

@@ -122,7 +122,7 @@ class Rows:
         self.importance.append(node.importance)
         self.quadrant.append(QUADRANTS.index(node.johari_quadrant))
         self.flags.append(ASKS if asks(node.content) else 0)
-        if session == len(self._last):
+        while session >= len(self._last):
             self._last.append(ranking.NONE)
         self.before.append(self._last[session])
         self.session.append(session)

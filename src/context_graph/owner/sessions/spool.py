@@ -115,7 +115,9 @@ REJECTED_LOG: Final = "rejected.log"
 """Lines that could not be applied, kept as they were; nothing reads it but people and `doctor`."""
 
 ASIDE_LOG: Final = "aside.log"
-"""Lines that are set aside, kept as they were until `put_back`."""
+"""Lines that are set aside, kept as they were until `put_back`: all of them, however large."""
+_ASIDE_LOGS: Final = ("aside.log.1", ASIDE_LOG)
+"""The first is an earlier version's, which kept only a part."""
 
 _DRAINING: Final = re.compile(r"events\.(\d++)\.draining")
 _SINGLE: Final = re.compile(r"events\.[0-9a-f]{1,64}\.log")
@@ -186,11 +188,12 @@ def shut(store_dir: Path) -> list[str]:
 
 def put_back(store_dir: Path) -> bool:
     """Move the lines that are set aside back to be drained; whether there were any."""
-    try:
-        os.rename(store_dir / "spool" / ASIDE_LOG, _next_draining(store_dir / "spool"))
-    except FileNotFoundError:
-        return False
-    return True
+    spool, found = store_dir / "spool", False
+    for name in _ASIDE_LOGS:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(spool / name, _next_draining(spool))
+            found = True
+    return found
 
 
 def _names(folder: Path) -> list[str]:
@@ -263,7 +266,7 @@ class _Drain:
                 try:
                     self._apply(decode_line(line))
                 except LineSetAsideError:
-                    _keep(path.parent / ASIDE_LOG, line, repeated=repeated)
+                    _keep_whole(path.parent / ASIDE_LOG, line, repeated=repeated)
                     self.report.aside += 1
                 except Exception as error:  # told apart by what it says about the line
                     if isinstance(error, (UsageError, WireError, CorruptedIdentityError)):
@@ -402,16 +405,32 @@ def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
             yield at, stripped
 
 
+def _keep_whole(path: Path, line: bytes, *, repeated: bool) -> None:
+    """Keep a line that is to be applied later. Memory: two lines."""
+    if repeated:
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as source:
+            if any(kept == line for _, kept in _lines(source)):
+                return
+    _append(path, line + b"\n")
+
+
 def _keep(path: Path, line: bytes, *, repeated: bool) -> None:
+    """Keep a line that is rejected for good: of many the last ones, of a long one its start."""
     entry = line[:_REJECTED_BYTES] + b"\n"
     with contextlib.suppress(FileNotFoundError):
         if repeated and _holds(path, entry):
             return
         if path.stat().st_size + len(entry) > _REJECTED_BYTES:
             os.replace(path, path.with_suffix(".log.1"))
+    _append(path, entry)
+
+
+def _append(path: Path, entry: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with open(handle, "wb", buffering=0) as sink:
+        size = os.fstat(handle).st_size
         if sink.write(entry) != len(entry):
+            os.ftruncate(handle, size)  # half a line would take the next one with it
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
 
 

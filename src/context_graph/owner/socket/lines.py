@@ -36,6 +36,24 @@ _QUEUED_MAX: Final = 256
 _CANCELLED: Final = b"notifications/cancelled"
 
 
+class _Waiting:
+    """A message that waits, which is parsed at most once to see whether it is the one to be cancelled."""
+
+    __slots__ = ("_request", "line")
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+        self._request: tuple[object, str] | None = None
+
+    def is_request(self, wanted: object) -> bool:
+        """Whether it is the request of that id, and one that may be cancelled."""
+        if self._request is None:
+            found = parse(self.line)
+            self._request = (found.id, found.method) if isinstance(found, Request) else (None, "")
+        number, method = self._request
+        return method not in ("", "initialize") and number == wanted
+
+
 class LineConnection(Channel):
     """State: reading, serving one message after another, or (``_out``) writing.
 
@@ -65,7 +83,7 @@ class LineConnection(Channel):
         self._plain = plain
         self._splitter = MessageSplitter(LINE_MAX, spread=plain)
         self._rest = rest
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._work: Iterator[bytes] | None = None
         self._expected = 0
         self._late: list[bytes] = []
@@ -78,7 +96,7 @@ class LineConnection(Channel):
     @property
     def held(self) -> int:
         """Bytes of messages that are not served yet."""
-        return self._splitter.held + sum(map(len, self._queue))
+        return self._splitter.held + sum(len(waiting.line) for waiting in self._queue)
 
     @property
     def busy(self) -> bool:
@@ -141,7 +159,7 @@ class LineConnection(Channel):
             self._stop_reading()
             tail = self._splitter.tail()
             if tail:
-                self._queue.append(tail)
+                self._queue.append(_Waiting(tail))
         else:
             self._feed(data)
         if self._queue and not self._scheduled:
@@ -154,7 +172,7 @@ class LineConnection(Channel):
         for line in self._splitter.feed(data):
             if _CANCELLED in line and self._cancel(line):
                 continue
-            self._queue.append(line)
+            self._queue.append(_Waiting(line))
         if self._splitter.held > _LARGE_BYTES and self._server.too_much_held() is not None:
             self._splitter.refuse()
 
@@ -165,8 +183,7 @@ class LineConnection(Channel):
             return False
         wanted = found.params.get("requestId")
         for waiting in self._queue:
-            request = parse(waiting)
-            if isinstance(request, Request) and request.id == wanted and request.method != "initialize":
+            if waiting.is_request(wanted):
                 self._queue.remove(waiting)
                 return True
         self._endpoint.cancel(wanted)
@@ -238,7 +255,7 @@ class LineConnection(Channel):
         if self._work is None:
             if not self._queue:
                 return
-            line = self._queue.popleft()
+            line = self._queue.popleft().line
             self._received = len(line)
             self._work = self._endpoint.receive(line, self)
         began = self._loop.time()

@@ -8,6 +8,7 @@ read it (`context-graph-cli req log`); the gates never do. Requests wait in a du
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -15,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX
-from context_graph.errors import CorruptedIdentityError, InvalidInputError
+from context_graph.errors import UNREADABLE_RECORD, CorruptedIdentityError, InvalidInputError
 from context_graph.model import HookEvent
 from context_graph.store import layout
 from context_graph.store.engine.engine import Batch, Engine
@@ -32,6 +33,7 @@ from context_graph.store.layout import (
 )
 from context_graph.store.sessions import records
 
+_LOG: Final = logging.getLogger(__name__)
 EVENTS_KEPT: Final = 512
 """Event records a session keeps at least; some 1 KB each. Digests of applied events are kept for good."""
 TRIM_EVERY: Final = 64
@@ -273,8 +275,8 @@ class ConsolidationQueue:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._unseen: list[dict[str, object]] | None = None
-        """What was queued since `unseen` was called last; None before its first call."""
+        self._unseen: list[bytes] | None = None
+        """Keys that were queued since `unseen` was called last; None before its first call."""
 
     def queue(self, request: Mapping[str, object]) -> str:
         """Queue a consolidation request durably and return its id (D3.7).
@@ -293,11 +295,24 @@ class ConsolidationQueue:
         return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
 
     def unseen(self) -> list[dict[str, object]]:
-        """The requests that no earlier call has returned, oldest first. Cost: one read of the queue, once."""
-        found = self.pending() if self._unseen is None else self._unseen
-        if found or self._unseen is None:
-            self._unseen = []
-        return found
+        """The requests that no earlier call has returned, oldest first; a damaged one is logged and left out.
+
+        Cost: one read of the queue, once.
+        """
+        if self._unseen is None:
+            found = list(self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX)))
+        else:  # one whose batch failed is not there
+            found = [(key, record) for key in self._unseen if (record := self._engine.get(SYSTEM, key))]
+        if not found and self._unseen is not None:
+            return []
+        self._unseen = []
+        requests: list[dict[str, object]] = []
+        for key, record in found:
+            try:
+                requests.append({"id": key[2:].hex(), **records.decode_dream(key, record)})
+            except (CorruptedIdentityError, *UNREADABLE_RECORD) as error:
+                _LOG.error("%s", error)
+        return requests
 
     def finish(self, dream_id: str) -> bool:
         """Take a request off the queue; False if it is not there (any more)."""
@@ -318,5 +333,5 @@ class ConsolidationQueue:
         key = layout.dream_key(at_ms, session_id)
         batch.put(SYSTEM, key, records.encode_dream(key, request))
         if self._unseen is not None:
-            self._unseen.append({"id": key[2:].hex(), **request})
+            self._unseen.append(key)
         return key
