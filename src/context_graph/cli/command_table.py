@@ -154,7 +154,7 @@ HOOKS: Final = (
     _hook(
         "prompt-submit",
         "UserPromptSubmit",
-        "Record a prompt (budget 2000 ms): print the four-line state.",
+        "Record a prompt (budget 2000 ms): print what changed in the state, and memories that fit.",
         Option("--prompt", "What the user wrote.", "TEXT"),
         example="--prompt 'fix the tests'",
     ),

@@ -345,7 +345,7 @@ class Forget(Called, kw_only=True):
     soft_delete: Annotated[
         bool,
         about(
-            "false (--permanent): at once and for good; else it can be restored for 30 days.",
+            "false (--permanent) deletes it at once and for good; else it can be restored for 30 days.",
             schema={"type": "boolean", "default": True},
             flag="permanent",
         ),

