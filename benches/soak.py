@@ -40,7 +40,7 @@ FIRST_SESSIONS = 700
 """Sessions before the first sample: they fill the 24 MiB of write buffers once (store/engine/tuning.py)."""
 SAMPLE_S = 30.0
 SETTLED_S = 600.0
-"""By then the allocator has its arenas, and RocksDB its caches; a run of less than twice that is not judged."""
+"""By then the allocator has its arenas, RocksDB its caches; a run of less than 19 minutes is not judged."""
 GOAL = 1.0
 """MiB by which the highest sample may rise: the samples hit another tooth of the saw each time."""
 WORDS = (
@@ -186,7 +186,7 @@ class Soak:
 
 
 def grown(samples: list[tuple[float, float]]) -> float | None:
-    """By how many MiB the highest of (seconds, MiB) after SETTLED_S is above the highest before; None too early."""
+    """MiB by which the highest of (seconds, MiB) after SETTLED_S is above the highest before, once it can be."""
     before = [mib for at, mib in samples if at < SETTLED_S]
     after = [mib for at, mib in samples if at >= SETTLED_S]
     return round(max(after) - max(before), 2) if samples[-1][0] >= 1.9 * SETTLED_S else None
