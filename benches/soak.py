@@ -186,7 +186,7 @@ class Soak:
 
 
 def grown(samples: list[tuple[float, float]]) -> float | None:
-    """MiB by which the highest of (seconds, MiB) after SETTLED_S is above the highest before, once it can be."""
+    """MiB by which the highest sample after SETTLED_S is above the highest before, once there are both."""
     before = [mib for at, mib in samples if at < SETTLED_S]
     after = [mib for at, mib in samples if at >= SETTLED_S]
     return round(max(after) - max(before), 2) if samples[-1][0] >= 1.9 * SETTLED_S else None
