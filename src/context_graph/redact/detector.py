@@ -68,6 +68,7 @@ class Redactor:
             ("cookie", keyed.COOKIE, keyed.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
+            ("keyed-value", keyed.ARGUMENTS, keyed.argument_value),
         ):
             self._add(pattern, patterns.options(_KEYED_MEMORY), _after_head(name, value_of))
         self._filter.Compile()
@@ -78,7 +79,7 @@ class Redactor:
         # Hardly any text has a match of any of these: one search over all of them tells.
         gate = "|".join(f"(?:{pattern})" for pattern in (CORE_PATTERN, *(rule.pattern for rule in adrift)))
         self._gate = patterns.linear_bytes(gate, 2 * _RULE_MEMORY)
-        self.rule_count: int = len(rules) + 6
+        self.rule_count: int = len(rules) + 7
         self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod

@@ -84,6 +84,12 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
     )
 
 
+ARGUMENTS: Final = (
+    r"(?i)\b(?:define|putenv|setenv|setdefault|setproperty)\(\s*"
+    r"""(?:"[\w.-]+"|'[\w.-]+'|\\"[\w.-]+\\"|\\'[\w.-]+\\')\s*,\s*\\*["']"""
+)
+"""A name and a value are arguments. Names are judged afterwards: the prefilter drops words of many rules."""
+
 _NAME: Final = re.compile(rb"""["']?[\w.-]+""")
 _QUOTED: Final = re.compile(
     rb'\\++"(?P<a>(?:[^"\\\r\n]++|\\++(?!"))*+)(?:\\++"|[\r\n]|\Z)'
@@ -189,6 +195,15 @@ def is_typed_value(data: bytes, head: int, start: int, end: int) -> bool:
     return not spoken and not _PROSE_BEFORE.search(_text(data, max(0, head - _BEFORE), head))
 
 
+def argument_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret that a call such as ``define('DB_PASSWORD', '...')`` gives a name to, or None."""
+    name = _text(data, start, end).partition("(")[2].strip("\\\"'`, \t\r\n")
+    value, _ = _value_at(data, end - 1)
+    if value is None or not _TELLING.search(name) or len(_text(data, *value)) < _SHORTEST_ARGUMENT:
+        return None
+    return value if is_secret(name, "=", _text(data, *value), quoted=True, before="") else None
+
+
 def phrase_value(data: bytes, start: int, end: int) -> Span | None:
     """The secret after the phrase head ``data[start:end]``, or None."""
     first = data[start : start + 1]
@@ -279,6 +294,10 @@ _LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
 _NOT_WORD: Final = re.compile(r"\W")
 _NO_LETTER: Final = re.compile(r"[^a-z]")
 _TYPED_IN: Final = re.compile(rf"(?:^|[\n?&;]|--|export |env |-e )[\w.=-]{{0,{_BEFORE}}}$")
+_SHORTEST_ARGUMENT: Final = 4
+_TELLING: Final = re.compile(
+    "|".join((*STRONG, "token", "nonce_key", "logged_in_key", "_salt")), re.IGNORECASE
+)
 _STRONG: Final = re.compile("|".join(STRONG), re.IGNORECASE)
 
 

@@ -139,10 +139,6 @@ _TOKENS: Final = (
 )
 
 _COMMAND: Final = r"(?:[^\r\n]|\\\r?\n)*?"
-_TELLING: Final = (
-    r"[\w.-]*(?:password|passwd|passphrase|_pass|_pwd|secret|token|api_?key|auth_key|access_key|secret_key"
-    r"|encryption_key|logged_in_key|nonce_key|_salt)(?:[_.-][\w.-]*)?"
-)
 
 # Credentials told by their surroundings.
 _SHAPES: Final = (
@@ -208,24 +204,19 @@ _IN_PROSE: Final = (
         r"\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane)[ \t]+(?:registry[ \t]+|auth[ \t]+)?login"
         r"""\b(?:[^\r\n|;&]|\\\r?\n)*?\s-p[ =]*["']?([^\s"']{3,})""",
     ),
-    # define('DB_PASSWORD', '...') and its kin: name and value are arguments.
-    (
-        "keyed-value",
-        r"(?i)\b(?:define|putenv|setenv|setdefault|setproperty|set_env|setitem)\s*\(\s*"
-        rf"""\\*["']{_TELLING}\\*["']\s*,\s*\\*["']([^"'\\\r\n]{{4,}})""",
-    ),
     # auth: { user: 'x', pass: '...' }, on one line or two
     (
         "keyed-value",
-        r"""(?i)\buser(?:name)?["']?:[^\r\n]{1,160}(?:\s|\r?\n[ \t]*)["']?pass["']?:[ \t]*"""
-        r"""["']([^"'\r\n]{3,})""",
+        # Spelled out, so that the prefilter has "user:" and "pass:" to look for, not half of all texts.
+        r"""(?i)\b(?:user|user"|user'|username|username"|username'):[^\r\n]{1,160}(?:\s|\r?\n[ \t]*)"""
+        r"""(?:pass|"pass"|'pass'):[ \t]*["']([^"'\r\n]{3,})""",
     ),
     # The whole parameter of an address: ?key=, not ?cache_key=
     ("keyed-value", rf"(?i)[?&](?:key|appid|subscription-key)=({_HEX}{{32,}})"),
     (
         "npm-auth",
         r"(?i)\b(?:npm|pnpm|yarn)[ \t]+(?:config[ \t]+)?set[ \t]+(?:--?\S+[ \t]+)*"
-        r"""["']?\S*?(?:authtoken|_auth|_password)["']?[ \t=]+["']?([^\s"']{6,})""",
+        r"""["']?\S*?(?:authtoken|:_auth|:_password)["']?[ \t=]+["']?([^\s"']{6,})""",
     ),
     ("netrc", r"(?i)\blogin\s+\S+\s+password\s+([^\s\d]*\d\S*)"),
     ("sql-password", r"""(?i)\bpassword\s+\\*['"]([^'"\\\r\n]+)"""),
