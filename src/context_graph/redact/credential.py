@@ -195,6 +195,8 @@ _DISCORD_HEAD: Final = re.compile(rb"[A-Za-z0-9]{23,28}")
 _DISCORD_FIRST: Final = (b"M", b"N", b"O")
 _INFISICAL_REST: Final = re.compile(rb"\.[0-9a-f]{32}\.[0-9a-f]{32}")
 _MAILGUN: Final = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}")
+_HEX_SECRETS: Final = frozenset({24, 50})
+"""Lengths of what the two patterns above begin with."""
 _REACH: Final = 256
 """Bytes that a run may extend beyond its core on either side."""
 
@@ -238,11 +240,14 @@ def secret_run(data: bytes, start: int, end: int, floor: int = 0) -> tuple[int, 
         return None
     left, right = _left_edge(data, start, floor), _right_edge(data, end)
     run = data[left:right]
-    named = _named_key(data, left, right, floor)
-    if named is not None:
-        return named
+    # A word and a blank stand before nearly all hashes, and no sign that assigns: the search is worth saving.
+    spoken = data[left - 1 : left] == b" " and data[left - 2 : left - 1].isalnum()
+    if not spoken and b"_KEY" in data[max(0, left - _KEY_REACH) : left]:
+        named = _named_key(data, left, right, floor)
+        if named is not None:
+            return named
     if _HEX.fullmatch(run):
-        return _hex_secret(data, start, end, run)
+        return _hex_secret(data, start, end, run) if len(run) in _HEX_SECRETS else None
     if _is_kept(data, left, run):
         return None
     if _is_random(core) or _is_random(run.rstrip(b"=")):
@@ -270,7 +275,7 @@ def _hex_secret(data: bytes, start: int, end: int, run: bytes) -> tuple[int, int
     """The few tokens that are hexadecimal and have a shape of their own; all other such runs are kept."""
     if _MAILGUN.fullmatch(run):
         return start, start + len(run), "mailgun-key"
-    if end - start == 24 and data[max(0, start - 3) : start] == b"st.":
+    if data[max(0, start - 3) : start] == b"st.":
         rest = _INFISICAL_REST.match(data, end)
         if rest and not data[max(0, start - 4) : start - 3].isalnum():
             return start - 3, rest.end(), "infisical-token"
@@ -344,8 +349,6 @@ def _aws_secret(data: bytes, start: int, end: int) -> tuple[int, int, str] | Non
 
 def _named_key(data: bytes, left: int, right: int, floor: int) -> tuple[int, int, str] | None:
     """The value of a setting such as OPENAI_KEY around ``data[left:right]``, be it hexadecimal, or None."""
-    if data.rfind(b"_KEY", max(0, left - _KEY_REACH), left) < 0:
-        return None  # nearly always, so this comes first
     near = data[max(floor, left - _HASH_REACH) : left]
     begin = left - len(near) + len(near.rstrip(_VALUE_CHARS))
     if not _is_key_name(_name_before(data[max(0, begin - _KEY_REACH) : begin])):
