@@ -106,7 +106,7 @@ _BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
-_VALUE_FIELD: Final = re.compile(rb"(?i)value\\*[\"'`]?[ \t]*[:=]")
+_VALUE_FIELD: Final = re.compile(rb"(?i)value\\*+[\"'`]?[ \t]*+[:=]")
 _LONGEST_BLOCK: Final = 8192
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
 _SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
