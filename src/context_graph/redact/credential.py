@@ -5,13 +5,17 @@ value and the text next to it, never at a name: keyed.py asks them after a name 
 
 `secret_run` judges bare tokens. A run of random base62 changes character class (upper, lower, digit) at six
 of ten steps; names do at two or three. Kept on purpose: hexadecimal (git and lock-file hashes, digests,
-UUIDs), subresource hashes (``sha512-...``, ``h1:...``, ``SHA256:...``), public keys, tool-use ids, Nix paths.
+UUIDs), subresource hashes (``sha512-...``, ``h1:...``, ``SHA256:...``), public keys and certificates,
+tool-use ids, Nix paths. Hexadecimal goes too where a name says that it is a key: ``OPENAI_KEY=``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import cache
+from typing import Any, Final
+
+from context_graph.text.patterns import linear_bytes
 
 _REFERENCE: Final = re.compile(
     r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z]|\(\(|\[redacted"
@@ -155,28 +159,62 @@ CORE_PATTERN: Final = "[A-Za-z0-9]{16,}"
 
 _RUN_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+_-"
 _HEX: Final = re.compile(rb"[0-9a-fA-F-]+")
-_KEPT_PREFIX: Final = re.compile(rb"(?:sha\d{1,3}-|md5-|toolu_|msg_|req_)")
-_KEPT_BEFORE: Final = (
-    b"h1:",
+_KEPT_PREFIX: Final = re.compile(rb"toolu_|msg_|req_")
+_STORE: Final = b"/nix/store/"
+_HASH_BEFORE: Final = (
+    *(name + sign for name in (b"sha1", b"sha256", b"sha384", b"sha512", b"md5") for sign in (b"-", b":")),
     b"SHA256:",
-    b"sha256:",
-    b"sha512:",
-    b"/nix/store/",
-    b"ssh-rsa ",
-    b"ssh-ed25519 ",
+    b"h1:",
 )
-_KEPT_KEY: Final = re.compile(rb"AAAA[BCE][0-9A-Za-z]")
-"""How every public SSH key begins."""
+_HASH_REACH: Final = 128
+"""Bytes behind a hash's prefix that may belong to it; SHA-512 has 88 in base64."""
+_SSH_KEY: Final = re.compile(rb"AAAA[A-K][0-9A-Za-z](?:NzaC|VjZH|NrL[WX])")
+"""How every public SSH key begins: the length of its kind's name, then that name (ssh, ecdsa, sk)."""
+_SSH_REACH: Final = 4096
+_PEM_DASHES: Final = b"-----BEGIN "
+_PEM_HEAD: Final = re.compile(
+    rb"-----BEGIN (?:CERTIFICATE|(?:NEW )?CERTIFICATE REQUEST|TRUSTED CERTIFICATE|X509 CRL"
+    rb"|(?:RSA |DSA |EC |SSH2 )?PUBLIC KEY|PGP PUBLIC KEY BLOCK|(?:PGP|SSH) SIGNATURE)-----"
+)
+_PEM_REACH: Final = 8192
+_PEM_GAP: Final = r"""(?:[\s"',|>]|\\+[nrt])*"""
+
+
+@cache
+def _pem_body() -> Any:
+    """Lines of base64, the last one short, up to the block's end or the text's; prose is no body."""
+    return linear_bytes(
+        rf"{_PEM_GAP}(?:[A-Za-z0-9+/]{{40,}}{_PEM_GAP})*[A-Za-z0-9+/]*={{0,2}}{_PEM_GAP}"
+        rf"(?:=[A-Za-z0-9+/]{{4}}{_PEM_GAP})?(?:-----END |\z)"
+    )
+
+
 _TWILIO: Final = re.compile(rb"(?:AC|SK)[0-9a-z]{32}")
 _DISCORD_REST: Final = re.compile(rb"\.[\w-]{6}\.[\w-]{27,}")
 _DISCORD_HEAD: Final = re.compile(rb"[A-Za-z0-9]{23,28}")
 _DISCORD_FIRST: Final = (b"M", b"N", b"O")
+_INFISICAL_REST: Final = re.compile(rb"\.[0-9a-f]{32}\.[0-9a-f]{32}")
+_MAILGUN: Final = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}")
+_HEX_SECRETS: Final = frozenset({24, 50})
+"""Lengths of what the two patterns above begin with."""
 _REACH: Final = 256
 """Bytes that a run may extend beyond its core on either side."""
 
 _SHORTEST: Final = 20
 _AWS_CHARS: Final = 40
 _BASE64_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+_VALUE_CHARS: Final = _BASE64_CHARS + b"_-"
+_NAME_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+_ASSIGNING: Final = b" \t:=>\"'`\\)]"
+_KEY_REACH: Final = 224
+"""Bytes before a run that hold its value's begin and its name."""
+_KEYS_OF_RECORDS: Final = frozenset(
+    b"""PRIMARY SORT CACHE PARTITION FOREIGN PUBLIC PUB SITE PUBLISHABLE ROW RECORD IDEMPOTENCY OBJECT S3 FILE
+    LOOKUP INDEX GROUP GROUPING MAP ROUTING HASH UNIQUE RANGE ITEM BUCKET COMMIT BUILD IMAGE REDIS QUEUE LOCK
+    DEDUPLICATION DEDUP DICT SHARD COMPOSITE NATURAL SURROGATE BLOB MESSAGE EVENT REGISTRY""".split()
+)
+"""Words before _KEY that make it a name of something stored, not a secret."""
 
 _UPPERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBER: Final = re.compile(rb"[0-9]+")
@@ -202,7 +240,15 @@ def secret_run(data: bytes, start: int, end: int, floor: int = 0) -> tuple[int, 
         return None
     left, right = _left_edge(data, start, floor), _right_edge(data, end)
     run = data[left:right]
-    if _HEX.fullmatch(run) or _is_kept(data, left, run):
+    # A word and a blank stand before nearly all hashes, and no sign that assigns: the search is worth saving.
+    spoken = data[left - 1 : left] == b" " and data[left - 2 : left - 1].isalnum()
+    if not spoken and b"_KEY" in data[max(0, left - _KEY_REACH) : left]:
+        named = _named_key(data, left, right, floor)
+        if named is not None:
+            return named
+    if _HEX.fullmatch(run):
+        return _hex_secret(data, start, end, run) if len(run) in _HEX_SECRETS else None
+    if _is_kept(data, left, run):
         return None
     if _is_random(core) or _is_random(run.rstrip(b"=")):
         return (*_over_slashes(data, left, right, floor), "high-entropy")
@@ -222,9 +268,46 @@ def _right_edge(data: bytes, at: int) -> int:
 
 
 def _is_kept(data: bytes, left: int, run: bytes) -> bool:
-    if _KEPT_PREFIX.match(run) or _KEPT_KEY.match(run):
-        return True
-    return data[max(0, left - 12) : left].endswith(_KEPT_BEFORE)
+    return _KEPT_PREFIX.match(run) is not None or data[max(0, left - len(_STORE)) : left] == _STORE
+
+
+def _hex_secret(data: bytes, start: int, end: int, run: bytes) -> tuple[int, int, str] | None:
+    """The few tokens that are hexadecimal and have a shape of their own; all other such runs are kept."""
+    if _MAILGUN.fullmatch(run):
+        return start, start + len(run), "mailgun-key"
+    if data[max(0, start - 3) : start] == b"st.":
+        rest = _INFISICAL_REST.match(data, end)
+        if rest and not data[max(0, start - 4) : start - 3].isalnum():
+            return start - 3, rest.end(), "infisical-token"
+    return None
+
+
+def public_end(data: bytes, at: int, floor: int) -> int:
+    """Where the public hash, SSH key or PEM block ends that holds the run at ``at``; 0 if there is none.
+
+    Base64 has slashes, and lines: what tells that it is public may stand far to the left of the run.
+
+    Cost: a few microseconds; only what would be masked is asked about.
+    """
+    near = data[max(floor, at - _SSH_REACH) : at]
+    begin = at - len(near) + len(near.rstrip(_BASE64_CHARS))
+    if at - begin < _HASH_REACH and data[max(0, begin - 8) : begin].endswith(_HASH_BEFORE):
+        return _base64_end(data, at, begin + _HASH_REACH)
+    if _SSH_KEY.match(data, begin):
+        return _base64_end(data, at, begin + _SSH_REACH)
+    return _public_block_end(data, at, floor)
+
+
+def _base64_end(data: bytes, at: int, limit: int) -> int:
+    near = data[at:limit]
+    return at + len(near) - len(near.lstrip(_BASE64_CHARS))
+
+
+def _public_block_end(data: bytes, at: int, floor: int) -> int:
+    head = data.rfind(_PEM_DASHES, max(floor, at - _PEM_REACH), at)
+    found = _PEM_HEAD.match(data, head) if head >= 0 else None
+    body = _pem_body().match(data, found.end()) if found else None
+    return body.end() if body and body.end() > at else 0
 
 
 def _steps(run: bytes) -> int:
@@ -262,6 +345,35 @@ def _aws_secret(data: bytes, start: int, end: int) -> tuple[int, int, str] | Non
     if len(run) == _AWS_CHARS and all(kind.search(run) for kind in _KINDS) and _steps(run) >= 14:
         return left, right, "aws-secret-key"
     return None
+
+
+def _named_key(data: bytes, left: int, right: int, floor: int) -> tuple[int, int, str] | None:
+    """The value of a setting such as OPENAI_KEY around ``data[left:right]``, be it hexadecimal, or None."""
+    near = data[max(floor, left - _HASH_REACH) : left]
+    begin = left - len(near) + len(near.rstrip(_VALUE_CHARS))
+    if not _is_key_name(_name_before(data[max(0, begin - _KEY_REACH) : begin])):
+        return None
+    near = data[right : right + _REACH]
+    end = right + len(near) - len(near.lstrip(_VALUE_CHARS + b"="))
+    behind = data[end : end + 2]
+    is_file = data[begin : begin + 1] in b"/~" or (behind[:1] == b"." and behind[1:].isalnum())
+    if is_file or any(map(_is_path_word, data[begin:end].split(b"/")[:-1])):
+        return None
+    return begin, end, "keyed-value"
+
+
+def _name_before(text: bytes) -> bytes:
+    """The upper-case name that ``text`` assigns to at its end: X_KEY=, X_KEY: ", name: X_KEY and value:."""
+    rest = text.rstrip(_ASSIGNING)
+    if not {*b":="}.intersection(text[len(rest) :]):
+        return b""
+    if rest[-5:].lower() == b"value":
+        rest = rest[:-5].rstrip(_ASSIGNING + b",\r\n")
+    return rest[len(rest.rstrip(_NAME_CHARS)) :]
+
+
+def _is_key_name(name: bytes) -> bool:
+    return name.endswith(b"_KEY") and name[:-4].rpartition(b"_")[2] not in _KEYS_OF_RECORDS
 
 
 def _over_slashes(data: bytes, left: int, right: int, floor: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from context_graph.redact import credential, keyed
-from context_graph.redact.credential import CORE_PATTERN, secret_run
+from context_graph.redact.credential import CORE_PATTERN, public_end, secret_run
 from context_graph.redact.rules import OWN_RULES, Rule, is_cached, load_imported
 from context_graph.text import patterns
 
@@ -68,6 +68,7 @@ class Redactor:
             ("cookie", keyed.COOKIE, keyed.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
+            ("keyed-value", keyed.ARGUMENTS, keyed.argument_value),
         ):
             self._add(pattern, patterns.options(_KEYED_MEMORY), _after_head(name, value_of))
         self._filter.Compile()
@@ -78,7 +79,7 @@ class Redactor:
         # Hardly any text has a match of any of these: one search over all of them tells.
         gate = "|".join(f"(?:{pattern})" for pattern in (CORE_PATTERN, *(rule.pattern for rule in adrift)))
         self._gate = patterns.linear_bytes(gate, 2 * _RULE_MEMORY)
-        self.rule_count: int = len(rules) + 6
+        self.rule_count: int = len(rules) + 7
         self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod
@@ -144,7 +145,8 @@ class Redactor:
     def _find(self, data: bytes) -> list[_Span]:
         spans: list[_Span] = []
         for index in self._filter.Match(data, potential=True) or ():
-            spans.extend(self._finders[index](data))
+            found = self._finders[index](data)
+            spans.extend(found if index not in self._issued else _not_public(data, found))
         if self._gate.search(data) is not None:
             spans.extend(self._found_adrift(data))
         return [span for span in spans if span[0] < span[1] and not _in_mark(data, span[0])]
@@ -158,9 +160,22 @@ class Redactor:
             if found.start() < done:
                 continue
             span = secret_run(data, found.start(), found.end(), done)
-            if span is not None:
+            if span is None:
+                continue
+            public = public_end(data, found.start(), done)
+            if not public:
                 yield span
-                done = span[1]
+            done = max(public, span[1])
+
+
+def _not_public(data: bytes, spans: Iterator[_Span]) -> Iterator[_Span]:
+    return (span for span in spans if not _is_public(data, span[0]))
+
+
+def _is_public(data: bytes, at: int) -> bool:
+    """Whether ``at`` is inside a public hash, key or certificate: base64 has all short prefixes and names."""
+    inside = data[at - 1 : at].isalnum() or data[at - 1 : at] in b"+/\r\n"
+    return inside and public_end(data, at, 0) > at
 
 
 def _in_mark(data: bytes, at: int) -> bool:
@@ -226,7 +241,7 @@ def _after_head(name: str, value_of: Callable[[bytes, int, int], tuple[int, int]
             # A refused value may hold a head of its own, so the search goes on right behind this one.
             at = found.end()
             value = value_of(data, found.start(), at)
-            if value is not None and not _in_mark(data, found.start()):
+            if value is not None and not (_in_mark(data, found.start()) or _is_public(data, found.start())):
                 yield (*value, name)
                 at = max(at, value[1])
 

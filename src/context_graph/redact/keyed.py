@@ -33,7 +33,8 @@ _JOINED: Final = (
 )  # fmt: skip
 STRONG: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "contraseña", "contrasena", "pwd", "secret",
-    "credential", r"_pass\b", *(name.replace(" ", by) for name in _JOINED for by in ("_", "-", "")),
+    "credential", r"_pass\b", r"_pw\b", "pgpass", "sshpass",
+    *(name.replace(" ", by) for name in _JOINED for by in ("_", "-", "")),
 )  # fmt: skip
 """Names that hold nothing but secrets; a plain word after one is taken for a secret too.
 
@@ -54,7 +55,14 @@ _WEAK: Final = (
 """
 
 _NAME_END: Final = r"""[\w.-]*\\*["'`]?\)?\]?"""
-_SEPARATOR: Final = r"""[ \t]*(?::=|=>|={1,3}|!={1,2}|::|:(?:[ \t]*[A-Za-z_][\w.\[\], |]*[ \t]=)?)[ \t]*"""
+_PAIR_SEPARATOR: Final = r"""[\s,]+\\*["'`]?(?:parameter)?value\\*["'`]?[ \t]*(?:=>|[:=])[ \t]*"""
+"""The value is the next field: name: DB_PASSWORD, value: ..., as in Kubernetes, ECS and web.config."""
+_BLOCK: Final = r"""[|>][+-]?[ \t]*\r?\n[ \t]+"""
+"""The value is a block of YAML."""
+_SEPARATOR: Final = (
+    rf"(?:[ \t]*(?::=|=>|={{1,3}}|!={{1,2}}|::|:(?:[ \t]*[A-Za-z_][\w.\[\], |]*[ \t]=)?)[ \t]*(?:{_BLOCK})?"
+    rf"|{_PAIR_SEPARATOR})"
+)
 
 
 def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
@@ -76,6 +84,12 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
     )
 
 
+ARGUMENTS: Final = (
+    r"(?i)\b(?:define|putenv|setenv|setdefault|setproperty)\(\s*"
+    r"""(?:"[\w.-]+"|'[\w.-]+'|\\"[\w.-]+\\"|\\'[\w.-]+\\')\s*,\s*\\*["']"""
+)
+"""A name and a value are arguments. Names are judged afterwards: the prefilter drops words of many rules."""
+
 _NAME: Final = re.compile(rb"""["']?[\w.-]+""")
 _QUOTED: Final = re.compile(
     rb'\\++"(?P<a>(?:[^"\\\r\n]++|\\++(?!"))*+)(?:\\++"|[\r\n]|\Z)'
@@ -92,6 +106,8 @@ _BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
+_VALUE_FIELD: Final = re.compile(rb"(?i)value\\*+[\"'`]?[ \t]*+[:=]")
+_LONGEST_BLOCK: Final = 8192
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
 _SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
 
@@ -103,19 +119,66 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     found = _NAME.match(data, start, end)
     name_end = found.end() if found else start
     separator = data[name_end:end].strip(b"\\\"'`)]")
-    quoted = _QUOTED.match(data, end)
-    value = quoted.span(quoted.lastgroup or 0) if quoted else _bare(data, end)
-    if value is None or value[0] == value[1]:
+    if _VALUE_FIELD.search(separator):
+        return _field_value(data, start, name_end, end)
+    if b"\n" in separator:
+        return _block_value(data, start, name_end, end)
+    value, quoted = _value_at(data, end)
+    if value is None:
         return None
     secret = is_secret(
         _text(data, start, name_end),
         _text(separator),
         _text(data, *value),
-        quoted=quoted is not None,
+        quoted=quoted,
         before=_text(data, max(0, start - _BEFORE), start),
         after=_text(data, value[1], value[1] + _AFTER),
     )
     return value if secret else None
+
+
+def _value_at(data: bytes, at: int) -> tuple[Span | None, bool]:
+    """The value that begins at ``at``, None if it is empty, and whether it stands in quotes."""
+    found = _QUOTED.match(data, at)
+    value = found.span(found.lastgroup or 0) if found else _bare(data, at)
+    return (value if value and value[0] < value[1] else None), found is not None
+
+
+def _field_value(data: bytes, start: int, name_end: int, end: int) -> Span | None:
+    """The secret in the field behind a name's own, as in ``name: DB_PASSWORD``, ``value: ...``; or None."""
+    value, quoted = _value_at(data, end)
+    if value is None:
+        return None
+    said, between = _text(data, *value), data[name_end:end]
+    # Only YAML has bare words; anywhere else they are variables and calls.
+    is_yaml = b"\n" in between and b"," not in between and b"=" not in between
+    is_code = _IDENTIFIER.fullmatch(said.rstrip(_STOPS)) or _CODE.fullmatch(said) or said[0] in "([{"
+    if is_code and not quoted and not is_yaml:
+        return None
+    return value if is_secret(_text(data, start, name_end), "=", said, quoted=quoted, before="") else None
+
+
+def _block_value(data: bytes, start: int, name_end: int, end: int) -> Span | None:
+    """The secret in a YAML block, all its lines; or None. Key files have a rule of their own."""
+    line_end = _line_end(data, end)
+    first = _text(data, end, line_end).strip()
+    if data[name_end:end].lstrip(b" \t\"'`")[:1] != b":" or first.startswith(("-----", "{", "#")):
+        return None
+    if " " in first:
+        secret = is_typed_value(data, start, end, line_end)
+    else:
+        secret = bool(first) and is_secret(_text(data, start, name_end), "=", first, quoted=False, before="")
+    if not secret:
+        return None
+    margin = data[data.rindex(b"\n", name_end, end) : end]
+    while data.startswith(margin, line_end) and line_end - end < _LONGEST_BLOCK:
+        line_end = _line_end(data, line_end + len(margin))
+    return end, line_end
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
 
 
 def is_typed_value(data: bytes, head: int, start: int, end: int) -> bool:
@@ -130,6 +193,15 @@ def is_typed_value(data: bytes, head: int, start: int, end: int) -> bool:
         return looks_drawn(trimmed) or not goes_on_in_words(_text(data, end, end + _AFTER))
     spoken = goes_on_in_words(value[len(trimmed) :] + _text(data, end, end + _AFTER))
     return not spoken and not _PROSE_BEFORE.search(_text(data, max(0, head - _BEFORE), head))
+
+
+def argument_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret that a call such as ``define('DB_PASSWORD', '...')`` gives a name to, or None."""
+    name = _text(data, start, end).partition("(")[2].strip("\\\"'`, \t\r\n")
+    value, _ = _value_at(data, end - 1)
+    if value is None or not _TELLING.search(name) or len(_text(data, *value)) < _SHORTEST_ARGUMENT:
+        return None
+    return value if is_secret(name, "=", _text(data, *value), quoted=True, before="") else None
 
 
 def phrase_value(data: bytes, start: int, end: int) -> Span | None:
@@ -222,6 +294,10 @@ _LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
 _NOT_WORD: Final = re.compile(r"\W")
 _NO_LETTER: Final = re.compile(r"[^a-z]")
 _TYPED_IN: Final = re.compile(rf"(?:^|[\n?&;]|--|export |env |-e )[\w.=-]{{0,{_BEFORE}}}$")
+_SHORTEST_ARGUMENT: Final = 4
+_TELLING: Final = re.compile(
+    "|".join((*STRONG, "token", "nonce_key", "logged_in_key", "_salt")), re.IGNORECASE
+)
 _STRONG: Final = re.compile("|".join(STRONG), re.IGNORECASE)
 
 

@@ -42,6 +42,7 @@ class Rule:
 _WORD: Final = r"[A-Za-z0-9_-]"
 _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[0-9a-fA-F]"
+_UUID: Final = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
 # Issuer prefixes. One line each; the name is what stands in the text afterwards.
 _TOKENS: Final = (
@@ -120,8 +121,24 @@ _TOKENS: Final = (
     ("easypost-key", rf"EZ[AT]K{_ALNUM}{{54}}"),
     ("pulumi-token", rf"pul-{_HEX}{{40}}"),
     ("cloudflare-key", rf"v1\.0-{_HEX}{{24}}-{_HEX}{{100,}}"),
+    ("hubspot-token", rf"pat-(?:na|eu|ap)\d-{_UUID}"),
+    ("plaid-token", rf"access-(?:production|sandbox|development)-{_UUID}"),
+    ("langfuse-key", rf"sk-lf-{_UUID}"),
+    ("context7-key", rf"ctx7sk-{_UUID}"),
+    ("firecrawl-key", rf"\bfc-{_HEX}{{32}}\b"),
+    ("axiom-token", rf"xa[ap]t-{_UUID}"),
+    ("amazon-token", rf"amzn\.mws\.{_UUID}"),
+    ("amazon-secret", rf"amzn1\.oa2-cs\.v1\.{_HEX}{{64,}}"),
+    ("razorpay-key", rf"rzp_(?:live|test)_{_ALNUM}{{14,}}"),
+    ("newrelic-key", rf"{_HEX}{{36}}NRAL"),
+    ("onepassword-key", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),
+    ("linkedin-secret", rf"WPL_AP\d\.{_ALNUM}{{16}}\.[A-Za-z0-9+/=]{{6,}}"),
+    ("helicone-key", rf"sk-helicone-(?:[a-z]{{2}}-)?(?:{_UUID}|{_ALNUM}{{6,}}(?:-{_ALNUM}{{6,}}){{2,}})"),
+    ("k3s-token", rf"K10{_HEX}{{32,}}::(?:{_WORD}+:)?[A-Za-z0-9._-]{{8,}}"),
     ("jwt", r"eyJ[A-Za-z0-9_=-]{4,}\.[A-Za-z0-9_=-]{4,}(?:\.[A-Za-z0-9_.+/=-]*)?"),
 )
+
+_COMMAND: Final = r"(?:[^\r\n]|\\\r?\n)*?"
 
 # Credentials told by their surroundings.
 _SHAPES: Final = (
@@ -134,6 +151,8 @@ _SHAPES: Final = (
         r"""|[A-Za-z0-9+/=\s"'>|#-]|\\[nrt\\"'])*)""",
     ),
     ("private-key", r"PuTTY-User-Key-File-\d:(?:[\s\S]*?Private-MAC: *[0-9a-fA-F]*|[\s\S]*)"),
+    # No issuer's token to redact_id: an id may be made of the same parts.
+    ("launchdarkly-key", rf"\b(?:sdk|api)-{_UUID}\b"),
     ("url-password", r"""://[^\s/:@"'<>\\`]*:([^\s/"'<>\\`]+)@"""),
     (
         "url-password",
@@ -146,9 +165,18 @@ _SHAPES: Final = (
         r"""(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|csrftoken|xsrf-token)"""
         r"""=([^\s;&"'`\\]{6,})""",
     ),
-    ("curl-user", r"""\bcurl\b[^\r\n]*?\s(?:-u|--user)[ =]*["']?[^\s:"']*:([^\s"']+)"""),
+    # Options without a value may stand before -u in one word; a command may go on behind a backslash.
+    (
+        "curl-user",
+        rf"""\bcurl\b{_COMMAND}\s(?:-[#0-9aBfgGijJklLnNOpqRsSvVZ]*[uU]|--(?:proxy-)?user)[ =]*"""
+        r"""["']?[^\s:"']*:([^\s"']+)""",
+    ),
     ("sshpass", r"""\bsshpass[ \t]+-p[ \t]*["']?([^\s"']+)"""),
-    ("mysql-password", r"""\bmysql(?:dump|admin)?\b[^\r\n|;&]*?\s-p([^\s"']{3,})"""),
+    (
+        "mysql-password",
+        r"\b(?:mysql(?:dump|admin|import|show|check)?|mariadb(?:-dump|-admin)?)\b"
+        r"""(?:[^\r\n|;&]|\\\r?\n)*?\s-p(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"']{3,}))""",
+    ),
     ("keyed-value", r"""-pass(?:in|out)?\s+pass:([^\s"']+)"""),
     ("keyed-value", r"""(?i)\b(?:password|pwd)=([^;"'\r\n]+);\s*\w[\w ]*="""),
     ("netrc", r"(?i)\b(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S+)"),
@@ -170,6 +198,25 @@ _IN_PROSE: Final = (
         "keyed-value",
         r"\b(?:set|setx|ENV|ARG|export)\s+(?:-[A-Za-z]+\s+)*"
         r"""[A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|CREDENTIAL)[A-Z0-9_]*\s+["']?([^\s"'=]\S*)""",
+    ),
+    (
+        "keyed-value",
+        r"\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane)[ \t]+(?:registry[ \t]+|auth[ \t]+)?login"
+        r"""\b(?:[^\r\n|;&]|\\\r?\n)*?\s-p[ =]*["']?([^\s"']{3,})""",
+    ),
+    # auth: { user: 'x', pass: '...' }, on one line or two
+    (
+        "keyed-value",
+        # Spelled out, so that the prefilter has "user:" and "pass:" to look for, not half of all texts.
+        r"""(?i)\b(?:user|user"|user'|username|username"|username'):[^\r\n]{1,160}(?:\s|\r?\n[ \t]*)"""
+        r"""(?:pass|"pass"|'pass'):[ \t]*["']([^"'\r\n]{3,})""",
+    ),
+    # The whole parameter of an address: ?key=, not ?cache_key=
+    ("keyed-value", rf"(?i)[?&](?:key|appid|subscription-key)=({_HEX}{{32,}})"),
+    (
+        "npm-auth",
+        r"(?i)\b(?:npm|pnpm|yarn)[ \t]+(?:config[ \t]+)?set[ \t]+(?:--?\S+[ \t]+)*"
+        r"""["']?\S*?(?:authtoken|:_auth|:_password)["']?[ \t=]+["']?([^\s"']{6,})""",
     ),
     ("netrc", r"(?i)\blogin\s+\S+\s+password\s+([^\s\d]*\d\S*)"),
     ("sql-password", r"""(?i)\bpassword\s+\\*['"]([^'"\\\r\n]+)"""),
