@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from context_graph.gates.decide.tool_call import git_hits
@@ -48,3 +50,112 @@ HARMLESS = [
 @pytest.mark.parametrize("command", HARMLESS)
 def test_what_only_prints_it_commits_nothing(command: str) -> None:
     assert not git_hits(command, ["commit"])
+
+
+STARTED = [
+    *(
+        "bash -euo pipefail -c 'git commit -m x'",
+        "bash -o pipefail -c 'git commit'",
+        "bash -c -x 'git commit'",
+    ),
+    *(
+        "bash --rcfile x -c 'git commit'",
+        "bash -s -- a <<E\ngit commit\nE",
+        "sh -oe pipefail -c 'git commit'",
+    ),
+    *("bash <(echo git commit -m x)", "bash /dev/stdin <<< 'git commit'", ". /dev/stdin <<E\ngit commit\nE"),
+    *(
+        "bash < <(echo git commit)",
+        "bash -c '\"$@\"' _ git commit",
+        "sh -c '$0 commit' git",
+        "fish -c'git commit'",
+    ),
+    *("pwsh -NoProfile -ExecutionPolicy Bypass -Command git commit", "source <(printf 'git commit')"),
+    *(
+        "sudo -iu bob git commit",
+        "flock x -c 'git commit'",
+        "flock -w 1 x git commit",
+        "sshpass -p x git commit",
+    ),
+    *("ssh-agent git commit", "ssh-agent bash -c 'git commit'", "systemd-run --user git commit"),
+    *("op run -- git commit", "doppler run -p x -- git commit", "aws-vault exec p -- git commit"),
+    *(
+        "nix develop -c git commit",
+        "npm exec -- git commit",
+        "npm exec -c 'git commit'",
+        "pnpm exec git commit",
+    ),
+    *("bundle exec git commit", "chronic git commit", "unshare -r git commit", "xvfb-run git commit"),
+    *(
+        "uv run --with foo git commit",
+        "uv tool run git commit",
+        "mise x -- git commit",
+        "env -iS 'git commit'",
+    ),
+    *(
+        "taskset -c 0 git commit",
+        "timeout -k5 10 git commit",
+        "perf stat git commit",
+        "env -S 'git commit' -m x",
+    ),
+    *("dosomething --bar git -C x commit", "docker exec c git commit", 'run() { "$@"; }; run git commit'),
+    *("for d in a b; do git -C $d commit; done", "for v in status commit; do git $v; done"),
+    *("for g in ls git; do $g commit; done", "for d in a b; do x=$d; git -C $x commit; done"),
+    *(
+        "G=git; $G commit",
+        "$GIT commit",
+        "$(command -v git) commit",
+        "git config alias.zz commit; git zz -m x",
+    ),
+    *("git config --global alias.ZZ '!git commit'; git zz", "git config set alias.zz.command commit; git zz"),
+    *(
+        "git commit -m --dry-run",
+        "git commit -am --help",
+        "git commit --dry-run --no-dry-run",
+        "git commit -m -h",
+    ),
+    *("git commit -- --dry-run", "echo x | xargs git commit --dry-run", "git commit $X --dry-run"),
+    *("git commit --dry-run; git commit", "git commit -h -m x"),
+]
+
+
+@pytest.mark.parametrize("command", STARTED)
+def test_whatever_starts_git_is_seen_through(command: str) -> None:
+    assert git_hits(command, ["commit", "push"])
+
+
+SHOWN = [
+    *(
+        "$DOCKER push x",
+        '"$CLI" push',
+        "$(x) commit",
+        "git commit --help",
+        "git commit -h",
+        "git commit --dry-run",
+    ),
+    *(
+        "git commit -m x --dry-run",
+        "git push --dry-run origin main",
+        "git commit -a --dry-run",
+        "npm run commit",
+    ),
+    *("for d in a b; do git -C $d log; done", "man git commit", "command -v git commit", "mkdir git commit"),
+    *(
+        "cp git commit",
+        "bash -o pipefail x commit",
+        "uv run --with git pytest",
+        "bash <(echo git status) commit",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_what_starts_no_git_or_changes_nothing_passes(command: str) -> None:
+    assert not git_hits(command, ["commit", "push"])
+
+
+@pytest.mark.parametrize("piece", ["git -C ", "git ", "-C git ", "--git-dir git x "])
+def test_looking_for_git_among_words_takes_no_longer_than_reading_them(piece: str) -> None:
+    began = time.thread_time()
+    assert not git_hits("foo " + piece * (150_000 // len(piece)), ["commit"])
+    assert time.thread_time() - began < 5

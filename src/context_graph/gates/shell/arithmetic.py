@@ -15,7 +15,7 @@ _SUBSCRIPT = 200
 
 def closing(text: str, at: int, pair: str, closes: int) -> int:
     """Where the expression from ``at`` ends, ``closes`` brackets included; -1 if it is none."""
-    opened, closed = pair
+    opened, closed = pair[0], pair[1]
     depth, end = 0, len(text)
     while at < end:
         char = text[at]

@@ -75,7 +75,7 @@ class Command:
     chdir: str = ""
     """The folder that what started it goes to first (`env -C`)."""
     folder: str = ""
-    """Where it runs, as far as that folder is there (`shell_runs.runs` with PWD)."""
+    """Where it runs, as far as that folder is there (`runs` with PWD)."""
     folders: list[str] = field(default_factory=list)
     """Where it may run."""
     places: list[str] = field(default_factory=list)

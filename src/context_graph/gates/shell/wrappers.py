@@ -28,7 +28,7 @@ _WRAPPERS = {
     "systemd-run": "-u -p -t -E -H -M --unit --property --description --slice --uid --gid --nice --setenv "
     "--working-directory --machine --host --on-active --on-calendar --timer-property --service-type",
     "unshare": "-S -G -R -w --setuid --setgid --root --wd --map-user --map-group --map-users --map-groups",
-    "xvfb-run": "-e -f -n -p -s -w --error-file --auth-file --server-num --server-args --xauth-protocol --wait",
+    "xvfb-run": "-e -f -n -p -s -w --error-file --auth-file --server-num --server-args",
     "setpriv": "--reuid --regid --groups --inh-caps --bounding-set",
     "prlimit": "-p --pid",
     "chroot": "",
@@ -41,7 +41,9 @@ _WRAPPERS = {
     "perf": "-e -o -r",
     **dict.fromkeys(names("taskset command builtin nohup setsid unbuffer busybox caffeinate spawn"), ""),
     **dict.fromkeys(names("noglob nocorrect catchsegv eatmydata - chronic proxychains proxychains4"), ""),
-    **dict.fromkeys(names("dbus-run-session winpty rlwrap setarch linux64 firejail ltrace ifne torsocks"), ""),
+    **dict.fromkeys(
+        names("dbus-run-session winpty rlwrap setarch linux64 firejail ltrace ifne torsocks"), ""
+    ),
 }
 """Program that runs the rest of its words: its options that take a value as a word of its own."""
 
@@ -154,7 +156,6 @@ def folder_option(words: Sequence[str], options: frozenset[str]) -> str:
         elif word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in options:
             found += words[at + 1 : at + 2]
     return join("", *found[:8])
-
 
 
 def _of_runner(words: Sequence[str]) -> Wrapped | None:
