@@ -19,7 +19,7 @@ from context_graph.gates.shell.folders import GIT_VARIABLES, entered
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
 from context_graph.gates.shell.programs import PRINTERS, READERS, REMOVERS
 from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
-from context_graph.gates.state.git import git_aliases
+from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
 
 _COMMANDS = 200
@@ -56,7 +56,11 @@ class Part:
 
         @once  # files are read once a call, however many requirements ask
         def aliases() -> Mapping[str, str]:
-            return git_aliases(repo.common_dir if repo else "", event.home)
+            return (
+                git_aliases(repo.common_dir, event.home, repo.git_dir)
+                if repo
+                else git_aliases("", event.home)
+            )
 
         found = matching(rules, event.hook.tool_name, event.hook.tool_input, aliases)
         if not found or not self.elsewhere:

@@ -146,10 +146,11 @@ def _moved(command: Command, here: _Position, folders: _Folders) -> _Position:
     words = [word for word in command.words[1:] if not word.startswith("-") or word == "-"]
     words = words or ([folders.home] if command.program == "cd" else [])
     targets = [UNKNOWN if word in ("", "-") else word for word in words] or [UNKNOWN]
+    go = entered if "-P" in command.words else _logically
     pairs = ((place, target) for target in targets for place in here.places)
-    tried = [entered(place, target) for place, target in islice(pairs, _PLACES)]
+    tried = [go(place, target) for place, target in islice(pairs, _PLACES)]
     places = [path for path in dict.fromkeys(tried) if folders.is_there(path)]
-    new = [entered(one, target) or UNKNOWN for target in targets[:_FOLDERS] for one in here.possible]
+    new = [go(one, target) or UNKNOWN for target in targets[:_FOLDERS] for one in here.possible]
     there = [one for one in new if folders.is_there(one)]
     sure = command.ends == "&&" or len(there) == len(new)
     stays = not places or (len(targets) > 1 and len(places) < len(tried))
@@ -163,3 +164,9 @@ def entered(folder: str, target: str) -> str:
     """The folder that ``target`` names in ``folder``; empty for one that is too long to be any."""
     path = target if target.startswith(UNKNOWN) else os.path.join(folder, target)
     return path if len(path) < _PATH_CHARS else ""
+
+
+def _logically(folder: str, target: str) -> str:
+    """As ``entered``, for a `cd`, which takes `..` for the folder before it even behind a link."""
+    path = entered(folder, target)
+    return os.path.normpath(path) if ".." in target and is_plain(path) and path else path
