@@ -98,7 +98,12 @@ STARTED = [
         "perf stat git commit",
         "env -S 'git commit' -m x",
     ),
-    *("dosomething --bar git -C x commit", "docker exec c git commit", 'run() { "$@"; }; run git commit'),
+    *(
+        "dosomething --bar git -C x commit",
+        "dosomething git --no-pager -c a=b commit",
+        "docker exec c git commit",
+        'run() { "$@"; }; run git commit',
+    ),
     *("for d in a b; do git -C $d commit; done", "for v in status commit; do git $v; done"),
     *("for g in ls git; do $g commit; done", "for d in a b; do x=$d; git -C $x commit; done"),
     *(
@@ -142,6 +147,7 @@ SHOWN = [
     *("for d in a b; do git -C $d log; done", "man git commit", "command -v git commit", "mkdir git commit"),
     *(
         "cp git commit",
+        "gh pr create --title git --body commit",
         "bash -o pipefail x commit",
         "uv run --with git pytest",
         "bash <(echo git status) commit",

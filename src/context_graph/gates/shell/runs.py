@@ -26,6 +26,10 @@ _STDIN = names("/dev/stdin /dev/fd/0 /proc/self/fd/0")
 _POWERSHELLS = names("pwsh powershell")
 _SOURCING = names("source .")
 
+_GIT_FLAGS = names(
+    "-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice "
+    "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs"
+)
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
 
 
@@ -291,6 +295,14 @@ def holds_git(words: Sequence[str], verbs: Collection[str]) -> bool:
         word = words[at]
         if after in verbs and is_git(word):
             return True
-        verb = (beyond if word in _GIT_VALUES else after) if word.startswith("-") else word
-        after, beyond = verb, after
+        after, beyond = _verb_from(word, after, beyond), after
     return False
+
+
+def _verb_from(word: str, after: str, beyond: str) -> str:
+    """The verb that git would find from ``word`` on; empty behind an option that git does not know."""
+    if not word.startswith("-"):
+        return word
+    if word in _GIT_VALUES:
+        return beyond
+    return after if word in _GIT_FLAGS or word.partition("=")[0] in _GIT_VALUES else ""
