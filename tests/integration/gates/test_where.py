@@ -191,7 +191,12 @@ ABOVE = [
     ),
     *("true;" * 250 + "cd repo; git commit -m x", "cd other;" * 500 + "cd ../repo; git commit -m x"),
     *("true;" * 250 + "git -C repo commit", "cd other; " + "git status;" * 250 + "cd ../repo && git commit"),
-    *("function f { cd repo; git commit; }; f", "env -C . env -C repo git commit", "pushd repo; git commit"),
+    *(
+        "function f { cd repo; git commit; }; f",
+        "env -C . env -C repo git commit",
+        "pushd repo; git commit",
+        "cd repo; cd ../other; cd -; git commit",
+    ),
 ]
 
 

@@ -34,6 +34,8 @@ class _Shell:
         self.stack = [position]
         self.then: _Position | None = None
         """Where it stands after the next command, which runs where `cd X ||` could not enter X."""
+        self.before: _Position | None = None
+        """Where `cd -` leads."""
         self.variables = dict(variables)
 
 
@@ -132,7 +134,10 @@ def _move(command: Command, shell: _Shell, folders: _Folders) -> None:
         if len(shell.stack) > 1:
             shell.stack.pop()
         return
-    position = _moved(command, here, folders)
+    back = shell.before if command.words[1:] == ["-"] else None
+    position = back or _moved(command, here, folders)
+    if position.places != here.places:
+        shell.before = here
     if program == "pushd":
         shell.stack.append(position)
     elif command.ends == "||":
