@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, common, specific
+from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, common, ran_in, specific
 from context_graph.model import EventKind
 
 EVENTS: Final = {
@@ -62,6 +62,8 @@ def to_claude(kind: EventKind, given: Json) -> Json:
         made["duration_ms"] = given.get("duration_ms")
     else:
         made |= _call(given, cwd)
+        if made.get("tool_name") == "Bash":
+            made |= ran_in(given.get("tool_input"), "cwd", cwd)
     return made
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, specific, without_event
+from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, ran_in, specific, without_event
 from context_graph.model import EventKind
 
 EVENTS: Final = {
@@ -49,6 +49,8 @@ def to_claude(kind: EventKind, given: Json) -> Json:
         made["last_assistant_message"] = given.get("prompt_response")
     elif kind in (EventKind.PRE_TOOL, EventKind.POST_TOOL):
         made |= _call(given)
+        if made["tool_name"] == "Bash":
+            made |= ran_in(given.get("tool_input"), "dir_path", given.get("cwd"))
     if kind is EventKind.POST_TOOL:
         made |= _outcome(made["tool_name"], given.get("tool_response"))
     return made

@@ -57,6 +57,20 @@ def absolute(path: object, cwd: object) -> object:
     return os.path.normpath(os.path.join(cwd, path)) if isinstance(cwd, str) and cwd else path
 
 
+def ran_in(called: object, key: str, cwd: object) -> Json:
+    """The folder that a shell's call names for itself, as ``cwd``; nothing where it names none.
+
+    Args:
+        called: The tool's input.
+        key: What the tool calls its folder.
+        cwd: The event's folder.
+    """
+    folder = absolute(called.get(key), cwd) if isinstance(called, dict) else None
+    if not isinstance(folder, str) or not folder:
+        return {}
+    return {"cwd": os.path.normpath(os.path.expanduser(folder))}
+
+
 def specific(document: Json) -> Json:
     """The part of Claude Code's document that belongs to its event."""
     found = document.get("hookSpecificOutput")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,77 @@ def test_folders_of_commands(tmp_path: Path) -> None:
     assert command_folders("git commit -m 'it'\\''s'", here) == [(here, """git commit -m 'it'"'"'s'""")]
     assert len(command_folders("git x;" * 1000, here)) <= 201
     assert command_folders("git " + "a" * 100_000, here)[0][0] == here
+
+
+ABOVE = [
+    *("cd repo && git commit -m x", "for d in repo other; do (cd $d && git commit -m x); done"),
+    *("for d in other repo; do cd $d; git commit -m x; cd ..; done", "env -C repo git commit -m x"),
+    *(
+        "for d in repo other; do git -C $d commit -m x; done",
+        "for d in other repo; do git -C $d commit; done",
+    ),
+    *("for d in a b c d e f repo; do (cd $d && git commit -m x); done", "cd repo; time -p git commit"),
+    *("for d in repo other; do x=$d; git -C $x commit; done", "env -C repo bash -c 'git commit -m x'"),
+    *("sudo -D repo git commit -m x", "sudo --chdir=repo git commit", "env --chdir repo git commit"),
+    *(
+        "env GIT_DIR=repo/.git git commit -m x",
+        "export GIT_DIR=repo/.git; git commit",
+        "sudo GIT_DIR=repo/.git git commit",
+    ),
+    *("GIT_DIR=repo/.git sudo git commit", "GIT_DIR=repo/.git; export GIT_DIR; git commit"),
+    *("GIT_DIR=repo/.git GIT_WORK_TREE=other git commit", "GIT_DIR=repo/.git bash -c 'git commit'"),
+    *(
+        "export GIT_DIR=repo/.git; (cd other; true); bash -c 'git commit'",
+        "systemd-run --working-directory=repo git commit",
+    ),
+    *("true;" * 250 + "cd repo; git commit -m x", "cd other;" * 500 + "cd ../repo; git commit -m x"),
+    *("true;" * 250 + "git -C repo commit", "cd other; " + "git status;" * 250 + "cd ../repo && git commit"),
+    *(
+        "function f { cd repo; git commit; }; f",
+        "env -C . env -C repo git commit",
+        "pushd repo; git commit",
+        "cd repo; cd ../other; cd -; git commit",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ABOVE, ids=lambda text: text[-60:])
+@pytest.mark.parametrize("trigger", [{"git": "commit"}, COMMIT[0]], ids=["git", "pattern"])
+def test_from_above_a_repository_every_way_into_it_counts(
+    tmp_path: Path, command: str, trigger: dict[str, str]
+) -> None:
+    gate = _gate(tmp_path, {"plan": {"trigger_tools": [trigger]}}, tracked=True)
+    (tmp_path / "other").mkdir()
+    assert named(gate.bash(command, cwd=str(tmp_path), project_dir="")) == {"plan"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git commit -m x",
+            "cd other && git commit",
+        ),
+        *("true", "export GIT_DIR=repo/.git; unset GIT_DIR; git commit"),
+        *(
+            "true;" * 250 + "git commit",
+            "(export GIT_DIR=repo/.git); git commit",
+        ),
+    ],
+    ids=lambda text: text[-60:],
+)
+def test_from_above_a_repository_what_stays_outside_is_free(tmp_path: Path, command: str) -> None:
+    gate = _gate(tmp_path, {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
+    (tmp_path / "other").mkdir()
+    assert gate.bash(command, cwd=str(tmp_path), project_dir="").decision == ""
+
+
+@pytest.mark.parametrize(
+    "piece", ["cd ..;", "cd {a,b,c,d,e};", "git -C . x;", "for a in b c;do cd $a;", "env -C a git x;"]
+)
+def test_following_folders_takes_no_longer_than_the_line_is_long(tmp_path: Path, piece: str) -> None:
+    for name in "abcde":
+        (tmp_path / name).mkdir()
+    began = time.thread_time()
+    command_folders("git x;" + piece * (100_000 // len(piece)), str(tmp_path))
+    assert time.thread_time() - began < 10

@@ -401,6 +401,38 @@ def test_aliases_are_read_from_git_s_own_files(tmp_path: Path) -> None:
     assert git_aliases("/nowhere", "") == {}
 
 
+def test_aliases_are_read_from_included_files_and_the_worktree_s(tmp_path: Path) -> None:
+    home, repo, own = (tmp_path / name for name in ("home", "repo", "repo/worktrees/w"))
+    for folder in (home / "more", own):
+        folder.mkdir(parents=True)
+    (home / ".gitconfig").write_text('[include]\n\tpath = more/a\n[includeIf "gitdir:/x/"]\n\tpath = ~/b\n')
+    (home / "more" / "a").write_text(
+        "[include]\n\tpath = a\n\tpath = c ; again\n\tpath = ../.gitconfig\n[alias]\n a = commit\n"
+    )
+    (home / "b").write_text("[alias] b = commit\n")
+    (home / "more" / "c").write_text("[alias] c = commit\n")
+    (repo / "config").write_text(f"[include]\n\tpath = {home}/d\n\tpath = missing\n\tpath = /dev/zero\n")
+    (home / "d").write_text("[alias]\n\td = push\n")
+    (own / "config.worktree").write_text("[alias]\n\tw = commit\n")
+    assert git_aliases(str(repo), str(home), str(own)) == {
+        "a": "commit",
+        "b": "commit",
+        "c": "commit",
+        "d": "push",
+        "w": "commit",
+    }
+
+
+def test_of_many_included_files_eight_are_read(tmp_path: Path) -> None:
+    names = [f"f{at}" for at in range(20)]
+    (tmp_path / ".gitconfig").write_text("[include]\n" + "".join(f"path = {name}\n" for name in names))
+    for name in names:
+        (tmp_path / name).write_text(
+            f"[alias]\n{name} = commit\n[include]\npath = {name}\npath = .gitconfig\n"
+        )
+    assert len(git_aliases("", str(tmp_path))) == 8
+
+
 @pytest.mark.parametrize("given", ["", "git commit", 7, [], ["commit", 3], {"a": "b"}, "COMMIT", ["x"] * 21])
 def test_a_git_trigger_that_is_none_drops_its_requirement(files: Files, given: object) -> None:
     files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [{"git": given}]}}})

@@ -62,6 +62,20 @@ HOSTILE = [
     *("(", "$(", "`", '"$(', "{a,", "{a,b}", "a=$a$a;", "x", "$a ", "<<a ", "\\\n", "[a", "${a", "<(", "'"),
     *("eval ", "sudo ", "xargs ", "\\`", "a=x;", '"${a:-"', "f(){ f;};", "{a,b} ", "<a ", "a\n", "$'\\x"),
     *("set -- a;$1;", ";", "a|", "env A=1 ", "bash -c '", "find -exec a ; ", "* ", "~/", "a <<E\nE\n", "}"),
+    *(
+        "((",
+        "$((",
+        "$[",
+        "((a) ",
+        "a[",
+        "a[1]=x;",
+        "case a in ",
+        "$(case a in ",
+        "function f {",
+        "coproc X {",
+    ),
+    *("a <<E\n", "$[1]", '((a="', "for a in b c;do git $a;", "bash -euo x -c '", "git git ", "x git -C git "),
+    *("cd a;", "cd ..;", "for a in b c;do cd $a;", "export GIT_DIR=a;", "env -C a ", "sudo -iu a ", "; )"),
 ]
 
 
@@ -88,7 +102,9 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
 
 def test_what_is_too_long_or_open_is_said_to_be_broken() -> None:
     assert read("a " * LIMIT).broken and read("a 'b").broken and read("a $(b").broken
-    assert not read("a 'b' $(c)").broken
+    assert read("a <<E\nb").broken and read("a <<E").broken and read("a )").broken
+    assert read("$[a").broken and read("((git commit))").broken
+    assert not read("a 'b' $(c) $((1 << 2)); case a in b) c;; esac; a <<E\nE").broken
 
 
 @pytest.mark.parametrize(

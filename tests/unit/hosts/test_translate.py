@@ -201,3 +201,24 @@ def test_the_largest_inputs_are_read_in_one_pass() -> None:
     assert read("gemini", PROMPT, prompt="<hook_context></hook_context>" * 100_000 + "hi").prompt == "hi"
     lines = [f"*** Update File: f{number}" for number in range(100_000)]
     assert len(patch(*lines).tool_input["paths"]) == 1_999
+
+
+@pytest.mark.parametrize(
+    ("host", "tool", "key"), [("gemini", "run_shell_command", "dir_path"), ("cursor", "Shell", "cwd")]
+)
+@pytest.mark.parametrize("kind", [PRE, POST])
+@pytest.mark.parametrize(
+    ("given", "folder"),
+    [("repo", "/work/repo"), ("./a/../repo/", "/work/repo"), ("/else/where", "/else/where"), ("..", "/")]
+    + [(none, "/work") for none in ("", None, 7, [])],
+)
+def test_a_shell_s_own_folder_is_the_one_it_runs_in(
+    host: str, tool: str, key: str, kind: EventKind, given: Any, folder: str
+) -> None:
+    found = read(host, kind, tool_name=tool, tool_input={"command": "git commit", key: given})
+    assert found.tool_name == "Bash" and found.cwd == folder
+
+
+@pytest.mark.parametrize(("host", "tool", "key"), [("gemini", "glob", "dir_path"), ("cursor", "Grep", "cwd")])
+def test_another_tool_s_folder_is_what_it_looks_into(host: str, tool: str, key: str) -> None:
+    assert read(host, PRE, tool_name=tool, tool_input={key: "/else"}).cwd == "/work"

@@ -10,16 +10,30 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache as once
+from itertools import pairwise
 
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules, covers
-from context_graph.gates.shell.command import Command, is_plain, shown
+from context_graph.gates.shell.command import Command, could_be, is_plain, names, shown
+from context_graph.gates.shell.folders import GIT_VARIABLES, entered
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
-from context_graph.gates.shell.runs import entered, git_call, runs
-from context_graph.gates.state.git import git_aliases
+from context_graph.gates.shell.programs import PRINTERS, READERS, REMOVERS
+from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
+from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
 
 _COMMANDS = 200
+"""Commands of a line that are judged one by one; those beyond are, all together, for each folder."""
+
+_PLACES = 256
+"""Folders for which they are."""
+
+_CHANGES = 16
+"""Options of one git call that name a folder and are followed."""
+
+_MOVES = ("cd", "pushd", "git", "GIT_", "-C", "-D", "dir", "-w")
+"""What a line has that runs anything in another folder."""
+
 _PATHS = (
     *("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri"),
     *("target_file", "source", "destination", "paths", "files"),
@@ -42,7 +56,11 @@ class Part:
 
         @once  # files are read once a call, however many requirements ask
         def aliases() -> Mapping[str, str]:
-            return git_aliases(repo.common_dir if repo else "", event.home)
+            return (
+                git_aliases(repo.common_dir, event.home, repo.git_dir)
+                if repo
+                else git_aliases("", event.home)
+            )
 
         found = matching(rules, event.hook.tool_name, event.hook.tool_input, aliases)
         if not found or not self.elsewhere:
@@ -108,36 +126,53 @@ def _of_file(path: str, event: GateEvent) -> Project | None:
 def command_folders(command: str, cwd: str, home: str = "") -> list[tuple[str, str]]:
     """(folder, text) of each simple command, in order; one entry for all if nothing changes the folder.
 
-    A folder that does not exist, or that only a run would tell, is not entered; a line that can't be fully
-    parsed also belongs to ``cwd``. The texts are rebuilt from the words.
+    A command that a loop runs in several folders is given with each. A folder that does not exist, or that
+    only a run would tell, is not entered; a line that can't be fully parsed also belongs to ``cwd``. The
+    texts are rebuilt from the words.
 
     Cost: time grows with the command's length; a few stat calls for each folder that is named.
     """
-    if not any(word in command for word in ("cd", "pushd", "git", "GIT_")):
+    if not any(word in command for word in _MOVES):
         return [(cwd, command)]
     reading = runs(command, {"PWD": cwd, **({"HOME": home} if home else {})})
-    found = [
-        (_folder_of(one), shlex.join(map(shown, one.words)))
-        for one in reading.commands[:_COMMANDS]
-        if one.words and not one.wraps and one.program not in ("cd", "pushd", "popd")
-    ]
-    if not found or reading.broken or len(reading.commands) > _COMMANDS:
+    found: list[tuple[str, str]] = []
+    beyond: dict[str, list[str]] = {}
+    for one in reading.commands:
+        if not one.words or one.wraps or one.program in ("cd", "pushd", "popd"):
+            continue
+        text = shlex.join(map(shown, one.words))
+        for folder in _folders_of(one):
+            if len(found) < _COMMANDS:
+                found.append((folder, text))
+            else:
+                beyond.setdefault(folder if folder in beyond or len(beyond) < _PLACES else cwd, []).append(
+                    text
+                )
+    found += [(folder, "\n".join(texts)) for folder, texts in beyond.items()]
+    if not found or reading.broken or len(beyond) >= _PLACES:
         found.append((cwd, command))
     return found
 
 
-def _folder_of(one: Command) -> str:
-    """The folder that the command works in: its shell's, or the one that git's variables and options name."""
+def _folders_of(one: Command) -> list[str]:
+    """The folders that the command works in: its shell's, or those that git's variables and options name."""
+    places = one.places or [one.folder]
     if not one.is_git:
-        return one.folder
-    named = [value for name, value in one.assigned if name in ("GIT_DIR", "GIT_WORK_TREE")]
+        return places
     options = git_call(one.words).options
-    named += [value for name, value in options if name in ("-C", "--git-dir", "--work-tree")]
-    folder = one.folder
-    for value in filter(is_plain, named):
-        there = entered(folder, value)
-        folder = there if value and os.path.isdir(there) else folder
-    return folder
+    named = [value for name, value in [*one.exported, *one.assigned] if name in GIT_VARIABLES]
+    named += [value for name, value in options if name in ("--git-dir", "--work-tree")]
+    found: list[str] = []
+    for folder in places:
+        for _, value in [(name, value) for name, value in options if name == "-C"][:_CHANGES]:
+            folder = _there(folder, value) or folder
+        found += list(filter(None, (_there(folder, value) for value in named[-_CHANGES:]))) or [folder]
+    return list(dict.fromkeys(found))
+
+
+def _there(folder: str, value: str) -> str:
+    there = entered(folder, value) if value and is_plain(value) else ""
+    return there if there and os.path.isdir(there) else ""
 
 
 # What a call triggers
@@ -190,6 +225,15 @@ def described(trigger: list[str]) -> str:
     return f"{tool}({given})" if given else tool
 
 
+_NO_STARTERS = READERS | PRINTERS | REMOVERS | names("cp touch ln chmod chown tee apt apt-get brew")
+"""Programs that never start what their words name."""
+
+_FLAGS = names(
+    "-a -v -q -s -f --all --amend --no-edit --no-verify --quiet --verbose --signoff --allow-empty "
+    "--force --force-with-lease --tags --set-upstream --porcelain --atomic --follow-tags --short --status"
+)
+"""Options of commit and push that take no value."""
+
 _DROPPED = str.maketrans("", "", "'\"\\\n")
 
 
@@ -200,19 +244,69 @@ def git_hits(command: str, verbs: Collection[str], aliases: Aliases | None = Non
     are only quoted, searched for or printed don't count. What can't be read counts if it names both.
     """
     plain = command.translate(_DROPPED)
-    if "git" not in plain and "$" not in plain and "`" not in plain:
+    named = "git" in plain.lower()
+    if not named and "$" not in plain and "`" not in plain:
         return False
     reading = runs(command)
     if reading.broken and "git" in plain and any(verb in plain for verb in verbs):
         return True
-    configured: Mapping[str, str] | None = None
+    configured: dict[str, str] | None = None
     for one in reading.commands:
-        if one.wraps or one.program not in ("git", "git.exe", "\0"):
+        if not one.words:
             continue
-        if configured is None and one.program != "\0":
-            configured = aliases() if aliases is not None else {}
-        if _is_verb(one.words, verbs, configured or {}, more=one.more):
+        if one.is_git and not one.wraps:
+            if configured is None:
+                configured = dict(aliases() if aliases is not None else {})
+            configured.update(_configured(one.words))
+        elif not _may_run_git(one, verbs, named=named):
+            continue
+        elif holds_git(one.words, verbs):
             return True
+        if not one.wraps and _is_verb(one.words, verbs, configured or {}, more=one.more):
+            return True
+    return False
+
+
+def _may_run_git(one: Command, verbs: Collection[str], *, named: bool) -> bool:
+    """Whether a program that is not git itself may start it, or be it.
+
+    A program that only a run would tell may, if the line names git at all; one that is given `git VERB` as
+    words may, unless it is known to do something else with them.
+    """
+    program = one.program
+    if not is_plain(program):
+        return named and not one.wraps and could_be(program, "git")
+    if (one.wraps and program not in SHELLS) or program in _NO_STARTERS:
+        return False
+    return program != "command" and holds_git(one.words, verbs)  # command -v
+
+
+def _configured(words: list[str]) -> dict[str, str]:
+    """The aliases that a `git config` sets."""
+    call = git_call(words)
+    if call.verb != "config":
+        return {}
+    keys = [
+        (word[6:].removesuffix(".command").lower(), value)
+        for word, value in pairwise(call.rest)
+        if word[:6].lower() == "alias."
+    ]
+    return dict(keys)
+
+
+def _only_shows(rest: list[str]) -> bool:
+    """Whether git, with these words behind its verb, changes nothing: `--help`, `-h` alone, `--dry-run`.
+
+    The word counts only where it can't be the value of the option before it.
+    """
+    if rest == ["-h"] or rest[:1] == ["--help"]:
+        return True
+    for at, word in enumerate(rest):
+        if word == "--" or not is_plain(word):
+            return False
+        before = rest[at - 1] if at else ""
+        if word in ("--help", "--dry-run") and (before[:1] != "-" or before in _FLAGS):
+            return not any(one.startswith("--no-") or not is_plain(one) for one in rest[at + 1 :])
     return False
 
 
@@ -224,8 +318,8 @@ def _is_verb(words: list[str], verbs: Collection[str], configured: Mapping[str, 
         verb = call.verb
         known.update(call.aliases)
         if verb in verbs:
-            return True
-        if "\0" in program:
+            return more or not _only_shows(call.rest)
+        if not is_plain(program):
             return False
         if not verb:
             return more  # `xargs git`: the verb comes at run time

@@ -68,10 +68,20 @@ class Command:
     """Further words come at run time."""
     wraps: bool = False
     """What it runs follows as commands of its own."""
+    given: list[str] = field(default_factory=list)
+    """What its process substitutions print."""
+    choices: list[tuple[int, int]] = field(default_factory=list)
+    """Begin and number of words of which each run has one: those of a loop's variable."""
+    chdir: str = ""
+    """The folder that what started it goes to first (`env -C`)."""
     folder: str = ""
-    """Where it runs, as far as that folder is there (`shell_runs.runs` with PWD)."""
+    """Where it runs, as far as that folder is there (`runs` with PWD)."""
     folders: list[str] = field(default_factory=list)
     """Where it may run."""
+    places: list[str] = field(default_factory=list)
+    """Folders that are there of which it runs in one, or in each in turn; ``folder`` is the first."""
+    exported: list[tuple[str, str]] = field(default_factory=list)
+    """Git's variables that earlier commands have set for it."""
 
     @property
     def program(self) -> str:
@@ -225,6 +235,8 @@ def learn(command: Command, variables: dict[str, str]) -> None:
     elif first == ["set"] and rest[:1] == ["--"]:
         for number, word in enumerate(rest[1:10], 1):
             _set(variables, str(number), word)
+        _set(variables, "@", " ".join(rest[1:]))
+        variables["*"] = variables["@"]
     elif first == ["read"] and command.stdin is not None:
         for name in rest:
             _set(variables, name, command.stdin.strip())
@@ -234,6 +246,9 @@ def learn(command: Command, variables: dict[str, str]) -> None:
 
 
 def _set(variables: dict[str, str], name: str, value: str) -> None:
+    if name.endswith("[]"):  # one element: the whole is known no more
+        variables.pop(name[:-2], None)
+        return
     if name.endswith("+"):
         name, value = name[:-1], variables.get(name[:-1], UNKNOWN) + value
     variables[name] = value if len(value) <= _VALUE else UNKNOWN

@@ -1,56 +1,36 @@
-"""Finds which commands a command line finally runs, and where: removes `sudo`, `env`, `sh -c`, `xargs` and
-the like, and follows `cd`.
-"""
+"""Finds which commands a command line finally runs: removes `sudo`, `env`, `sh -c`, `xargs` and the like."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from posixpath import join
 
-from context_graph.gates.shell.command import UNKNOWN, Command, is_plain, names, printed
+from context_graph.gates.shell.command import UNKNOWN, Command, names, printed
+from context_graph.gates.shell.folders import GIT_VARIABLES, follow_folders
 from context_graph.gates.shell.shell import Reading, read
+from context_graph.gates.shell.wrappers import option, wrapped
 
 SHELLS = names("sh bash zsh dash ksh ash fish pwsh powershell")
 
-_WRAPPERS = {
-    "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir",
-    "doas": "-u -C",
-    "env": "-u -C -S --unset --chdir --split-string",
-    "nice": "-n --adjustment",
-    "ionice": "-c -n -p",
-    "timeout": "-s -k --signal --kill-after",
-    "stdbuf": "-i -o -e",
-    "time": "-f -o",
-    "exec": "-a",
-    "xargs": "-I -n -P -L -d -E -s -a --arg-file --delimiter --max-args --max-procs --replace --max-lines",
-    "flock": "-w -E --timeout",
-    "strace": "-e -o -p -s -u",
-    "chrt": "-T -P -D",
-    "taskset": "-c",
-    **dict.fromkeys(names("command builtin nohup setsid unbuffer busybox caffeinate spawn proxychains"), ""),
-    **dict.fromkeys(names("noglob nocorrect catchsegv eatmydata -"), ""),
-}
-"""Program that runs the rest of its words: its options that take a value as a word of its own."""
-
-_OWN_WORDS = {"timeout": 1, "flock": 1, "chrt": 1, "taskset": 1}
-"""Words of its own that such a program takes first."""
-
-_RUNNERS = names("uv poetry pipenv pdm hatch rye conda mise direnv asdf")
-"""Programs whose subcommand `run` or `exec` runs the rest."""
-
-_JOINING = names("ssh watch parallel mosh")
+_JOINING = names("ssh watch parallel mosh hyperfine entr watchexec")
 """Programs that give their words to a shell."""
 
 _READING = names("tmux screen expect at batch") | _JOINING
 """Programs that run what they read."""
 
-_WITH_C = names("script su runuser flock nix-shell expect sg")
+_WITH_C = names("script su runuser nix-shell expect sg npx pnpx")
 """Programs whose `-c` has a command for a shell."""
 
+_STDIN = names("/dev/stdin /dev/fd/0 /proc/self/fd/0")
+_POWERSHELLS = names("pwsh powershell")
+_SOURCING = names("source .")
+
+_GIT_FLAGS = names(
+    "-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice "
+    "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs"
+)
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
-_PATH_CHARS = 4096
-_FOLDERS = 4
 
 
 def runs(text: str, variables: Mapping[str, str] | None = None) -> Reading:
@@ -65,14 +45,33 @@ def runs(text: str, variables: Mapping[str, str] | None = None) -> Reading:
     while waiting:
         command = waiting.pop()
         done.append(command)
-        if reading.left >= 0:
+        if command.choices and any(is_git(word) for word in command.words):
+            made = _each(command, reading)
+            command.wraps = bool(made)
+            waiting += made[::-1]
+        elif reading.left >= 0:
             inner = _inner(command, reading)
             command.wraps = bool(inner) and not command.is_git  # git does its own part too
             waiting += inner[::-1]
     reading.commands = done
     if variables and "PWD" in variables:
-        _follow_folders(done, variables["PWD"], variables.get("HOME", ""))
+        follow_folders(done, variables["PWD"], variables.get("HOME", ""), reading.starts)
     return reading
+
+
+def _each(command: Command, reading: Reading) -> list[Command]:
+    """The command once for each value of a loop's variable, where its words have all of them."""
+    found: list[Command] = []
+    for number in range(max(count for _, count in command.choices)):
+        words, at = [], 0
+        for first, count in command.choices:
+            words += [*command.words[at:first], command.words[first + number % count]]
+            at = first + count
+        words += command.words[at:]
+        if not reading.spend(len(words)):
+            return found
+        found.append(replace(command, words=words, choices=[]))
+    return found
 
 
 # What a command starts
@@ -80,74 +79,57 @@ def runs(text: str, variables: Mapping[str, str] | None = None) -> Reading:
 
 def _inner(command: Command, reading: Reading) -> list[Command]:
     """The commands that the command itself runs; [] if it only runs its own program."""
-    words, program = command.words, command.program
-    text = ""
-    if program in _WRAPPERS:
-        rest = _after_wrapper(program, words)
-        own = words[: len(words) - len(rest)]
-        text = _option(own, "-S", "--split-string") if program == "env" else ""
-        if not text and rest and not (program == "command" and {"-v", "-V"} & set(own)):
-            reading.left -= len(rest)
-            return [_with_words(command, rest, more=program == "xargs")]
-    elif program in _RUNNERS and words[1:2] in (["run"], ["exec"], ["x"]):
-        rest = words[2:]
-        while rest and (rest[0].startswith("-") or rest[0] == "."):
-            rest = rest[1:]
-        return [_with_words(command, rest)] if rest else []
-    elif program == "find":
+    if not command.words:
+        return []
+    made = wrapped(command.words)
+    if made is not None:
+        started = replace(
+            _with_words(command, made.rest, more=command.program == "xargs"),
+            assigned=[*command.assigned, *made.assigned],
+            chdir=join(command.chdir, made.chdir) if made.chdir else command.chdir,
+        )
+        reading.left -= len(made.rest)
+        return _read_more(made.text, started, reading) if made.text else [started]
+    if command.program == "find":
         return _of_find(command)
-    text = text or _text_of(command)
+    text = _text_of(command)
     return _read_more(text, command, reading) if text else []
 
 
-def _after_wrapper(program: str, words: Sequence[str]) -> list[str]:
-    """The words of the command that a wrapper runs."""
-    values = _WRAPPERS[program].split()
-    at, own = 1, _OWN_WORDS.get(program, 0)
-    while at < len(words):
-        word = words[at]
-        if word == "--":
-            at += 1
-            break
-        if word.startswith("-") and len(word) > 1:
-            at += 2 if word in values else 1
-        elif "=" in word and program in ("env", "sudo", "doas") and word[:1].isalpha():
-            at += 1
-        elif own:
-            own -= 1
-            at += 1
-        else:
-            break
-    return list(words[at:])
-
-
-def _option(words: Sequence[str], *options: str) -> str:
-    """The value of an option, joined to it or the next word; empty where it is not given."""
-    for at, word in enumerate(words):
-        if word in options:
-            return words[at + 1] if at + 1 < len(words) else ""
-        for name in options:
-            if word.startswith(name + "=") or (len(name) == 2 and word.startswith(name)):
-                return word[len(name) :].lstrip("=")
-    return ""
-
-
 def _with_words(command: Command, words: list[str], *, more: bool = False) -> Command:
-    return replace(command, words=words, assigned=[], redirects=[], more=more or command.more)
+    return replace(command, words=words, redirects=[], more=more or command.more)
 
 
 def _read_more(text: str, command: Command, reading: Reading) -> list[Command]:
     """The commands of a text that the command gives to a shell."""
     first = len(reading.commands)
-    arguments = {name: value for name, value in reading.variables.items() if name.isdigit()}
-    inner = command.shell if command.program == "eval" else reading.subshell(command.shell)
+    arguments = {
+        name: value for name, value in reading.variables.items() if name.isdigit() or name in ("@", "*")
+    }
+    same = command.program == "eval" or command.program in _SOURCING
+    inner = command.shell if same else reading.subshell(command.shell)
+    if command.chdir:
+        reading.starts[inner] = command.chdir
+    reading.variables.update(_arguments(command))
     found = reading.add(text, inner)
     del reading.commands[first:]
     reading.variables.update(arguments)
     for one in found:
         one.captured |= command.captured
         one.source = one.source or command.source
+        one.assigned = [*(pair for pair in command.assigned if pair[0] in GIT_VARIABLES), *one.assigned]
     return found
+
+
+def _arguments(command: Command) -> dict[str, str]:
+    """What `$0`, `$1`, … and `$@` are in the text of a shell's -c."""
+    if command.program not in SHELLS or command.program in _POWERSHELLS:
+        return {}
+    at, has_text, _ = _shell_options(command.words)
+    given = command.words[at + has_text :]
+    values = {str(number): word for number, word in enumerate(given[:10])}
+    rest = " ".join(given[1:])
+    return {**values, "@": rest, "*": rest} if has_text and len(given) > 1 and len(rest) < 4096 else {}
 
 
 def _of_find(command: Command) -> list[Command]:
@@ -168,8 +150,12 @@ def _of_find(command: Command) -> list[Command]:
 def _text_of(command: Command) -> str:
     """The text that the command gives to a shell; empty if it gives none, or none that can be told."""
     words, program = command.words, command.program
+    if program in _POWERSHELLS:
+        return _of_powershell(command)
     if program in SHELLS:
         return _of_shell(command)
+    if program in _SOURCING:
+        return _of_script(command, words[1] if len(words) > 1 else "")
     if command.is_git:
         return _of_git(words)
     if program == "trap":
@@ -179,7 +165,7 @@ def _text_of(command: Command) -> str:
     if program == "eval":
         return " ".join(words[1:])
     if program in _WITH_C:
-        text = _option(words[1:], "-c", "--command", "--run", "-qc", "-lc")
+        text = option(words[1:], "-c", "--command", "--run", "-qc", "-lc")
         if text:
             return text
     return _of_words(command) if program in _READING else ""
@@ -189,7 +175,7 @@ def _of_git(words: list[str]) -> str:
     """What git gives to a shell: for each commit of a rebase or a bisection, in each submodule."""
     call = git_call(words)
     if call.verb == "rebase":
-        return _option(call.rest, "-x", "--exec")
+        return option(call.rest, "-x", "--exec")
     first = {"submodule": "foreach", "bisect": "run"}.get(call.verb, "")
     if not first or first not in call.rest:
         return ""
@@ -207,14 +193,54 @@ def _of_words(command: Command) -> str:
     return " ".join(rest) if program in _JOINING and rest else _given(command)
 
 
+def _shell_options(words: Sequence[str]) -> tuple[int, bool, bool]:
+    """Where a shell's options end, whether they have -c, and whether -s.
+
+    The text of -c is the first word behind all options; each ``o`` in a cluster takes a word as well.
+    """
+    at, has_text, reads = 1, False, False
+    while at < len(words) and words[at][:1] in ("-", "+") and len(words[at]) > 1:
+        word = words[at]
+        at += 1
+        if word.startswith("--"):
+            at += word in ("--rcfile", "--init-file")
+            has_text |= word == "--command"
+            if word == "--":
+                break
+            continue
+        has_text |= word[0] == "-" and "c" in word
+        reads |= "s" in word
+        for _ in range(min(2, word.count("o") + word.count("O"))):
+            at += at < len(words) and words[at][:1] not in ("-", "+")
+    return at, has_text, reads
+
+
 def _of_shell(command: Command) -> str:
+    words = command.words
+    joined = next((word for word in words[1:] if word.startswith(("-c", "--command=")) and " " in word), "")
+    if joined:  # fish -c'TEXT'
+        return joined.partition("=")[2] if joined.startswith("--") else joined[2:]
+    at, has_text, reads = _shell_options(words)
+    if has_text:
+        return words[at] if at < len(words) else ""
+    return _given(command) if reads or at >= len(words) else _of_script(command, words[at])
+
+
+def _of_script(command: Command, path: str) -> str:
+    """The text of a script, where the line itself has it: of standard input, of a process substitution."""
+    if path in _STDIN or path == "-":
+        return _given(command)
+    return "\n".join(command.given) if path == UNKNOWN else ""
+
+
+def _of_powershell(command: Command) -> str:
     words = command.words[1:]
     for at, word in enumerate(words):
-        if not word.startswith("-") or word == "-":
-            return _given(command) if word == "-" else ""
-        if word.lower() in ("--command", "-command") or (not word.startswith("--") and "c" in word[1:]):
-            return words[at + 1] if at + 1 < len(words) else ""
-    return _given(command)
+        low = word.lower()
+        if (len(low) > 1 and "-command".startswith(low.replace("/", "-", 1))) or low == "-commandwithargs":
+            return " ".join(words[at + 1 :])
+    plain = [word for word in words if not word.startswith("-")]
+    return " ".join(plain) if plain and command.program == "powershell" else _given(command)
 
 
 def _given(command: Command) -> str:
@@ -242,6 +268,11 @@ class GitCall:
         return {key[6:].lower(): value for key, _, value in given if key.lower().startswith("alias.")}
 
 
+def is_git(word: str) -> bool:
+    """Whether a program of that name or path is git."""
+    return word.rpartition("/")[2] in ("git", "git.exe")
+
+
 def git_call(words: Sequence[str]) -> GitCall:
     """``words`` of a call of git, its program first."""
     options: list[tuple[str, str]] = []
@@ -257,71 +288,21 @@ def git_call(words: Sequence[str]) -> GitCall:
     return GitCall(words[at] if at < len(words) else "", list(words[at + 1 :]), options)
 
 
-# Where a command runs
+def holds_git(words: Sequence[str], verbs: Collection[str]) -> bool:
+    """Whether git with one of ``verbs`` stands among the words that a program is given."""
+    after = beyond = ""  # the verb of a git that stood one word, two words before
+    for at in range(len(words) - 1, 0, -1):
+        word = words[at]
+        if after in verbs and is_git(word):
+            return True
+        after, beyond = _verb_from(word, after, beyond), after
+    return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """A shell's place: the last folder it certainly entered, and all folders it may be in."""
-
-    folder: str
-    possible: list[str]
-
-
-class _Shell:
-    """The folders of one shell of a line, with those saved by pushd."""
-
-    def __init__(self, position: _Position) -> None:
-        self.stack = [position]
-        self.then: _Position | None = None
-        """Where it stands after the next command, which runs where `cd X ||` could not enter X."""
-
-
-def _follow_folders(commands: Sequence[Command], cwd: str, home: str) -> None:
-    """Note in each command where it runs; a subshell begins in its parent's folder."""
-    shells: dict[tuple[int, ...], _Shell] = {(0,): _Shell(_Position(cwd, [cwd]))}
-    for command in commands:
-        known = command.shell
-        while known not in shells:
-            known = known[:-1] or (0,)
-        shell = shells[known]
-        position = shell.stack[-1]
-        command.folder, command.folders = position.folder, position.possible
-        if known == command.shell and shell.then is not None:
-            shell.stack[-1], shell.then = shell.then, None
-        if command.program in ("cd", "pushd", "popd") and command.ends not in ("|", "|&", "&"):
-            if known != command.shell:
-                shell = shells[command.shell] = _Shell(position)
-            _move(command, shell, home)
-
-
-def _move(command: Command, shell: _Shell, home: str) -> None:
-    program, here = command.program, shell.stack[-1]
-    if program == "popd":
-        if len(shell.stack) > 1:
-            shell.stack.pop()
-        return
-    words = [word for word in command.words[1:] if not word.startswith("-") or word == "-"]
-    target = words[0] if words else (home if program == "cd" else "")
-    target = UNKNOWN if target in ("", "-") else target
-    new = [entered(one, target) or UNKNOWN for one in here.possible]
-    there = [one for one in new if is_plain(one) and os.path.isdir(one)]
-    sure = command.ends == "&&" or len(there) == len(new)
-    folder = entered(here.folder, target)
-    is_there = len(words) < 2 and is_plain(folder) and os.path.isdir(folder)
-    position = _Position(
-        folder if is_there else here.folder,
-        list(dict.fromkeys(new if sure else [*new, *here.possible]))[:_FOLDERS],
-    )
-    if program == "pushd":
-        shell.stack.append(position)
-    elif command.ends == "||":
-        shell.then = position
-    else:
-        shell.stack[-1] = position
-
-
-def entered(folder: str, target: str) -> str:
-    """The folder that ``target`` names in ``folder``; empty for one that is too long to be any."""
-    path = target if target.startswith(UNKNOWN) else os.path.join(folder, target)
-    return path if len(path) < _PATH_CHARS else ""
+def _verb_from(word: str, after: str, beyond: str) -> str:
+    """The verb that git would find from ``word`` on; empty behind an option that git does not know."""
+    if not word.startswith("-"):
+        return word
+    if word in _GIT_VALUES:
+        return beyond
+    return after if word in _GIT_FLAGS or word.partition("=")[0] in _GIT_VALUES else ""

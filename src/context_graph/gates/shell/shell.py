@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from context_graph.gates.shell.arithmetic import NAME, closing, is_name, is_odd, subscript
 from context_graph.gates.shell.command import (
     CLOSE,
     COMMA,
@@ -23,6 +24,7 @@ from context_graph.gates.shell.command import (
     printed,
     spread,
 )
+from context_graph.gates.shell.words import Cases, Word, here_document
 
 LIMIT = 200_000
 """Characters that are read at all, inner texts included; what is longer is ``broken``."""
@@ -31,11 +33,11 @@ _DEPTH = 12
 _BLANK = " \t\r"
 _ENDS = " \t\r\n;&|<>()"
 _SPECIAL = frozenset(_ENDS + "'\"\\$`*?[{,}~")
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _IN_QUOTES = frozenset('"\\$`')
 _SIGNS = {"*": STAR, "?": ONE, "{": OPEN, ",": COMMA, "}": CLOSE}
 _UNMARKED = str.maketrans(dict.fromkeys((UNKNOWN, *_SIGNS.values()), " "))
 _KEYWORDS = names("if then else elif fi while until do done esac ! { } coproc time")
+_COMPOUND = names("{ if while until for case select [[")
 _REDIRECTIONS = ("&>>", "<<<", "<<-", "&>", ">>", ">|", ">&", "<<", "<&", "<>", ">", "<")
 
 
@@ -48,6 +50,10 @@ class Reading:
         self.broken = False
         self.left = LIMIT
         """Characters that may still be read."""
+        self.functions = False
+        """Whether functions are defined: what they are given may be anything."""
+        self.starts: dict[tuple[int, ...], str] = {}
+        """Where a subshell begins that a program starts in another folder."""
         self._depth = self._shells = 0
 
     def add(self, text: str, shell: tuple[int, ...] = (0,), *, captured: bool = False) -> list[Command]:
@@ -57,6 +63,7 @@ class Reading:
             reader = _Reader(text, self)
             reader.captured = captured
             reader.commands(shell)
+            self.broken |= bool(reader.waiting)  # a here-document that never came
             self.leave()
         return self.commands[first:]
 
@@ -92,43 +99,6 @@ def read(text: str, variables: Mapping[str, str] | None = None) -> Reading:
     return reading
 
 
-class _Word:
-    """A word under construction; an unquoted expansion may split it into several."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self._done: list[str] = []
-        self._started = False
-
-    def put(self, text: str) -> None:
-        self.parts.append(text)
-        self._started = True
-
-    def put_value(self, value: str, *, quoted: bool) -> None:
-        """An expansion's value; empty ones begin no word, blanks end one unless quoted."""
-        if quoted or not any(blank in value for blank in " \t\n"):
-            if value:
-                self.put(value)
-            return
-        if value[0] in " \t\n":
-            self._cut()
-        for number, piece in enumerate(value.split()):
-            if number:
-                self._cut()
-            self.put(piece)
-        if value[-1] in " \t\n":
-            self._cut()
-
-    def _cut(self) -> None:
-        if self._started:
-            self._done.append("".join(self.parts))
-        self.parts, self._started = [], False
-
-    def words(self) -> list[str]:
-        self._cut()
-        return self._done
-
-
 class _Reader:
     """Parses one text; the results go into the ``Reading``."""
 
@@ -137,10 +107,20 @@ class _Reader:
         self.waiting: list[tuple[Command, str, bool, bool]] = []
         self.captured = False
         self.last: Command | None = None
+        self.cases = Cases()
+        self.chose = False
+        """Whether the word at hand has a variable that stands for several values."""
+        self.given: list[str] = []
+        """What the process substitutions of the word at hand print."""
+        self.open_bracket = False
+        """Whether a `$[` has no end."""
+        self.skips = 0
+        """What names may stand in the head at hand: 1 after coproc, 2 after function."""
 
     def commands(self, shell: tuple[int, ...], *, nested: bool = False) -> None:
         """Commands up to the end; ``nested`` ones up to a closing parenthesis, which is taken too."""
         command = Command(shell)
+        outer, self.cases = self.cases, Cases()
         while self.at < self.end:
             char = self.text[self.at]
             if char in _BLANK:
@@ -149,10 +129,13 @@ class _Reader:
                 self.at += 2
             elif char == "#":
                 self.at = self._find("\n")
-            elif char == ")" and nested:
+            elif char == ")" and nested and not self.cases.pattern:
                 self.at += 1
                 self._finish(command, ")")
+                self.cases = outer
                 return
+            elif char == "(" and self._arithmetic():
+                pass
             elif char in "\n;&|()" and not self.text.startswith("&>", self.at):
                 command = self._operator(command, shell)
             elif char in "<>&" and not self._starts_process():
@@ -160,6 +143,7 @@ class _Reader:
             else:
                 self._argument(command)
         self._finish(command, "")
+        self.cases = outer
         self.into.broken |= nested
 
     def _find(self, char: str) -> int:
@@ -175,7 +159,14 @@ class _Reader:
         if operator == "\n":
             self._bodies()
         elif operator == "(":
+            self.into.functions |= len(command.words) == 1 and self.text.startswith((")", " )"), self.at)
             self._nested(self.into.subshell(shell))
+            self.cases.pattern = False
+        elif operator == ")":
+            self.into.broken |= not self.cases.pattern  # closes what was never opened
+            self.cases.pattern = False
+        elif operator in (";;", ";&"):
+            self.cases.next()
         return Command(shell, self.last if operator in ("|", "|&") else None)
 
     def _nested(self, shell: tuple[int, ...]) -> list[Command]:
@@ -189,6 +180,7 @@ class _Reader:
         return self.into.commands[first:]
 
     def _finish(self, command: Command, operator: str) -> None:
+        self.skips = 0
         if command.words or command.assigned or command.redirects:
             command.ends, command.captured = operator, self.captured
             self.into.commands.append(command)
@@ -205,13 +197,15 @@ class _Reader:
         self.at += len(operator)
         while self.at < self.end and self.text[self.at] in _BLANK:
             self.at += 1
-        start = self.at
+        start, self.given = self.at, []
         target = " ".join(self._word())
         if operator in ("<<", "<<-"):
             quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")
             self.waiting.append((command, target, quoted, operator == "<<-"))
         elif operator == "<<<":
             command.stdin = target
+        elif operator == "<" and self.given:
+            command.stdin = "\n".join(self.given)
         elif operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
             command.redirects.append((operator, "&" + target))
         else:
@@ -221,16 +215,8 @@ class _Reader:
         """The here-documents that the line just ended has announced."""
         waiting, self.waiting = self.waiting, []
         for command, delimiter, quoted, tabs in waiting:
-            lines: list[str] = []
-            while self.at < self.end:
-                stop = self._find("\n")
-                line = self.text[self.at : stop]
-                self.at = min(stop + 1, self.end)
-                line = line.lstrip("\t") if tabs else line
-                if line == delimiter:
-                    break
-                lines.append(line)
-            body = "\n".join(lines)
+            body, self.at, ended = here_document(self.text, self.at, delimiter, tabs=tabs)
+            self.into.broken |= not ended
             command.stdin = body if quoted else self._expanded(body)
 
     def _expanded(self, body: str) -> str:
@@ -239,7 +225,7 @@ class _Reader:
             return body
         inner = _Reader(body, self.into)
         inner.captured = True
-        word = _Word()
+        word = Word()
         while inner.at < inner.end:
             if inner._double(word):
                 word.put('"')
@@ -249,25 +235,57 @@ class _Reader:
     # Words
 
     def _argument(self, command: Command) -> None:
-        start = self.at
+        start, first, self.chose, self.given = self.at, len(command.words), False, []
+        stop = 0 if command.words else subscript(self.text, start)
+        if stop:  # a[1 + 1]=x
+            name, inside = self.text[start:stop].split("[", 1)
+            self._expanded(inside)
+            self.at = stop
+            command.assigned.append((name + "[]", " ".join(self._word())))
+            return
         words = self._word()
         if self.text.startswith(("<", ">"), self.at) and self.text[start : self.at].isdigit():
             self._redirect(command, self.text[start : self.at])
             return
+        chosen = self.chose and len(words) > 1
+        command.given += self.given
         for word in words:
-            if not command.words:
-                name, equals, value = word.partition("=")
-                bare = name.removesuffix("+")
-                if word in _KEYWORDS:
-                    continue
-                if equals and bare and _NAME.issuperset(bare) and not bare[0].isdigit():
-                    command.assigned.append((name, value))
-                    continue
-            command.words.append(word)
+            if not self._in_head(word, command):
+                command.words.append(word)
+                self.cases.see(command)
+        if chosen and len(command.words) > first:
+            command.choices.append((first, len(command.words) - first))
+        elif chosen and command.assigned:
+            name, values = command.assigned[-1][0], [word.partition("=")[2] for word in words]
+            command.assigned.append((name, OPEN + COMMA.join(values) + CLOSE))
+
+    def _in_head(self, word: str, command: Command) -> bool:
+        """Whether the word stands before a command's program: a keyword, a name for it, an assignment."""
+        if command.words:
+            if self.skips == 1 and len(command.words) == 1 and word in _COMPOUND:  # coproc NAME { …; }
+                command.words.clear()
+                self.skips = 0
+                return word in _KEYWORDS
+            return False
+        if self.skips == 2:  # function NAME
+            self.skips = 0
+            return True
+        if word == "time" and self.text[self.at : self.at + 32].lstrip(_BLANK).startswith("-"):
+            return False  # its options follow: read as the program's
+        if word in _KEYWORDS or word == "function":
+            self.skips = {"coproc": 1, "function": 2}.get(word, 0)
+            self.into.functions |= word == "function"
+            if word == "esac":
+                self.cases.leave()
+            return True
+        name, equals, value = word.partition("=")
+        sets = bool(equals) and is_name(name.removesuffix("+"))
+        command.assigned += [(name, value)] if sets else []
+        return sets
 
     def _word(self) -> list[str]:
         """The word that begins here; none or several where an expansion says so."""
-        word, start = _Word(), self.at
+        word, start = Word(), self.at
         while self.at < self.end:
             char = self.text[self.at]
             if char not in _SPECIAL:
@@ -276,7 +294,7 @@ class _Reader:
                 if not self._starts_process():
                     break
                 self.at += 2
-                self._substituted()
+                self.given.append(self._process())
                 word.put(UNKNOWN)
             elif not self._quoted(char, word):
                 self._unquoted(char, word, first=self.at == start)
@@ -287,14 +305,14 @@ class _Reader:
             self.at = self.end
         return found
 
-    def _plain(self, word: _Word, special: frozenset[str]) -> None:
+    def _plain(self, word: Word, special: frozenset[str]) -> None:
         stop = self.at + 1
         while stop < self.end and self.text[stop] not in special:
             stop += 1
         word.put(self.text[self.at : stop])
         self.at = stop
 
-    def _quoted(self, char: str, word: _Word) -> bool:
+    def _quoted(self, char: str, word: Word) -> bool:
         """Take what begins with a quote, a backslash or an expansion; whether it does."""
         if char == "'":
             self.at += 1
@@ -318,19 +336,20 @@ class _Reader:
             return False
         return True
 
-    def _unquoted(self, char: str, word: _Word, *, first: bool) -> None:
+    def _unquoted(self, char: str, word: Word, *, first: bool) -> None:
         self.at += 1
         if char == "[":
             stop = self.at + 1
             while stop < self.end and stop < self.at + 40 and self.text[stop] not in "]/'\" \n":
                 stop += 1
             if self.text.startswith("]", stop):
+                self._expanded(self.text[self.at : stop])
                 char, self.at = ONE, stop + 1
         elif char == "~" and first and (self.at == self.end or self.text[self.at] in "/" + _ENDS):
             char = self.into.variables.get("HOME", "~")
         word.put(_SIGNS.get(char, char))
 
-    def _double(self, word: _Word) -> bool:
+    def _double(self, word: Word) -> bool:
         """Text in double quotes, up to the closing one, which is taken too; whether there is one."""
         while self.at < self.end:
             char = self.text[self.at]
@@ -352,10 +371,12 @@ class _Reader:
 
     # Expansions
 
-    def _dollar(self, word: _Word, *, quoted: bool) -> None:
+    def _dollar(self, word: Word, *, quoted: bool) -> None:
         self.at += 1
         char = self.text[self.at : self.at + 1]
-        if char == "(":
+        if self._expression():
+            word.put(UNKNOWN)
+        elif char == "(":
             self.at += 1
             word.put_value(self._substituted(), quoted=quoted)
         elif char == "{":
@@ -367,23 +388,24 @@ class _Reader:
             word.put(text)
         elif char == '"' and not quoted:
             pass
-        elif char and (char in _NAME or char in "@*#?$!-"):
-            stop = self._after_name() if not char.isdigit() and char in _NAME else self.at + 1
+        elif char and (char in NAME or char in "@*#?$!-"):
+            stop = self._after_name() if not char.isdigit() and char in NAME else self.at + 1
             name, self.at = self.text[self.at : stop], stop
-            word.put_value(self._value(name), quoted=quoted)
+            word.put_value(self._value(name), quoted=quoted and name != "@")
         else:
             word.put("$")
 
     def _after_name(self) -> int:
         stop = self.at
-        while stop < self.end and self.text[stop] in _NAME:
+        while stop < self.end and self.text[stop] in NAME:
             stop += 1
         return stop
 
     def _value(self, name: str) -> str:
-        if name in ("@", "*"):
-            return ""
+        if name in ("@", "*") and name not in self.into.variables:
+            return UNKNOWN if self.into.functions else ""
         value = self.into.variables.get(name, " " if name == "IFS" else UNKNOWN)
+        self.chose |= OPEN in value
         return value if self.into.spend(len(value) // 4) else UNKNOWN
 
     def _braced(self) -> str:
@@ -394,7 +416,7 @@ class _Reader:
         if given is None:
             return self._value(name) if name else ""
         if not name:  # ${@}, ${#x}, ${!x}
-            return "" if given in ("@", "*") else UNKNOWN
+            return self._value(given) if given in ("@", "*") else UNKNOWN
         given = given.lstrip(":")
         if given[:1] in ("-", "=", "+") and name not in self.into.variables:
             return given[1:]
@@ -402,7 +424,7 @@ class _Reader:
 
     def _until_brace(self) -> str | None:
         """What stands before the closing brace, which is taken too; None for nothing."""
-        word, start = _Word(), self.at
+        word, start = Word(), self.at
         if not self.into.enter():
             self.at = self.end
             return None
@@ -415,6 +437,42 @@ class _Reader:
         self.into.broken |= self.at >= self.end
         self.at += 1
         return None if self.at == start + 1 else "".join(word.parts)
+
+    def _expression(self) -> bool:
+        """Take `$((…))` or `$[…]` behind its sign; whether it is one."""
+        if not self.text.startswith("[", self.at):
+            return self._arithmetic()
+        if self.open_bracket:  # looking for the end again and again would take long
+            return False
+        stop = closing(self.text, self.at + 1, "[]", 1)
+        self.open_bracket = stop < 0
+        self.into.broken |= stop < 0
+        if stop > 0:
+            self._calculated(self.at + 1, stop - 1)
+            self.at = stop
+        return stop > 0
+
+    def _arithmetic(self) -> bool:
+        """Take `((…))`; without both brackets at its end it is none: `((a); b)` is a subshell in another."""
+        stop = closing(self.text, self.at + 2, "()", 2) if self.text.startswith("((", self.at) else -1
+        if stop < 0:
+            return False
+        self._calculated(self.at + 2, stop - 2)
+        self.at = stop
+        return True
+
+    def _calculated(self, start: int, stop: int) -> None:
+        """Read the commands in an expression: only what it substitutes is one."""
+        inside = self.text[start:stop]
+        self.into.broken |= is_odd(inside)
+        self._expanded(inside)
+
+    def _process(self) -> str:
+        """What a process substitution prints; empty where that can't be told."""
+        given, chose = self.given, self.chose
+        text = self._substituted()
+        self.given, self.chose = given, chose
+        return "" if text == UNKNOWN else text
 
     def _substituted(self) -> str:
         """Read the commands of a substitution; what they print, if that can be told."""

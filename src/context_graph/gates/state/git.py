@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from context_graph.gates.files import open_regular, read_bytes
+from context_graph.gates.files import open_regular
 
 _SMALL = 4096
 _HEADS = "refs/heads/"
@@ -225,7 +225,6 @@ def _checked_out(repo: Repo) -> set[str]:
 
 _PACKED_BYTES = 64 << 20
 _LOG_BYTES = 1 << 20
-_ALIASES_BYTES = 256 << 10
 _WAIT_S = 1.0
 
 
@@ -286,37 +285,3 @@ def _actions_since(repo: Repo, size: object) -> list[bytes] | None:
     data = _read(repo.git_dir + "/logs/HEAD", _LOG_BYTES, size)
     lines = [line.partition(b"\t")[2] for line in data.splitlines() if b"\t" in line]
     return lines or None
-
-
-def git_aliases(common_dir: str, home: str) -> dict[str, str]:
-    """Alias to value, of the repository's and the user's git configuration. Included files are not read.
-
-    Cost: a read of up to three small files. A file that can't be read has none.
-    """
-    found: dict[str, str] = {}
-    paths = [f"{home}/.config/git/config", f"{home}/.gitconfig"] if home else []
-    for path in [*paths, f"{common_dir}/config"] if common_dir else paths:
-        try:
-            found.update(_aliases_in(read_bytes(path, _ALIASES_BYTES).decode("utf-8", "replace")))
-        except (OSError, ValueError):
-            continue
-    return found
-
-
-def _aliases_in(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    inside, name = False, ""
-    for line in map(str.strip, text.replace("\\\n", " ").splitlines()):
-        if line.startswith("["):
-            section, _, line = line[1:].partition("]")
-            kind, _, name = section.partition(" ")
-            inside, line = kind.strip().lower() == "alias", line.strip()
-            name = name.strip().strip('"')
-        if not inside or line[:1] in ("", "#", ";"):
-            continue
-        key, _, value = map(str.strip, line.partition("="))
-        if value[:1] == value[-1:] == '"' and len(value) > 1:
-            value = value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-        # [alias "ci"] command = commit is the newer way to write it.
-        found[(name or key).lower()] = value
-    return found

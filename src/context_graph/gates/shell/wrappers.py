@@ -1,0 +1,189 @@
+"""Knows the programs that run the rest of their words (`sudo`, `env`, `uv run`), and what they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from posixpath import join
+
+from context_graph.gates.shell.arithmetic import is_name
+from context_graph.gates.shell.command import names
+
+_WRAPPERS = {
+    "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type",
+    "doas": "-u -C",
+    "env": "-u -C -S --unset --chdir --split-string",
+    "nice": "-n --adjustment",
+    "ionice": "-c -n -p",
+    "timeout": "-s -k --signal --kill-after",
+    "stdbuf": "-i -o -e --input --output --error",
+    "time": "-f -o --format --output",
+    "exec": "-a",
+    "xargs": "-I -n -P -L -d -E -s -a --arg-file --delimiter --max-args --max-procs --replace --max-lines",
+    "flock": "-w -E --timeout --wait --conflict-exit-code",
+    "strace": "-e -o -p -s -u -a -O -S -P -I -E -b -X",
+    "chrt": "-T -P -D",
+    "sshpass": "-p -f -d -P",
+    "ssh-agent": "-a -E -O -P -t",
+    "systemd-run": "-u -p -t -E -H -M --unit --property --description --slice --uid --gid --nice --setenv "
+    "--working-directory --machine --host --on-active --on-calendar --timer-property --service-type",
+    "unshare": "-S -G -R -w --setuid --setgid --root --wd --map-user --map-group --map-users --map-groups",
+    "xvfb-run": "-e -f -n -p -s -w --error-file --auth-file --server-num --server-args",
+    "setpriv": "--reuid --regid --groups --inh-caps --bounding-set",
+    "prlimit": "-p --pid",
+    "chroot": "",
+    "fakeroot": "-l -s -i -b",
+    "gosu": "",
+    "su-exec": "",
+    "faketime": "-f",
+    "numactl": "-C -m -N -i -p",
+    "nsenter": "-t -S -G --target --setuid --setgid",
+    "perf": "-e -o -r",
+    **dict.fromkeys(names("taskset command builtin nohup setsid unbuffer busybox caffeinate spawn"), ""),
+    **dict.fromkeys(names("noglob nocorrect catchsegv eatmydata - chronic proxychains proxychains4"), ""),
+    **dict.fromkeys(
+        names("dbus-run-session winpty rlwrap setarch linux64 firejail ltrace ifne torsocks"), ""
+    ),
+}
+"""Program that runs the rest of its words: its options that take a value as a word of its own."""
+
+_OWN_WORDS = {"timeout": 1, "flock": 1, "chrt": 1, "taskset": 1, "chroot": 1, "gosu": 1, "su-exec": 1}
+_OWN_WORDS |= {"faketime": 1, "perf": 1}
+"""Words of its own that such a program takes first."""
+
+_RUNNERS = names(
+    "uv poetry pipenv pdm hatch rye conda mamba micromamba pixi mise rtx direnv asdf devbox "
+    "npm pnpm yarn bun bundle op doppler aws-vault infisical chamber dotenv nix heroku"
+)
+_RUN = names("run exec x run-script dlx develop shell tool")
+"""Programs one of whose first words is a subcommand that runs the rest: behind `--` where there is one."""
+
+_RUNNER_VALUES = names(
+    "--with --with-editable --with-requirements --python --extra --group --package --project --directory -p "
+    "--env-file --index --index-url --default-index --find-links --from -n --name --prefix --cwd -C -e --env "
+    "--config -c --account --token --region --duration -d -t --filter -F -w --workspace --dir --tool"
+)
+_FOLDERS = names("-C -D --chdir --working-directory --directory --wd --cwd --dir")
+"""Options that name the folder to go to first."""
+
+_KEYWORDS = names("{ ! if while until then do else")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What a program runs."""
+
+    rest: list[str] = field(default_factory=list)
+    """The words of the command."""
+    text: str = ""
+    """Or a text for a shell."""
+    assigned: list[tuple[str, str]] = field(default_factory=list)
+    chdir: str = ""
+
+
+def wrapped(words: Sequence[str]) -> Wrapped | None:
+    """What the program of ``words`` runs; None if it is none that runs the rest of its words."""
+    program = words[0].rpartition("/")[2]
+    if program in _WRAPPERS:
+        return _of_wrapper(program, words)
+    return _of_runner(words) if program in _RUNNERS else None
+
+
+def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
+    values = names(_WRAPPERS[program])
+    at, left = 1, _OWN_WORDS.get(program, 0)
+    assigned: list[tuple[str, str]] = []
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            at += 1
+            break
+        if word.startswith("-") and len(word) > 1:
+            at += 2 if takes_next(word, values) else 1
+        elif "=" in word and program in ("env", "sudo", "doas") and is_name(word.partition("=")[0]):
+            assigned.append((word.partition("=")[0], word.partition("=")[2]))
+            at += 1
+        elif left:
+            left, at = left - 1, at + 1
+        else:
+            break
+    own, rest = words[:at], list(words[at:])
+    if program == "command" and not {"-v", "-V"}.isdisjoint(own):
+        return None
+    if program == "flock" and own[-1] in ("-c", "--command"):
+        return Wrapped(text=" ".join(rest[:1]))
+    chdir = folder_option(own, values & _FOLDERS)
+    text = option(own, "-S", "--split-string") if program == "env" else ""
+    if text:  # what follows are further words of that command
+        return Wrapped(text=" ".join([text, *rest]), assigned=assigned, chdir=chdir)
+    while program == "time" and rest and rest[0] in _KEYWORDS:
+        rest = rest[1:]
+    return Wrapped(rest, assigned=assigned, chdir=chdir) if rest else None
+
+
+def takes_next(word: str, values: frozenset[str]) -> bool:
+    """Whether the value of an option is the next word; of a cluster the first letter with a value decides."""
+    if word in values or word.startswith("--"):
+        return word in values
+    return next((at == len(word) - 1 for at in range(1, len(word)) if f"-{word[at]}" in values), False)
+
+
+def option(words: Sequence[str], *options: str) -> str:
+    """The value of an option, joined to it or the next word; empty where it is not given."""
+    for at, word in enumerate(words):
+        if word in options:
+            return words[at + 1] if at + 1 < len(words) else ""
+        for name in options:
+            if word.startswith(name + "=") or (len(name) == 2 and word.startswith(name)):
+                return word[len(name) :].lstrip("=")
+            if len(name) == 2 and word[:1] == "-" and word[1:2] != "-" and name[1] in word:  # -iS, a cluster
+                value = word.partition(name[1])[2]
+                return value or (words[at + 1] if at + 1 < len(words) else "")
+    return ""
+
+
+def folder_option(words: Sequence[str], options: frozenset[str]) -> str:
+    """The folder that the options name, each in the one before it."""
+    found: list[str] = []
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word in options:
+            found += words[at + 1 : at + 2]
+        elif (equals and name in options and name.startswith("--")) or (
+            word[:2] in options and len(word) > 2 and word[1] != "-"
+        ):
+            found.append(value if name.startswith("--") else word[2:])
+        elif word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in options:
+            found += words[at + 1 : at + 2]
+    return join("", *found[:8])
+
+
+def _of_runner(words: Sequence[str]) -> Wrapped | None:
+    """What `uv run`, `npm exec -c TEXT` or `nix develop -c` run."""
+    verb = _plain_from(words, 1)
+    if verb >= len(words) or words[verb] not in _RUN:
+        return None
+    start = verb + (2 if words[verb] == "tool" else 1)
+    program, rest = words[0].rpartition("/")[2], list(words[start:])
+    dashes = rest.index("--") if "--" in rest else len(rest)
+    chdir = folder_option(words[: start + dashes], names("--directory --cwd --dir -C"))
+    if program == "nix":
+        marks = [at for at, word in enumerate(rest) if word in ("-c", "--command")]
+        return Wrapped(rest[marks[0] + 1 :]) if marks else None
+    if program in ("npm", "pnpm", "yarn") and (text := option(rest[:dashes], "-c", "--call")):
+        return Wrapped(text=text)
+    if dashes < len(rest):
+        return Wrapped(rest[dashes + 1 :], chdir=chdir) if dashes + 1 < len(rest) else None
+    at = _plain_from(rest, 0)
+    while program == "direnv" and at < len(rest) - 1 and rest[at] == ".":
+        at += 1
+    if program in ("npm", "pnpm", "yarn", "bun") and words[verb] in ("run", "run-script"):
+        return None  # a script's name, no program's
+    return Wrapped(rest[at:], chdir=chdir) if at < len(rest) else None
+
+
+def _plain_from(words: Sequence[str], at: int) -> int:
+    """Where the first word stands that is no option and no option's value."""
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] in _RUNNER_VALUES else 1
+    return at
