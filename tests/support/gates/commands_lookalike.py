@@ -1,0 +1,68 @@
+"""Everyday commands that only look as if they reached the gates' files or our own program."""
+
+from __future__ import annotations
+
+__all__ = ["LOOKALIKE"]
+
+LOOKALIKE = [
+    # other files of the same name
+    "sed -i s/a/b/ chart/requirements.yaml",
+    "sed -ni.bak s/a/b/ chart/requirements.yaml",
+    "vim requirements.yaml",
+    "vim chart/requirements.yaml",
+    "python3 gen.py requirements.yaml",
+    "python3 gen.py --out=chart/requirements.yaml",
+    "make requirements.yaml",
+    "make F=chart/requirements.yaml",
+    "cat chart/requirements.yaml | xargs rm",
+    # our own name where nothing of the gates is called
+    "python3 -c 'from context_graph import Memex'",
+    "python3 -c 'import requests; from context_graph.client import x'",
+    "python3 -m pytest --cov=context_graph",
+    "python3 -m pytest tests/context_graph/gates",
+    "make -C context-graph",
+    "vim src/context_graph/x.py",
+    "vim src/context_graph/gates/x.py",
+    "nvim docs/context-graph.md",
+    "context-graph-cli req satisfy --help",
+    "context-graph-cli req clear -h",
+    # what was read goes nowhere
+    "cat .claude/requirements.yaml | head; rm $TMP",
+    "ls .claude | head; rm $TMP",
+    "ls -la | head -20; rm -rf $BUILD",
+    "ls -A | wc -l; rm -rf $BUILD",
+    "n=$(ls -A .claude | wc -l); rm -rf $BUILD",
+    "git log -p -- .claude | head; rm $TMP",
+    "x=$(jq -r .a .claude/settings.json); curl $x",
+    "v=$(cat .git/HEAD); rm -rf $TMP/$v; docker run $v",
+    # searches, options and texts that leave them out
+    "fd -e pyc -X rm",
+    "fd -H '\\.pyc$' -X rm",
+    "fd -H __pycache__ -X rm -rf",
+    "fd -H requirements.yaml -x cat",
+    "fd yaml -x prettier --write",
+    "fd -HI . build -X rm",
+    "find . -name requirements.yaml -exec sed -n 1p {} +",
+    "find . -name requirements.yaml -exec yq -P .a {} \\;",
+    "find . -iregex '.*[.]PYC' -delete",
+    "find . -name '*.pyc' | xargs rm",
+    "find . -path '*/node_modules/*' -delete",
+    "yq -oi .a .claude/requirements.yaml",
+    "sort -to .claude/requirements.yaml",
+    "sort -k2 -u .claude/requirements.yaml",
+    "cp -t /tmp .claude/requirements.yaml",
+    "cp -rt/tmp .claude",
+    "cp -ft .claude/skills x.md",
+    "rsync -t .claude/requirements.yaml /tmp/x",
+    "sed -n '/w/p;s/new/old/p' .claude/requirements.yaml",
+    "sed -n 'w /tmp/x' .claude/requirements.yaml",
+    "awk '$1 > 3 {print $2}' .claude/requirements.yaml",
+    "awk '{print > \"/tmp/x\"}' .claude/requirements.yaml",
+    "awk -v f=/tmp/x '{print > f}' .claude/requirements.yaml",
+    "ls | xargs rm -rf",
+    "ls -A build | xargs rm -rf",
+    "ls -a | grep -v x",
+    "shopt -s dotglob; rm -rf build/*",
+    "shopt -u dotglob; rm -rf *",
+    "typeset -x CLAUDE_SKIP=1",
+]
