@@ -65,4 +65,9 @@ LOOKALIKE = [
     "shopt -s dotglob; rm -rf build/*",
     "shopt -u dotglob; rm -rf *",
     "typeset -x CLAUDE_SKIP=1",
+    "git diff -- .claude | head; git apply x.diff",
+    "curl https://x.y/z.diff | git apply",
+    "bash -o pipefail -c 'make test'",
+    "cat /proc/self/cwd/.claude/requirements.yaml",
+    "rm -rf /proc/self/cwd/build",
 ]

@@ -185,6 +185,7 @@ class _Judge:
         """Whether one of the files' names went where a later command may take it from; where only a later
         one of the same pipeline may.
         """
+        self.reached: dict[tuple[str, ...], Reach] = {}
         self.dotted = False
         """Whether a glob takes in names that begin with a dot."""
         self.last = Command()
@@ -213,13 +214,11 @@ class _Judge:
         return self._own(one) or self._files(one)
 
     def _reach(self, word: str, command: Command) -> Reach:
-        found = self.ours.reach(word, command.folders)
-        if not self.dotted or (STAR not in word and ONE not in word):
-            return found
-        parts = word.split("/")
-        globs = [at for at, part in enumerate(parts) if part[:1] in (STAR, ONE) and part][:_VARIANTS]
-        dotted = ("/".join([*parts[:at], "." + parts[at].lstrip(ONE), *parts[at + 1 :]]) for at in globs)
-        return max([found, *(self.ours.reach(one, command.folders) for one in dotted)])
+        key = (word, *command.folders)
+        if key not in self.reached:
+            self.reached[key] = self.ours.reach(word, command.folders)
+        dotted = _with_dots(word) if self.dotted else []
+        return max([self.reached[key], *(self.ours.reach(one, command.folders) for one in dotted)])
 
     def _first(self, words: Sequence[str], command: Command, least: Reach) -> str:
         return next((word for word in words if self._reach(word, command) >= least), "")
@@ -247,8 +246,9 @@ class _Judge:
         self.fed |= kept or written or not last.words or not programs.leaves_alone(last.words)
 
     def _feed(self, command: Command) -> None:
-        if self._names_ours(command):
-            if self._is_piped(command):
+        piped = self._is_piped(command)
+        if not self.fed and not (piped and self.piped) and self._names_ours(command):
+            if piped:
                 self.piped, self.piped_in = True, command.shell
             else:
                 self.fed = True
@@ -297,8 +297,7 @@ class _Judge:
             return Touch("own", open_to_it) if open_to_it else None
         program, unknown = command.program, UNKNOWN in command.program
         named = unknown and "satisfy" in command.words and (self.decoded or "req" in command.words)
-        runs_text = program in _RUN_TEXT
-        if named or (runs_text and any(map(programs.names_us, _texts_run(command)))):
+        if named or (_runs_text(program) and any(map(programs.names_us, _texts_run(command)))):
             return Touch("own", self.protected)
         if program in programs.INTERPRETERS and programs.calls_us(command.words[1:]):
             return Touch("own", self.protected)
@@ -350,7 +349,7 @@ class _Judge:
         program, words = command.program, command.words
         if (self.fed or self.piped) and _is_open(command) and program not in programs.PRINTERS:
             return next((word for word in words if UNKNOWN in word), words[0])
-        if program in _RUN_TEXT and any(map(mentions, _texts_run(command))):
+        if _runs_text(program) and any(map(mentions, _texts_run(command))):
             return ".claude"
         if program == "patch" and self.piped:
             return program
@@ -398,7 +397,7 @@ class _Judge:
         alias = call.aliases.get(call.verb.lower(), "")
         if alias.startswith("!") and mentions(alias):
             return alias
-        if call.verb in ("apply", "am") and self.piped:
+        if call.verb in ("apply", "am") and (self.fed or self.piped) and not operands(call.rest, "pCS"):
             return f"git {call.verb}"
         folder = join("", *(value for name, value in call.options if name == "-C"))
         return programs.git_writes(
@@ -411,9 +410,23 @@ def _is_open(command: Command) -> bool:
     return command.more or any(word.startswith(UNKNOWN) for word in command.words)
 
 
+def _with_dots(word: str) -> list[str]:
+    """What the globs of a word may be where they take in names that begin with a dot."""
+    if STAR not in word and ONE not in word:
+        return []
+    parts = word.split("/")
+    globs = [at for at, part in enumerate(parts) if part[:1] in (STAR, ONE) and part][:_VARIANTS]
+    return ["/".join([*parts[:at], "." + parts[at].lstrip(ONE), *parts[at + 1 :]]) for at in globs]
+
+
 def _is_path(word: str) -> bool:
     """Whether a word can only be a path or a name, no text of a program: where it leads can be told."""
     return _PATH_SIGNS.issuperset(word)
+
+
+def _runs_text(program: str) -> bool:
+    # A shell's text has become commands of its own, unless its options kept it from being read.
+    return program in _RUN_TEXT or program in SHELLS
 
 
 def _texts_run(command: Command) -> list[str]:

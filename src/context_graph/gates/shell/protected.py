@@ -62,6 +62,7 @@ class Protected:
         """How close ``word`` may come, in one of the working folders ``cwds``."""
         if not 0 < len(word) <= _PATH_CHARS:
             return Reach.NOTHING
+        word = _of_process(word) if word.lstrip("/").startswith("proc/") else word
         return max(self._reach(word if word[0] in "/" + UNKNOWN else f"{cwd}/{word}") for cwd in cwds)
 
     def fits(self, pattern: str, folders: Iterable[str], *, any_case: bool = False) -> bool:
@@ -126,6 +127,17 @@ def _normal(path: str) -> str:
             parts.append(part)
     made = "/".join(parts)
     return made if path[:1] in (UNKNOWN, STAR, ONE) else "/" + made
+
+
+def _of_process(path: str) -> str:
+    """``path`` as the command's own process would find it: /proc/self/cwd is not ours but its folder."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    for at, part in enumerate(parts[2:5], 2):
+        if part == "cwd":
+            return "/".join(parts[at + 1 :]) or "."
+        if part == "root":
+            return "/" + "/".join(parts[at + 1 :])
+    return path
 
 
 def _marked(pattern: str) -> str:

@@ -17,6 +17,7 @@ _IN_PATHS = ("claude", ".git", "req", "settings")
 _NAME_CHARS = 255
 """Longest name of a file; a longer glob may mean any."""
 
+_CLEARS = names("rm mv unlink shred trash trash-put")
 _FILTERS = 40
 """More than these are not compared: they may select anything."""
 
@@ -58,8 +59,8 @@ class Search:
     @property
     def clears(self) -> bool:
         """Whether it takes away all that it selects, folders with what is in them too."""
-        started = (word.rpartition("/")[2] for words in self.programs for word in words)
-        return self.removes or "rm" in started
+        started = {word.rpartition("/")[2] for words in self.programs for word in words}
+        return self.removes or not _CLEARS.isdisjoint(started)
 
     def may_select(self, ours: Protected, folders: Collection[str]) -> bool:
         """Whether one of the files, or of the folders that hold them, passes the filters.

@@ -19,10 +19,11 @@ def written_by_text(program: str, words: Sequence[str], stdin: str = "") -> list
 
     ``words`` are those after the program. More is named than is written: the caller asks where each leads.
     """
+    from_file = any(letter == "f" for letter, _ in letters(words, "efl" if program == "sed" else "fvF"))
+    given = [*words, stdin] if from_file else [*words]
     if program == "sed":
-        given = [*words, *([stdin] if any(letter == "f" for letter, _ in letters(words, "efl")) else [])]
         return [name for text in given for line in text.split("\n") for name in _in_sed(line)][-_MOST:]
-    texts = [word for word in words if any(sign in word for sign in _AWK_WRITES)]
+    texts = [word for word in given if any(sign in word for sign in _AWK_WRITES)]
     found = [name for text in texts for name in text.translate(_AWK_SPLITS).split()]
     if any(_to_variable(text) for text in texts):
         found += [word.partition("=")[2] for word in words if "=" in word and word not in texts]
