@@ -57,7 +57,7 @@ class Touch:
 
 # A call
 
-_RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
+RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
 """Names that tools give to what they run."""
 
 _READING_VERBS = names("read get list search find view show stat tree grep glob head diff log")
@@ -103,7 +103,7 @@ def _commands(tool: str, given: Mapping[str, object]) -> list[str]:
     if tool in SHELL_TOOLS:
         command = command_of(given)
         return [command.replace("\\", "/") if tool == "PowerShell" else command] if command else []
-    texts = map(given.get, _RUN) if tool.startswith("mcp__") else ()
+    texts = map(given.get, RUN) if tool.startswith("mcp__") else ()
     return [text for text in texts if isinstance(text, str) and text]
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from context_graph.gates.shell.options import letters, operands
 
-_MOST = 60
+_MOST = 500
 """Names that are looked at; a text with more has its last ones looked at."""
+
+_IN_LINE = 60
 
 _CHARS = 4096
 _AWK_WRITES = (">", "|", "system")
@@ -36,13 +38,13 @@ def _in_sed(line: str) -> list[str]:
     """The names behind each ``w`` of a line, up to its end; behind an ``e`` the words of a command."""
     found: list[str] = []
     at = len(line)
-    while len(found) < _MOST and (at := max(line.rfind("w", 0, at), line.rfind("W", 0, at))) >= 0:
+    while len(found) < _IN_LINE and (at := max(line.rfind("w", 0, at), line.rfind("W", 0, at))) >= 0:
         if len(line) - at > _CHARS:
             break
         found.append(line[at + 1 :].strip())
     first, *rest = line[:_CHARS].split(" ")
     if first[-1:] == "e":
-        found += rest[:_MOST]
+        found += rest[:_IN_LINE]
     return [name for name in found if name]
 
 
