@@ -217,17 +217,21 @@ class _Judge:
         key = (word, *command.folders)
         if key not in self.reached:
             self.reached[key] = self.ours.reach(word, command.folders)
-        dotted = _with_dots(word) if self.dotted else []
+        if not self.dotted:
+            return self.reached[key]
+        dotted = _with_dots(word)
         return max([self.reached[key], *(self.ours.reach(one, command.folders) for one in dotted)])
 
     def _first(self, words: Sequence[str], command: Command, least: Reach) -> str:
         return next((word for word in words if self._reach(word, command) >= least), "")
 
     def _set_globs(self, command: Command) -> None:
-        named = not _DOT_OPTIONS.isdisjoint(command.words)
-        if named and (command.program in ("shopt", "setopt", "set") or command.program in SHELLS):
-            self.dotted = "-u" not in command.words
-        self.dotted |= any(name == "GLOBIGNORE" for name, _ in command.assigned)
+        if not _DOT_OPTIONS.isdisjoint(command.words):
+            program = command.program
+            if program in ("shopt", "setopt", "set") or program in SHELLS:
+                self.dotted = "-u" not in command.words
+        elif command.assigned:
+            self.dotted |= any(name == "GLOBIGNORE" for name, _ in command.assigned)
 
     # Names of the files on their way to another command
 
@@ -256,6 +260,9 @@ class _Judge:
     def _names_ours(self, command: Command) -> bool:
         """Whether the command gives the name of one of the files to others."""
         program, passes_on = command.program, command.captured or self._is_piped(command)
+        keeps = program in ("for", "read", "") or command.assigned or command.more
+        if not passes_on and not keeps and command.stdin is None:
+            return False
         words = command.words if passes_on or program in ("for", "read") else []
         given, values = words[1:], [value for _, value in command.assigned]
         if program in programs.CONTENT_PRINTERS and not any("filename" in word for word in given):
@@ -320,6 +327,8 @@ class _Judge:
         return _is_or_holds(shown(word), self.protected) if word else None
 
     def _redirected(self, command: Command) -> str:
+        if not command.redirects and command.program != "tee":
+            return ""
         targets = [target for sign, target in command.redirects if ">" in sign and target[:1] != "&"]
         tees = command.words[1:] if command.program == "tee" else []
         for target in [*targets, *tees][: _WRITTEN - len(self.written)]:
@@ -365,6 +374,8 @@ class _Judge:
 
     def _written_before(self, command: Command) -> str:
         """The file that the command runs, if what was written to it is about the files or our program."""
+        if not self.written:
+            return ""
         words = command.words[:3] if command.program in _RUN_FILES else command.words[:1]
         for word in words:
             text = self.written.get(word) or self.written.get(word.removeprefix("./"), "")
