@@ -537,6 +537,52 @@ def test_an_mcp_editor_writes_a_plan_too(gate: Gate, key: str) -> None:
     assert named(call({"content": "x"})) == {"plan"}
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"source": "docs/plans/p.md", "dest": "src/a.py"},
+        {"file": "docs/plans/p.md", "new_path": "src/a.py"},
+        {"target": "src/a.py"},
+        {"target": "Makefile"},
+        {"edits": [{"file": "src/a.py", "new_text": "x"}]},
+        {"edits": {"src/a.py": "x"}},
+        {"edits": [[[[[["x"]]]]]]},
+        {"cmd": "rm -rf src"},
+        {"code": "import shutil"},
+        {"script": "x", "content": "x"},
+        {"uri": "sftp://host/src/a.py"},
+        {"files": [{"path": "src/a.py"}]},
+        {"files": ["docs/plans/p.md", {"path": "src/a.py"}]},
+        {"mode": "src/a.py"},
+        {"args": ["-rf", "src"]},
+    ],
+)
+def test_an_mcp_call_with_more_than_a_plan_s_text_is_no_plan(gate: Gate, more: dict[str, object]) -> None:
+    gate.config({"plan": {"trigger_tools": ["mcp__*"]}})
+    result = gate.event(
+        "PreToolUse", tool_name="mcp__fs__any", tool_input={"path": "docs/plans/p.md", **more}
+    )
+    assert named(result) == {"plan"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"content": "see src/a.py, or run `rm -rf src`"},
+        {"edits": [{"oldText": "src/a.py", "newText": "src/b.py"}], "dryRun": False},
+        {"old_string": "a/b", "new_string": "c/d", "expected_replacements": 1},
+        {"regex": "src/.*", "repl": "x", "allow_multiple_occurrences": True},
+        {"file_text": "x" * 100_000, "encoding": "utf-8", "mode": "append", "code": "", "owner": None},
+        {"contents": ["a/b", "c/d"], "paths": ["docs/plans/q.md"]},
+    ],
+)
+def test_an_mcp_call_that_only_writes_a_plan_passes(gate: Gate, more: dict[str, object]) -> None:
+    gate.config({"plan": {"trigger_tools": ["mcp__*"]}})
+    assert _allowed(
+        gate.event("PreToolUse", tool_name="mcp__fs__any", tool_input={"path": "docs/plans/p.md", **more})
+    )
+
+
 def test_the_skip_switch_of_the_client_s_environment(gate: Gate) -> None:
     gate.config({"plan": {}, "v": {"stop_only": True}})
     skip = {"CLAUDE_SKIP_REQUIREMENTS": "1"}

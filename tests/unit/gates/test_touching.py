@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.support.gates.commands_allowed import LEAVES_ALONE
 from tests.support.gates.commands_denied import TAKES_AWAY
+from tests.support.gates.commands_disguised import DISGUISED
+from tests.support.gates.commands_lookalike import LOOKALIKE
 
 from context_graph.gates.decide.touching import Touch, touch
 from context_graph.gates.shell.protected import Protected
@@ -39,13 +41,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(tmp_path_factory.mktemp("touching"))
 
 
-@pytest.mark.parametrize("command", TAKES_AWAY)
+@pytest.mark.parametrize("command", [*TAKES_AWAY, *DISGUISED])
 def test_what_takes_the_gates_files_away_is_held(place: Place, command: str) -> None:
     found = place.touch(command)
     assert found.why and found.names == ["sign", "deploy"]
 
 
-@pytest.mark.parametrize("command", LEAVES_ALONE)
+@pytest.mark.parametrize("command", [*LEAVES_ALONE, *LOOKALIKE])
 def test_reading_and_plain_work_pass(place: Place, command: str) -> None:
     found = place.touch(command)
     assert not found.why, (found.why, found.names)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from context_graph.gates.decide.tool_call import command_of, targets_of
-from context_graph.gates.decide.touching import FILE_TOOLS
+from context_graph.gates.decide.touching import FILE_TOOLS, RUN
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import read_json
 from context_graph.gates.rules import SHELLS
-from context_graph.gates.shell.command import Command, is_plain
+from context_graph.gates.shell.command import Command, is_plain, names
 from context_graph.gates.shell.programs import HARMLESS, OWN_ALIAS, OWN_PROGRAM
 from context_graph.gates.shell.shell import read
 from context_graph.gates.state.project import Project, is_inside, real_path
@@ -23,6 +24,7 @@ _LONGEST = 4096
 def is_exempt(event: GateEvent, project: Project) -> bool:
     """Whether the call writes a plan or the client's own memory, or is one of our own commands alone.
 
+    An MCP call must bring nothing beside the files and their text that could name another file or run.
     A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
     docs/plans of this very project; links are resolved first, so that none leads out.
     """
@@ -33,6 +35,9 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
         return False
     targets = targets_of(hook.tool_input, project.root)
     if not targets or command_of(hook.tool_input):
+        return False
+    foreign = hook.tool_name.startswith("mcp__") and isinstance(hook.tool_input, dict)
+    if foreign and not _only_writes_text(hook.tool_input):
         return False
     tops = {project.root, project.repo.top} if project.repo else {project.root}
     chosen = chosen_folders(claude_dir, project.root)
@@ -47,6 +52,55 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
     # Behind a link, or where the client's settings put plans, only a Markdown file is one.
     linked = [*map(os.path.realpath, plans), *_plans_directory(project, claude_dir)] if left else []
     return all(_is_markdown_inside(path, linked, cwd) for path in left)
+
+
+_NESTED = names("edits changes patches line_edits")
+_TEXTS = _NESTED | names(
+    "content contents text body new_string old_string new_text old_text newtext oldtext newstring oldstring "
+    "file_text new_str old_str insert_text replacement repl regex needle search replace new_source "
+    "oldcontent newcontent old_content new_content"
+)
+"""What tools call the text that they write, and the text that it replaces; in lower case."""
+
+_MANNERS = names("encoding mode description summary explanation reason edit_mode cell_type cell_id")
+"""What tools call a word on how or why they write."""
+
+_VALUES = 10_000
+_DEPTH = 4
+
+
+def _only_writes_text(given: Mapping[str, object]) -> bool:
+    """Whether an MCP call names its files where they are looked for, and has only a text for them beside.
+
+    What else it brings may be a file of its own, or something that it runs. Numbers and flags are neither.
+    """
+    for key, value in given.items():
+        if key in RUN and value:
+            return False
+        found = targets_of({key: value})
+        paths = value if isinstance(value, list) else [value]
+        # One that is passed over, as the address of something remote is, counts as any other argument.
+        if (not found or len(found) != len(paths)) and not _is_text(key, value):
+            return False
+    return True
+
+
+def _is_text(key: str, value: object) -> bool:
+    """Whether an argument is a text to write or to find, or nothing that could name a file."""
+    waiting = [(key.lower(), value, 0)]
+    for _ in range(_VALUES):
+        if not waiting:
+            return True
+        name, one, depth = waiting.pop()
+        if isinstance(one, str):
+            if one and name not in _TEXTS and (name not in _MANNERS or "/" in one or "\\" in one):
+                return False
+        elif isinstance(one, dict | list) and one:
+            if depth == _DEPTH or name not in (_NESTED if isinstance(one, dict) else _TEXTS):
+                return False
+            parts = one.items() if isinstance(one, dict) else ((name, part) for part in one)
+            waiting += [(str(inner).lower(), part, depth + 1) for inner, part in islice(parts, _VALUES)]
+    return False
 
 
 def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:

@@ -7,33 +7,41 @@ counts as writing it. So does a command that can't be parsed but mentions them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from posixpath import join
 
 from context_graph.gates.decide.tool_call import command_of, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import SHELLS as SHELL_TOOLS
-from context_graph.gates.rules import Rules, glob_match
+from context_graph.gates.rules import Rules
 from context_graph.gates.shell import programs
-from context_graph.gates.shell.command import UNKNOWN, Command, bare_text, names, shown
+from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_text, names, shown
+from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
+from context_graph.gates.shell.searches import FD, search_of
 from context_graph.gates.shell.shell import Reading
+from context_graph.gates.shell.written_by_text import written_by_text
 from context_graph.gates.state.project import Project
 
 FILE_TOOLS = names("Edit Write MultiEdit NotebookEdit")
 
 _MENTIONS = ("requirements.yaml", "requirements.local", ".git/HEAD", ".git/requirements")
-_STARTS = names("-exec -execdir -ok -okdir")
-_ACTS = _STARTS | names("-delete -fprint -fprintf -fls")
-_IN_PATHS = ("claude", ".git", "req", "settings")
 _RUN_TEXT = programs.INTERPRETERS | names("sed awk gawk mawk crontab")
 _RUN_FILES = programs.INTERPRETERS | SHELLS | {"source", "."}
 _WRITTEN = 20
 _SHOWN = 100
-_NAME_CHARS = 255
-"""Longest name of a file; a longer glob may mean any."""
+_SETTING = names("export declare readonly typeset local")
+_KEEPING = names("read for select mapfile readarray")
+"""Readers that keep what they read for later commands."""
+_TEXT_OPTIONS = names("-c -e -E -m --eval --execute --command -ex --cmd -r -p")
+_PATH_SIGNS = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/~=" + UNKNOWN + STAR + ONE
+)
+_LISTERS = names("ls dir vdir ll la exa eza tree")
+_DOT_OPTIONS = names("dotglob globdots glob_dots dot_glob GLOB_DOTS")
+_VARIANTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Touch:
 
 # A call
 
-_RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
+RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
 """Names that tools give to what they run."""
 
 _READING_VERBS = names("read get list search find view show stat tree grep glob head diff log")
@@ -95,7 +103,7 @@ def _commands(tool: str, given: Mapping[str, object]) -> list[str]:
     if tool in SHELL_TOOLS:
         command = command_of(given)
         return [command.replace("\\", "/") if tool == "PowerShell" else command] if command else []
-    texts = map(given.get, _RUN) if tool.startswith("mcp__") else ()
+    texts = map(given.get, RUN) if tool.startswith("mcp__") else ()
     return [text for text in texts if isinstance(text, str) and text]
 
 
@@ -173,35 +181,118 @@ class _Judge:
         self.protected, self.ours = protected, ours
         self.sources = {id(one.source) for one in reading.commands if one.source is not None}
         self.decoded = any(one.program in programs.DECODERS for one in reading.commands)
-        self.fed = False
-        """Whether one of the files' names went where a later command may take it from."""
+        self.fed = self.piped = False
+        """Whether one of the files' names went where a later command may take it from; where only a later
+        one of the same pipeline may.
+        """
+        self.reached: dict[tuple[str, ...], Reach] = {}
+        self.dotted = False
+        """Whether a glob takes in names that begin with a dot."""
+        self.last = Command()
+        self.piped_in = self.last.shell
         self.written: dict[str, str] = {}
         """What was written to a file, which a later command may run."""
 
     def judge(self, command: Command) -> Touch | None:
         """What the command might do; None if it does not affect the gates."""
+        if self.piped and command.source is None:
+            self._settle()
+        self._set_globs(command)
         self._feed(command)
-        return self._own(command) or self._skipping(command) or self._files(command)
+        self.last = command
+        found = self._own(command) or self._skipping(command) or self._files(command)
+        if not found and command.program in FD:
+            started = search_of(command.program, command.words[1:]).programs
+            found = next(filter(None, (self._started(command, words) for words in started)), None)
+        return found
+
+    def _started(self, command: Command, words: list[str]) -> Touch | None:
+        """Judge what fd starts: it is not among the commands, as what find starts is."""
+        one = replace(command, words=words)
+        if one.program in SHELLS and any(mentions(text) or programs.names_us(text) for text in words):
+            return _is_or_holds(" ".join(words), self.protected)
+        return self._own(one) or self._files(one)
 
     def _reach(self, word: str, command: Command) -> Reach:
-        return self.ours.reach(word, command.folders)
+        key = (word, *command.folders)
+        if key not in self.reached:
+            self.reached[key] = self.ours.reach(word, command.folders)
+        if not self.dotted:
+            return self.reached[key]
+        dotted = _with_dots(word)
+        return max([self.reached[key], *(self.ours.reach(one, command.folders) for one in dotted)])
 
     def _first(self, words: Sequence[str], command: Command, least: Reach) -> str:
         return next((word for word in words if self._reach(word, command) >= least), "")
 
-    def _feed(self, command: Command) -> None:
-        passes_on = command.captured or id(command) in self.sources
-        words = command.words if passes_on or command.program in ("for", "read") else []
-        values = [value for _, value in command.assigned]
-        texts = [*words, *values, command.stdin or ""]
-        prints = command.program in programs.PRINTERS or command.program in ("for", "read", "")
-        self.fed = (
-            self.fed
-            or (passes_on and any("claude" in word for word in words))
-            or bool(self._first([*words[1:], *values], command, Reach.HOME_OF))
-            or (command.more and mentions(command.stdin or ""))
-            or (prints and any(map(mentions, texts)))
+    def _set_globs(self, command: Command) -> None:
+        if not _DOT_OPTIONS.isdisjoint(command.words):
+            program = command.program
+            if program in ("shopt", "setopt", "set") or program in SHELLS:
+                self.dotted = "-u" not in command.words
+        elif command.assigned:
+            self.dotted |= any(name == "GLOBIGNORE" for name, _ in command.assigned)
+
+    # Names of the files on their way to another command
+
+    def _is_piped(self, command: Command) -> bool:
+        return command.ends in ("|", "|&") or id(command) in self.sources
+
+    def _settle(self) -> None:
+        """A pipeline has ended: nobody took the names further if its last program only reads."""
+        last, self.piped = self.last, False
+        if last.program in programs.COUNTERS:
+            return
+        kept = (
+            last.captured or self._is_piped(last) or last.program in _KEEPING or last.shell != self.piped_in
         )
+        written = any(">" in sign and target[:1] != "&" for sign, target in last.redirects)
+        self.fed |= kept or written or not last.words or not programs.leaves_alone(last.words)
+
+    def _feed(self, command: Command) -> None:
+        piped = self._is_piped(command)
+        if not self.fed and not (piped and self.piped) and self._names_ours(command):
+            if piped:
+                self.piped, self.piped_in = True, command.shell
+            else:
+                self.fed = True
+
+    def _names_ours(self, command: Command) -> bool:
+        """Whether the command gives the name of one of the files to others."""
+        program, passes_on = command.program, command.captured or self._is_piped(command)
+        keeps = program in ("for", "read", "") or command.assigned or command.more
+        if not passes_on and not keeps and command.stdin is None:
+            return False
+        words = command.words if passes_on or program in ("for", "read") else []
+        given, values = words[1:], [value for _, value in command.assigned]
+        if program in programs.CONTENT_PRINTERS and not any("filename" in word for word in given):
+            # One that prints what is in a file does not print the file's name, unless it reads several.
+            named = [word for word in given if _is_path(word)]
+            several = program in ("head", "tail") and (len(named) > 1 or any(STAR in word for word in named))
+            given = given if several else [word for word in given if not _is_path(word)]
+        texts = [word for word in given if not ("/" in word and _is_path(word))]
+        prints = program in programs.PRINTERS or program in ("for", "read", "")
+        return (
+            (passes_on and any("claude" in word for word in given))
+            or bool(self._first([*given, *values], command, Reach.HOME_OF))
+            or (command.more and mentions(command.stdin or ""))
+            or (prints and any(map(mentions, [*texts, *values, command.stdin or ""])))
+            or (passes_on and self._lists_ours(command))
+        )
+
+    def _lists_ours(self, command: Command) -> bool:
+        """Whether the command prints what is in a folder, or what a search finds, and one of ours with it."""
+        program, rest = command.program, command.words[1:]
+        if program == "find" or program in FD:
+            return bool(self._selected(command, filtered=True))
+        flags = {letter for letter, _ in letters(rest)}
+        if program not in _LISTERS or "d" in flags:
+            return False
+        shown_dots = program == "la" or not {"a", "A", "f"}.isdisjoint(flags)
+        shown_dots |= any(word in ("--all", "--almost-all") for word in rest)
+        signs = [STAR, "." + STAR] if shown_dots else [STAR]
+        listed = [f"{folder}/{sign}" for folder in operands(rest) or ["."] for sign in signs]
+        return bool(self._first(listed, command, Reach.ABOVE))
 
     def _own(self, command: Command) -> Touch | None:
         """Judge our own program's calls, and texts that hide one."""
@@ -213,7 +304,9 @@ class _Judge:
             return Touch("own", open_to_it) if open_to_it else None
         program, unknown = command.program, UNKNOWN in command.program
         named = unknown and "satisfy" in command.words and (self.decoded or "req" in command.words)
-        if named or (program in _RUN_TEXT and any(map(programs.names_us, command.texts()))):
+        if named or (_runs_text(program) and any(map(programs.names_us, _texts_run(command)))):
+            return Touch("own", self.protected)
+        if program in programs.INTERPRETERS and programs.calls_us(command.words[1:]):
             return Touch("own", self.protected)
         hidden = self.decoded and (unknown or program in SHELLS or program in programs.INTERPRETERS)
         if hidden and (command.source is not None or _is_open(command)):
@@ -221,7 +314,7 @@ class _Judge:
         return None
 
     def _skipping(self, command: Command) -> Touch | None:
-        given = command.words if command.wraps or command.program in ("export", "declare") else []
+        given = command.words if command.wraps or command.program in _SETTING else []
         variables = [name for name, _ in command.assigned] + [word.partition("=")[0] for word in given]
         if "CLAUDE_SKIP_REQUIREMENTS" in variables:
             return Touch("this command switches the requirements off for what it starts", self.protected)
@@ -234,6 +327,8 @@ class _Judge:
         return _is_or_holds(shown(word), self.protected) if word else None
 
     def _redirected(self, command: Command) -> str:
+        if not command.redirects and command.program != "tee":
+            return ""
         targets = [target for sign, target in command.redirects if ">" in sign and target[:1] != "&"]
         tees = command.words[1:] if command.program == "tee" else []
         for target in [*targets, *tees][: _WRITTEN - len(self.written)]:
@@ -244,16 +339,29 @@ class _Judge:
     def _given(self, command: Command) -> str:
         """The word of the command by which one of the files may be written; empty if there is none."""
         program, words = command.program, command.words
-        if not program or (program in programs.READERS and not programs.writes_anyway(words)):
+        if not program:
             return ""
+        if program == "find" or program in FD:
+            return self._find(command)
         if command.is_git:
             return self._git(command)
-        if program == "find":
-            return self._find(command)
-        if self.fed and _is_open(command) and program not in programs.PRINTERS:
+        written = ""
+        if program in programs.PROGRAMMED:
+            names_in_text = written_by_text(program, words[1:], command.stdin or "")
+            written = self._first(names_in_text, command, Reach.HOME_OF)
+        if written or programs.leaves_alone(words):
+            return written
+        return self._changed(command)
+
+    def _changed(self, command: Command) -> str:
+        """The word by which a program that may write what it is given is given one of the files."""
+        program, words = command.program, command.words
+        if (self.fed or self.piped) and _is_open(command) and program not in programs.PRINTERS:
             return next((word for word in words if UNKNOWN in word), words[0])
-        if program in _RUN_TEXT and any(map(mentions, command.texts())):
+        if _runs_text(program) and any(map(mentions, _texts_run(command))):
             return ".claude"
+        if program == "patch" and self.piped:
+            return program
         given = programs.targets(words)
         if program == "mv" and len(given) > 1:
             last = given.pop()
@@ -266,6 +374,8 @@ class _Judge:
 
     def _written_before(self, command: Command) -> str:
         """The file that the command runs, if what was written to it is about the files or our program."""
+        if not self.written:
+            return ""
         words = command.words[:3] if command.program in _RUN_FILES else command.words[:1]
         for word in words:
             text = self.written.get(word) or self.written.get(word.removeprefix("./"), "")
@@ -274,27 +384,32 @@ class _Judge:
         return ""
 
     def _find(self, command: Command) -> str:
-        words = command.words[1:]
-        acts = _ACTS.intersection(words)
-        started = [program for option, program in pairwise(words) if option in _STARTS]
-        reads = acts <= _STARTS and all(one.rpartition("/")[2] in programs.READERS for one in started)
-        if "-empty" in words or not acts or reads:
+        search = search_of(command.program, command.words[1:])
+        written = self._first(search.writes, command, Reach.HOME_OF)
+        acts = search.removes or not all(words and programs.leaves_alone(words) for words in search.programs)
+        if written or "-empty" in command.words or not acts:
+            return written
+        return self._selected(command, filtered=not search.clears)
+
+    def _selected(self, command: Command, *, filtered: bool) -> str:
+        """Where a search begins that may select one of the files; a ``filtered`` one must say which names,
+        unless it begins where they are.
+        """
+        search = search_of(command.program, command.words[1:])
+        if not search.may_select(self.ours, command.folders):
             return ""
-        options = next((at for at, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
-        start = self._first(words[:options] or ["."], command, Reach.ABOVE)
-        globs, paths = _filters(words)
-        if globs and not any(glob_match(glob, name) for glob in globs for name in self.ours.names):
-            return ""
-        if paths and not any(part in path for path in paths for part in _IN_PATHS):
-            return ""
-        wide = globs or paths or "-delete" in acts or "rm" in words
-        return start if wide or self._reach(start, command) >= Reach.HOME_OF else ""
+        inside = self._first(search.starts, command, Reach.HOME_OF)
+        if inside or not search.hidden or (filtered and not search.filtered):
+            return inside
+        return self._first(search.starts, command, Reach.ABOVE)
 
     def _git(self, command: Command) -> str:
         call = git_call(command.words)
         alias = call.aliases.get(call.verb.lower(), "")
         if alias.startswith("!") and mentions(alias):
             return alias
+        if call.verb in ("apply", "am") and (self.fed or self.piped) and not operands(call.rest, "pCS"):
+            return f"git {call.verb}"
         folder = join("", *(value for name, value in call.options if name == "-C"))
         return programs.git_writes(
             call, lambda word, least: self._reach(join(folder, word) if folder else word, command) >= least
@@ -306,15 +421,32 @@ def _is_open(command: Command) -> bool:
     return command.more or any(word.startswith(UNKNOWN) for word in command.words)
 
 
-def _filters(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The globs for names and the patterns for paths that a find selects; excluded ones don't count."""
-    globs: list[str] = []
-    paths: list[str] = []
-    for before, option, value in zip(["", *words], words, words[1:], strict=False):
-        if before in ("!", "-not"):
-            continue
-        if option in ("-name", "-iname"):
-            globs.append(shown(value) if len(value) <= _NAME_CHARS else "*")
-        elif option in ("-path", "-ipath", "-wholename", "-regex", "-iregex"):
-            paths.append(value)
-    return globs, paths
+def _with_dots(word: str) -> list[str]:
+    """What the globs of a word may be where they take in names that begin with a dot."""
+    if STAR not in word and ONE not in word:
+        return []
+    parts = word.split("/")
+    globs = [at for at, part in enumerate(parts) if part[:1] in (STAR, ONE) and part][:_VARIANTS]
+    return ["/".join([*parts[:at], "." + parts[at].lstrip(ONE), *parts[at + 1 :]]) for at in globs]
+
+
+def _is_path(word: str) -> bool:
+    """Whether a word can only be a path or a name, no text of a program: where it leads can be told."""
+    return _PATH_SIGNS.issuperset(word)
+
+
+def _runs_text(program: str) -> bool:
+    # A shell's text has become commands of its own, unless its options kept it from being read.
+    return program in _RUN_TEXT or program in SHELLS
+
+
+def _texts_run(command: Command) -> list[str]:
+    """What a program is given to run: words that are no plain paths, values of -c and the like, its input."""
+    words = command.words
+    texts = [word for before, word in pairwise(words) if _before_text(before) or not _is_path(word)]
+    return [*texts, *command.texts()[len(words) - 1 :]]
+
+
+def _before_text(word: str) -> bool:
+    cluster = word[:1] == "-" and word[1:2] != "-" and word[-1:] in ("c", "e", "E")
+    return cluster or word in _TEXT_OPTIONS

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 from context_graph.gates.shell.command import Command, bare_text, is_plain, names, short_options
+from context_graph.gates.shell.options import letters, long_values, operands
 from context_graph.gates.shell.protected import Reach
 from context_graph.gates.shell.runs import GitCall, git_call, runs
 
 PRINTERS = names("echo printf cat ls find head tail dir fd git grep rg")
 """What prints what it is given, for another command to take."""
+
+CONTENT_PRINTERS = names("cat bat batcat tac nl head tail jq yq sort uniq cut tr column fold fmt more less")
+"""What prints what is in a file, not the file's name."""
+
+COUNTERS = names("wc sum cksum true false test [ [[ sleep")
+"""What prints no name that it was given on its input."""
 
 READERS = names(
     "cat bat batcat less more most head tail tac nl grep egrep fgrep zgrep rg ag ack ls ll la dir vdir "
@@ -36,34 +43,42 @@ INTERPRETERS = names(
 DECODERS = names("base64 base32 basenc uudecode openssl xxd rev gpg")
 
 _COPIERS = names("cp rsync scp install ditto Copy-Item")
-_PROGRAMMED = names("sed awk gawk mawk")
+PROGRAMMED = names("sed awk gawk mawk")
 """Readers whose text may write, or run other programs."""
 
 _WRITING_OPTIONS = {
-    "sed": ("--in-place",),
-    "yq": ("-i", "--inplace", "-yi", "-iy"),
-    "sort": ("-o", "--output"),
-    "fd": ("-x", "-X", "--exec", "--exec-batch"),
-    "tree": ("-o",),
+    "sed": ("iI", "efl", ("--in-place",)),
+    "yq": ("i", "pofIs", ("--inplace", "--in-place")),
+    "sort": ("o", "kStT", ("--output",)),
+    "fd": ("xX", "eEtdcSjo", ("--exec", "--exec-batch")),
+    "fdfind": ("xX", "eEtdcSjo", ("--exec", "--exec-batch")),
+    "tree": ("o", "LPI", ()),
 }
+"""By program: letters with which it writes, other letters that take a value, long names."""
+
 _SKIPPED = ("--exclude", "--ignore", "--exclude-dir", "--filter")
 
 
 def writes_anyway(words: Sequence[str]) -> bool:
     """Whether a reader is told to write its input, or to run a text that mentions one of the files."""
     program, rest = words[0].rpartition("/")[2], words[1:]
-    if any(word.startswith(_WRITING_OPTIONS.get(program, ("\n",))) for word in rest):
+    writing, taking, long = _WRITING_OPTIONS.get(program, ("", "", ()))
+    if any(letter in writing for letter, _ in letters(rest, taking)) or any(
+        long_values(rest, name) for name in long
+    ):
         return True
-    if program in _PROGRAMMED:
-        short = [word.split(".")[0] for word in rest]
-        return (
-            (program == "sed" and "i" in short_options(short))
-            or "inplace" in rest
-            or any(".claude" in word and any(sign in word for sign in " >|(") for word in rest)
+    if program in PROGRAMMED:
+        return (program != "sed" and any("inplace" in word for word in rest)) or any(
+            ".claude" in word and any(sign in word for sign in " >|(") for word in rest
         )
     if program in ("xxd", "uniq"):
         return "-r" in rest or sum(not word.startswith("-") for word in rest) > 1
     return False
+
+
+def leaves_alone(words: Sequence[str]) -> bool:
+    """Whether the program, given these words, only reads the files that it is given."""
+    return words[0].rpartition("/")[2] in READERS and not writes_anyway(words)
 
 
 def only_reads(command: str) -> bool:
@@ -84,7 +99,7 @@ def _reads(command: Command) -> bool:
         return False
     if command.is_git:
         return git_call(command.words).verb in _GIT_READERS
-    return command.program in READERS - _PROGRAMMED and not writes_anyway(command.words)
+    return command.program in READERS - PROGRAMMED and not writes_anyway(command.words)
 
 
 def targets(words: Sequence[str]) -> list[str]:
@@ -105,8 +120,9 @@ def targets(words: Sequence[str]) -> list[str]:
             found += [word, value] if equals else [word]
         elif equals and not word.startswith(_SKIPPED):
             found.append(value)
-        elif len(word) > 2 and not word.startswith("--"):
-            found.append(word[2:])
+        elif not word.startswith("--"):
+            # A value joined to its letter, which may stand behind others: -uo.claude/x.
+            found += [word[at:] for at in range(2, min(len(word), 6)) if word[at - 1].isalpha()]
     return [word for word in found if not (program == "dd" and word.startswith("if="))]
 
 
@@ -114,17 +130,34 @@ def _of_copier(program: str, rest: list[str]) -> list[str]:
     """The words by which a copier names what it writes; all of them if it removes its sources."""
     if "--remove-source-files" in rest:
         return rest
-    for at, word in enumerate(rest):
-        if word in ("-t", "--target-directory"):
-            return rest[at + 1 : at + 2]
-        if word.startswith("--target-directory="):
-            return [word.partition("=")[2]]
+    folder = _target_folder(program, rest)
+    if folder:
+        return [folder, *(f"{folder}/{_last(word)}" for word in operands(rest, _COPIER_TAKES))]
     plain = [word for word in rest if not word.startswith("-")]
     *sources, last = plain or [""]
     if program == "rsync" and any(word.endswith("/") for word in sources):
         return [last]
     # Copied into a folder by its own name: cp /x/requirements.yaml .claude, cp -r /x/.claude .
-    return [last, *(f"{last}/{word.rstrip('/').rpartition('/')[2]}" for word in sources)]
+    return [last, *(f"{last}/{_last(word)}" for word in sources)]
+
+
+_COPIER_TAKES = "tSgmo"
+
+
+def _target_folder(program: str, rest: list[str]) -> str:
+    """The folder that ``-t`` names, also in a cluster and joined; "" where it means something else."""
+    if program not in ("cp", "install"):
+        return ""
+    given = [
+        value
+        for letter, value in letters(rest, _COPIER_TAKES if program == "install" else "tS")
+        if letter == "t"
+    ]
+    return next(iter([*given, *long_values(rest, "--target-directory")]), "")
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _of_archiver(rest: list[str]) -> list[str]:
@@ -224,9 +257,43 @@ _TAKES_VALUE = names("--session -s --branch -b --ttl --metadata -m --reason")
 
 
 def names_us(text: str) -> bool:
-    """Whether a program's text, quotes and signs between left out, names our program."""
+    """Whether a program's text, quotes and signs between left out, names our program and what it does for
+    gates. Our package alone is also a library, and the name of a folder.
+    """
     plain = bare_text(text)
-    return "context_graph" in plain or "context-graph" in plain or "reqsatisfy" in plain
+    if "reqsatisfy" in plain:
+        return True
+    ours = "context_graph" in plain or "context-graph" in plain
+    return (
+        ours
+        and (
+            any(word in plain for word in _OF_GATES)
+            # Not `requests`, `requirements` or `required`, and not `context_graph.client`.
+            or any(plain[at + 3 : at + 4] != "u" for at in _places(plain, "req"))
+            or any(plain[at + 4 : at + 5] != "e" for at in _places(plain, ".cli"))
+        )
+    )
+
+
+_OF_GATES = ("satisfy", "gates", "importcli", "-clihooks", "-clisetup", "_graphhooks", "_graphsetup")
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def calls_us(words: Sequence[str]) -> bool:
+    """Whether an interpreter is given a file of ours, and a word of ours behind it."""
+    for at, word in enumerate(words):
+        if "context-graph" in word or "context_graph" in word or word.endswith("/" + OWN_ALIAS):
+            return not _OWN_WORDS.isdisjoint(words[at + 1 :])
+    return False
+
+
+_OWN_WORDS = names("req satisfy approve clear disable enable init prune setup hooks")
 
 
 def own_words(words: Sequence[str]) -> list[str] | None:
@@ -259,6 +326,8 @@ def opened(words: Sequence[str], protected: Collection[str], *, more: bool = Fal
     if not words:
         return every if more else []
     verb, rest = words[0], words[1:]
+    if rest in (["--help"], ["-h"]) and not more:
+        return []
     if not is_plain(verb) or verb in ("init", "prune"):
         return every
     if verb == "setup":

@@ -54,6 +54,7 @@ class Protected:
         )
         every = {*self._files, *self._trees, *self._homes}
         self._above = {parent for path in every for parent in parents(path)[1:]}
+        self._every = every
         self.names = {path.rpartition("/")[2] for path in every}
         """The last parts of all their paths."""
 
@@ -61,7 +62,23 @@ class Protected:
         """How close ``word`` may come, in one of the working folders ``cwds``."""
         if not 0 < len(word) <= _PATH_CHARS:
             return Reach.NOTHING
+        word = _of_process(word) if word.lstrip("/").startswith("proc/") else word
         return max(self._reach(word if word[0] in "/" + UNKNOWN else f"{cwd}/{word}") for cwd in cwds)
+
+    def fits(self, pattern: str, folders: Iterable[str], *, any_case: bool = False) -> bool:
+        """Whether a `find -path` pattern, used in one of ``folders``, may select one of the files or of the
+        folders that hold them.
+        """
+        if len(pattern) > _PATH_CHARS:
+            return True
+        marked = _marked(pattern)
+        every = {path.lower() for path in self._every} if any_case else self._every
+        for folder in [""] if marked[:1] in ("/", UNKNOWN) else folders:
+            whole = _normal(f"{folder}/{marked}") if folder else marked
+            whole = whole.lower() if any_case else whole
+            if any(could_be(whole, path) for path in every):
+                return True
+        return False
 
     def _reach(self, path: str) -> Reach:
         if is_plain(path):
@@ -110,3 +127,28 @@ def _normal(path: str) -> str:
             parts.append(part)
     made = "/".join(parts)
     return made if path[:1] in (UNKNOWN, STAR, ONE) else "/" + made
+
+
+def _of_process(path: str) -> str:
+    """``path`` as the command's own process would find it: /proc/self/cwd is not ours but its folder."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    for at, part in enumerate(parts[2:5], 2):
+        if part == "cwd":
+            return "/".join(parts[at + 1 :]) or "."
+        if part == "root":
+            return "/" + "/".join(parts[at + 1 :])
+    return path
+
+
+def _marked(pattern: str) -> str:
+    """A `find -path` pattern with marks for its signs: there ``*`` goes over slashes and dots."""
+    parts: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        close = pattern.find("]", at + 2, at + 40) if char == "[" else -1
+        if close > 0:
+            char, at = "?", close
+        parts.append({"*": UNKNOWN, "?": UNKNOWN}.get(char, char))
+        at += 1
+    return "".join(parts)
