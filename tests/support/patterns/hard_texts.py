@@ -23,7 +23,7 @@ _STEEP: Final = 2.5
 """How many times more than in proportion the time may grow: what is quadratic grows 8 and 10 times more."""
 _SOON_S: Final = 0.008
 """What takes less than this at _LARGE is not quadratic: the cheapest step takes a nanosecond."""
-_LIMIT_S: Final = 3.0
+_LIMIT_S: Final = 10.0
 """Processor seconds after which a run is ended: what is exponential never ends."""
 _WORDS: Final = 6
 _PIECES: Final = (

@@ -84,7 +84,10 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
     made = wrapped(command.words)
     if made is not None:
         started = replace(
-            _with_words(command, made.rest, more=command.program == "xargs"),
+            command,
+            words=made.rest,
+            redirects=[],
+            more=command.program == "xargs" or command.more,
             assigned=[*command.assigned, *made.assigned],
             chdir=join(command.chdir, made.chdir) if made.chdir else command.chdir,
         )
