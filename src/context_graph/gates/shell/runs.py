@@ -8,6 +8,7 @@ from posixpath import join
 
 from context_graph.gates.shell.command import UNKNOWN, Command, names, printed
 from context_graph.gates.shell.folders import GIT_VARIABLES, follow_folders
+from context_graph.gates.shell.searches import search_of
 from context_graph.gates.shell.shell import Reading, read
 from context_graph.gates.shell.wrappers import option, wrapped
 
@@ -136,18 +137,9 @@ def _arguments(command: Command) -> dict[str, str]:
 
 
 def _of_find(command: Command) -> list[Command]:
-    found, words = [], command.words
-    at = 1
-    while at < len(words):
-        if words[at] in ("-exec", "-execdir", "-ok", "-okdir"):
-            stop = at + 1
-            while stop < len(words) and words[stop] not in (";", "+"):
-                stop += 1
-            inner = [UNKNOWN if word == "{}" else word for word in words[at + 1 : stop]]
-            found += [_with_words(command, inner)] if inner else []
-            at = stop
-        at += 1
-    return found
+    started = search_of(command.program, command.words[1:]).programs
+    inner = ([UNKNOWN if word == "{}" else word for word in words] for words in started)
+    return [_with_words(command, words) for words in inner if words]
 
 
 def _text_of(command: Command) -> str:

@@ -291,8 +291,10 @@ class ConsolidationQueue:
 
     def pending(self) -> list[dict[str, object]]:
         """The queued requests, oldest first, each with its ``id``."""
-        found = self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
-        return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
+        return [_request(key, record) for key, record in self._waiting()]
+
+    def _waiting(self) -> Iterator[tuple[bytes, bytes]]:
+        return self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
 
     def unseen(self) -> list[dict[str, object]]:
         """The requests that no earlier call has returned, oldest first; a damaged one is logged and left out.
@@ -300,7 +302,7 @@ class ConsolidationQueue:
         Cost: one read of the queue, once.
         """
         if self._unseen is None:
-            found = list(self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX)))
+            found = list(self._waiting())
         else:  # one whose batch failed is not there
             found = [(key, record) for key in self._unseen if (record := self._engine.get(SYSTEM, key))]
         if not found and self._unseen is not None:
@@ -309,7 +311,7 @@ class ConsolidationQueue:
         requests: list[dict[str, object]] = []
         for key, record in found:
             try:
-                requests.append({"id": key[2:].hex(), **records.decode_dream(key, record)})
+                requests.append(_request(key, record))
             except (CorruptedIdentityError, *UNREADABLE_RECORD) as error:
                 _LOG.error("%s", error)
         return requests
@@ -335,3 +337,7 @@ class ConsolidationQueue:
         if self._unseen is not None:
             self._unseen.append(key)
         return key
+
+
+def _request(key: bytes, record: bytes) -> dict[str, object]:
+    return {"id": key[2:].hex(), **records.decode_dream(key, record)}
