@@ -12,13 +12,14 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from tests.faults.report import Log, Row
@@ -211,16 +212,17 @@ class World:
         self, words: list[str], stdin: bytes, kill_after_s: float | None = None, limit_s: float = STUCK_S
     ) -> subprocess.CompletedProcess[bytes] | None:
         began = time.monotonic()
-        process = subprocess.Popen(
-            [str(self.cli.launcher), *words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(self.cli.env), cwd=self.cli.project, start_new_session=True,
-        )  # fmt: skip
+        with _given(stdin) as given:
+            process = subprocess.Popen(
+                [str(self.cli.launcher), *words],
+                stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=dict(self.cli.env), cwd=self.cli.project, start_new_session=True,
+            )  # fmt: skip
         timer = threading.Timer(kill_after_s or 0, process.kill)
         if kill_after_s is not None:
             timer.start()
         try:
-            out, err = process.communicate(stdin, timeout=limit_s)
+            out, err = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -294,6 +296,18 @@ class World:
             self.row.twice += len(texts) - len(set(texts))
             store = memex.core.store
             assert store.recount() == store.counters
+
+
+@contextmanager
+def _given(text: bytes) -> Iterator[BinaryIO]:
+    """Standard input that is whole before the program starts.
+
+    Among two hundred threads of ours a pipe is filled seconds later: a client that late is not what is tried.
+    """
+    with tempfile.TemporaryFile() as file:
+        file.write(text)
+        file.seek(0)
+        yield file
 
 
 def _key(session: str, name: str, verb: str) -> str:

@@ -13,10 +13,10 @@ use crate::options::{Format, Options};
 use crate::output::{client_document, HookOutput};
 use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
-use crate::sys::{self, Deadline, Stop};
+use crate::sys::{self, Deadline};
 use crate::trouble::{first_to_tell, Heard, Silence};
 use crate::wire::GATE_IT;
-use crate::{paths, spool};
+use crate::{input, paths, spool};
 use std::time::Instant;
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
@@ -24,13 +24,9 @@ const TIMED_OUT: i32 = 2;
 const STORE_FAILED: i32 = 3;
 const BAD_INPUT: i32 = 4;
 /// The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it.
-const CLIENT_BUDGET_MS: u32 = 1_000;
+pub const CLIENT_BUDGET_MS: u32 = 1_000;
 /// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
 const GOVERNED_BUDGET_MS: u32 = 500;
-/// Longest input that is passed on.
-pub const INPUT_MAX: usize = 4 * 1024 * 1024;
-/// How much of a longer one is looked at for the fields that identify the event (they may stand at its end).
-const LOOKED_AT_MAX: usize = 16 * 1024 * 1024;
 const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
 /// machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
@@ -98,13 +94,14 @@ fn elapsed_ms(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds that the whole call may take.
-fn budget_ms(options: &Options<'_>) -> u32 {
+/// Milliseconds that the owner may take for its answer.
+pub fn budget_ms(options: &Options<'_>) -> u32 {
     let budget = options.kind.budget_ms();
-    if options.format.is_client() {
-        budget.min(CLIENT_BUDGET_MS)
-    } else {
-        budget
+    match options.kind {
+        _ if !options.format.is_client() => budget,
+        // What it is told can't be made up for later.
+        Kind::SessionStart => START_WAIT_MS,
+        _ => budget.min(CLIENT_BUDGET_MS),
     }
 }
 
@@ -112,33 +109,9 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
     let at_ms = sys::unix_ms();
     let env = &env.of_host(options.format);
     let places = paths::locate(env, options.db_path())?;
-    let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { body(options, started)? } else { None };
+    let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { input::read(options, started)? } else { None };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
     Ok(Hook { started, event })
-}
-
-/// Standard input as the event's body.
-///
-/// The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event that
-/// a busy machine delivers late is better than none.
-fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
-    let client = options.format.is_client();
-    let wait_ms = if client { CLIENT_BUDGET_MS } else { options.kind.budget_ms() };
-    let limit = if client { LOOKED_AT_MAX } else { INPUT_MAX };
-    // The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
-    match sys::read_to_end(sys::stdin(), limit, Deadline::after(started, wait_ms)) {
-        // A sender that forgets to close has said all the same what it had to say.
-        (bytes, Stop::Late) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
-        (_, Stop::Late) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
-        (bytes, _) if bytes.len() <= INPUT_MAX => {
-            // Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a folder,
-            // is as good as an empty one.
-            let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
-            Ok((!blank).then_some(bytes))
-        }
-        (bytes, _) if client => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
-        _ => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
-    }
 }
 
 impl Hook<'_> {
@@ -158,8 +131,8 @@ impl Hook<'_> {
 
     /// The happy path, or the way to the fallback.
     fn ask_owner(&self) -> Ending {
-        // Reading stdin had its own limit; the owner gets the verb's budget whole.
-        let budget = self.owner_budget_ms();
+        // Reading stdin had its own limit; the owner gets the verb's budget whole, as far as the client waits for it.
+        let budget = self.in_time(self.owner_budget_ms());
         let asked = Instant::now();
         let client = Client::new(&self.event.places.root);
         let silence = Silence::new(&self.event.places.root);
@@ -173,7 +146,7 @@ impl Hook<'_> {
             Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) => match self.start_wait_ms() {
                 Some(wait_ms) => {
                     self.debug(&format!("{}; starting one", why.text()));
-                    self.ask_fresh_owner(&client, asked, budget.max(wait_ms))
+                    self.ask_fresh_owner(&client, asked, self.in_time(budget.max(wait_ms)))
                 }
                 None => Err(why),
             },
@@ -195,6 +168,15 @@ impl Hook<'_> {
             Ok(said) => Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr },
             Err(why) => self.fall_back(&why),
         }
+    }
+
+    /// Of `ms` as many as are left before the client ends the hook, and with it the event.
+    fn in_time(&self, ms: u32) -> u32 {
+        if !self.is_client() {
+            return ms;
+        }
+        let gone = u32::try_from(elapsed_ms(self.started)).unwrap_or(u32::MAX);
+        ms.min(gate::within_ms(self.options().kind).saturating_sub(gone).max(FIRST_ANSWER_MS))
     }
 
     fn owner_budget_ms(&self) -> u32 {
@@ -479,7 +461,7 @@ impl Hook<'_> {
                 let cause = match why {
                     NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",
                     NoAnswer::Failing(_) => "this project's store can't be used (context-graph-cli doctor says why)",
-                    _ => "the owner did not answer within 1 s",
+                    _ => "the owner did not answer in time",
                 };
                 let fate =
                     if recorded { "this event is queued and will be applied" } else { "this event is not recorded" };

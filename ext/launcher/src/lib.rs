@@ -15,6 +15,7 @@ pub mod event;
 mod gate;
 pub mod hash;
 mod hook;
+mod input;
 pub mod json;
 pub mod kind;
 pub mod options;

@@ -7,7 +7,7 @@ use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client};
 use crate::env::Env;
 use crate::gate::{self, Question};
-use crate::hook::INPUT_MAX;
+use crate::input::INPUT_MAX;
 use crate::json::top_text;
 use crate::paths::{self, Places};
 use crate::sys::{self, Deadline, Stop};

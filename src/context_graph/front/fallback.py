@@ -146,7 +146,7 @@ class Fallback:
         cause = {
             client.UNSTARTABLE: "no owner can be started (context-graph-cli doctor says why)",
             client.FAILING: "this project's store can't be used (context-graph-cli doctor says why)",
-        }.get(why.why, "the owner did not answer within 1 s")
+        }.get(why.why, "the owner did not answer in time")
         fate = "this event is queued and will be applied" if recorded else "this event is not recorded"
         return f"context-graph: {cause}; {fate}."
 

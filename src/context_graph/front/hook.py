@@ -15,7 +15,15 @@ from context_graph.front import client, gate, paths
 from context_graph.front.call import Call
 from context_graph.front.client import Answer, Client, NoAnswer
 from context_graph.front.event import Event
-from context_graph.front.options import CLIENT_BUDGET_MS, CLIENTS, Options, UsageError, allowed_ms, budget_ms
+from context_graph.front.options import (
+    CLIENT_BUDGET_MS,
+    CLIENTS,
+    START_WAIT_MS,
+    Options,
+    UsageError,
+    allowed_ms,
+    budget_ms,
+)
 from context_graph.front.paths import of_host
 from context_graph.front.trouble import BEFORE, JUST_NOW, NOTHING, Silence
 from context_graph.system.streams import LATE, Deadline, read_to_end, write_all
@@ -37,10 +45,6 @@ _INPUT_MAX = 4 * 1024 * 1024
 _LOOKED_AT_MAX = 16 * 1024 * 1024
 """How much of a longer one is looked at for the fields that identify the event (they may stand at its end).
 How much of a longer one is looked at for the fields that identify the event (they may stand at its end)."""
-_START_WAIT_MS = 3_000
-"""How long a session start or a prompt waits for an owner that is being started, and for its answer: on a
-loaded machine that takes longer than a hook may take else, and what it is told can't be made up for later. A
-gate waits for half of its own time, so that Python has the other half."""
 _FIRST_ANSWER_MS = 250
 """What an owner that has just come up is given for its answer, whatever its start has used of the budget."""
 _SPACE = b" \t\r\n"
@@ -96,21 +100,27 @@ def _prepare(options: Options, started: float) -> Hook:
 def _body(options: Options, started: float) -> bytes | None:
     """Standard input as the event's body.
 
-    The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event
-    that a busy machine delivers late is better than none.
+    A client always closes its end, and on a busy machine it begins to write long after it has started us: it
+    is given what its own limit leaves, even where the verb has 100 ms, for an event that comes late is better
+    than none.
     """
     client = options.format in CLIENTS
-    wait_ms = CLIENT_BUDGET_MS if client else budget_ms(options.kind)
+    waited_ms = CLIENT_BUDGET_MS if client else budget_ms(options.kind)
     limit = _LOOKED_AT_MAX if client else _INPUT_MAX
     # The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
-    body, stop = read_to_end(0, limit, Deadline(wait_ms, started))
+    body, stop = read_to_end(0, limit, Deadline(waited_ms, started))
     if stop == LATE:
         from context_graph.front.document import is_object
 
         # A sender that forgets to close has said all the same what it had to say.
-        if not is_object(body):
-            raise BadInputError(f"stdin: did not end within {wait_ms} ms; close it behind the JSON")
-        return body
+        if is_object(body):
+            return body
+        if client:
+            waited_ms = _late_input_ms(options)
+            rest, stop = read_to_end(0, limit - len(body), Deadline(waited_ms, started))
+            body += rest
+        if stop == LATE and not is_object(body):
+            raise BadInputError(f"stdin: did not end within {waited_ms} ms; close it behind the JSON")
     if len(body) <= _INPUT_MAX:
         # Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a
         # folder, is as good as an empty one.
@@ -123,6 +133,12 @@ def _body(options: Options, started: float) -> bytes | None:
         return reduced(body)
     except Fault as fault:
         raise BadInputError(str(fault)) from fault
+
+
+def _late_input_ms(options: Options) -> int:
+    """How long a client's input is waited for: the owner still has its time before the client's own limit."""
+    left = gate.within_ms(options.kind) - allowed_ms(options.kind, options.format)
+    return max(left, CLIENT_BUDGET_MS)
 
 
 class Hook(Call):
@@ -138,8 +154,8 @@ class Hook(Call):
             return self._fall_back(NoAnswer(client.BROKEN, f"{type(error).__name__}: {error}"))
 
     def _asked_owner(self) -> Ending:
-        # Reading stdin had its own limit; the owner gets the verb's budget whole.
-        budget = self._owner_budget_ms()
+        # Reading stdin had its own limit; the owner gets the verb's budget whole, as far as the client waits.
+        budget = self._in_time(self._owner_budget_ms())
         asked = time.monotonic()
         silence = Silence(self.event.places.root)
         heard = silence.heard()
@@ -175,7 +191,14 @@ class Hook(Call):
             if wait_ms is None:
                 raise
             self.debug(f"{why.text()}; starting one")
-        return self._ask_fresh_owner(client_of_root, asked, max(budget, wait_ms))
+        return self._ask_fresh_owner(client_of_root, asked, self._in_time(max(budget, wait_ms)))
+
+    def _in_time(self, ms: int) -> int:
+        """Of ``ms`` as many as are left before the client ends the hook, and with it the event."""
+        if not self.is_client:
+            return ms
+        left = gate.within_ms(self.options.kind) - self.elapsed_ms()
+        return min(ms, max(left, _FIRST_ANSWER_MS))
 
     def _owner_budget_ms(self) -> int:
         budget = allowed_ms(self.options.kind, self.options.format)
@@ -200,7 +223,7 @@ class Hook(Call):
         """
         word = self.options.kind
         if word == "session-start" or (word == "prompt-submit" and self.is_client):
-            return _START_WAIT_MS
+            return START_WAIT_MS
         if word == "session-end" or not self.is_governed():
             return None
         return gate.within_ms(word) // 2
@@ -209,7 +232,7 @@ class Hook(Call):
         """Start an owner and ask until it listens."""
         from context_graph.front.programs import STARTED, Starter
 
-        up_by = Deadline(min(budget, _START_WAIT_MS), asked)
+        up_by = Deadline(min(budget, START_WAIT_MS), asked)
         starter = Starter(self.event.places)
         started = False
         while True:

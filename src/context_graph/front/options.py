@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 CLIENT_BUDGET_MS = 1_000
 """A client waits no longer than this for a hook of ours, but for those that start an owner."""
+START_WAIT_MS = 3_000
+"""How long a session start or a prompt waits for an owner that is being started, and for its answer: on a
+loaded machine that takes longer than a hook may take else, and what it is told can't be made up for later. A
+gate waits for half of its own time, so that Python has the other half."""
 _BUDGETS_MS = {
     "session-start": 5_000,
     "pre-tool": 100,
@@ -79,9 +83,12 @@ def budget_ms(kind: str) -> int:
 
 
 def allowed_ms(kind: str, output: str) -> int:
-    """Milliseconds that a whole call with that format may take."""
+    """Milliseconds that the owner may take for its answer to a call with that format."""
     budget = budget_ms(kind)
-    return min(budget, CLIENT_BUDGET_MS) if output in CLIENTS else budget
+    if output not in CLIENTS:
+        return budget
+    # What a session's start is told can't be made up for later.
+    return START_WAIT_MS if kind == "session-start" else min(budget, CLIENT_BUDGET_MS)
 
 
 class Options:

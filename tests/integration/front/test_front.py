@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.gates.installed import no_owner
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.cli.command_table import FORMAT
@@ -64,6 +66,17 @@ def records(cli: Cli) -> list[bytes]:
     """The lines in the spools of all stores."""
     spools = sorted(cli.root.glob("stores/*/spool/events*.log"))
     return [line for path in spools for line in path.read_bytes().split(b"\n") if line]
+
+
+def test_input_that_a_busy_client_brings_late_is_recorded(cli: Cli) -> None:
+    command = [sys.executable, "-P", "-c", START, "hooks", "post-tool", "--format", "claude"]
+    with no_owner(cli), subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=dict(cli.env), cwd=cli.project, text=True,
+    ) as late:  # fmt: skip
+        time.sleep(1.3)
+        _, said = late.communicate(BODY, timeout=60)
+        assert (late.returncode, said, len(records(cli))) == (0, "", 1)
 
 
 @pytest.mark.parametrize("verb", ["pre-tool", "post-tool", "stop"])

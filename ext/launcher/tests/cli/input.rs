@@ -3,6 +3,7 @@
 use crate::world::{read_request, response, text, World, BINARY, PATIENCE};
 use std::io::Write;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const BAD_BODIES: [(&str, &[u8]); 10] = [
     ("empty", b""),
@@ -159,6 +160,22 @@ fn a_stdin_that_never_ends_is_given_up() {
         assert_eq!(output.status.code(), code, "{format}");
         assert!(text(&output.stderr).contains("did not end within"), "{}", text(&output.stderr));
         drop(pipe);
+    }
+}
+
+/// A client that is kept busy by others starts to write long after it has started the hook.
+#[test]
+fn input_that_comes_late_is_recorded() {
+    for verb in ["post-tool", "session-end"] {
+        let world = World::new();
+        let mut child = world.command(BINARY, &["hooks", verb, "--format", "claude"]).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let late = Duration::from_millis(if verb == "session-end" { 500 } else { 1_200 });
+        std::thread::sleep(late);
+        pipe.write_all(b"{\"session_id\":\"s\"}").unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), world.spooled().len()), (Some(0), 1), "{verb}: {}", text(&output.stderr));
     }
 }
 
