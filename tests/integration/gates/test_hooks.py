@@ -342,9 +342,12 @@ def test_the_status_line_is_the_same_with_and_without_an_owner(either: GateProje
     before = sorted(path for path in either.root.rglob("*"))
 
     def line(stdin: str = given, cwd: Path | None = None) -> str:
-        done = either.cli.run("req", "statusline", stdin=stdin, cwd=cwd)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.count("\n") == 1
+        for _ in range(5):  # a busy machine has no answer in time, and says so by a question mark
+            done = either.cli.run("req", "statusline", stdin=stdin, cwd=cwd)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout.count("\n") == 1
+            if done.stdout != "requirements ?\n":
+                break
         return done.stdout.rstrip("\n")
 
     assert line() == "✗ 3/3 requirements: plan, verify, review"
