@@ -25,8 +25,8 @@ const HARMLESS: [(&[u8], &[u8]); 12] = [
 /// Short words count only as a whole piece of an identifier (db_pw, pass, sig), never inside of a longer word.
 const PIECES: [&[u8]; 5] = [b"pass", b"pw", b"sig", b"cred", b"private"];
 /// What stands before `pass` and the like in one word: dbpass, PGPASS, cloudantpass.
-const PASS_OWNERS: [&[u8]; 11] =
-    [b"db", b"base", b"key", b"user", b"admin", b"root", b"my", b"pg", b"ssh", b"cloudant", b"mysql"];
+const PASS_OWNERS: [&[u8]; 12] =
+    [b"db", b"base", b"key", b"user", b"admin", b"root", b"my", b"pg", b"ssh", b"api", b"cloudant", b"mysql"];
 const REST_MAX: usize = 64;
 const WORD_MAX: usize = 512;
 /// Bytes before `pass:` that may hold its `user:`.
@@ -106,7 +106,8 @@ fn value_beside(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<
         return headers::authorization(text, at, value.0);
     }
     let inside = text.get(value.0..value.1)?;
-    let variable = !quoted_value && !field.yaml && words::is_code(inside);
+    let named = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.".contains(byte));
+    let variable = !quoted_value && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
     let told = variable || words::is_placeholder(inside) || is_said(text, at, name_end, inside);
     (!told && worth_masking(inside, word)).then_some(value)
 }
@@ -212,6 +213,11 @@ session license webhook host";
     });
     match word_at(text, at) {
         Some((b"key", _)) => owned,
+        // npm's _auth
+        Some((b"auth", _)) => {
+            let before = text.get(at.saturating_sub(2)..at).unwrap_or(&[]);
+            matches!(before, [b'_'] | [b' ' | b'\t' | b'\r' | b'\n' | b':', b'_'])
+        }
         Some((b"pass", _)) => text.get(at.wrapping_sub(1)).is_some_and(|byte| is_word(*byte)),
         Some((b"private", _)) => lower_starts(text, at, b"private_key") || lower_starts(text, at, b"private-key"),
         Some((word, _)) => is_password(word) || matches!(word, b"credential" | b"cred" | b"contrase"),

@@ -34,6 +34,9 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
                 logins = registry_login(text, at, spans);
             }
             b"npm" | b"pnpm" | b"yarn" => npm_setting(text, end, near, spans),
+            b"pass" | b"passin" | b"passout" if at > 0 && text.get(at - 1) == Some(&b'-') => {
+                openssl_password(text, end, near, spans);
+            }
             b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
@@ -90,7 +93,10 @@ fn option_values(text: &[u8], at: usize, joined: usize, spans: &mut Vec<Span>) -
             _ => None,
         };
         let value = value.map(|start| value_at(text, start, stop, end));
-        spans.extend(value.filter(|(start, end)| start < end).map(|(start, end)| Span { start, end, rule: RULE }));
+        let secret = |value: &(usize, usize)| {
+            text.get(value.0..value.1).is_some_and(|value| !value.is_empty() && !prose::is_reference(value))
+        };
+        spans.extend(value.filter(secret).map(|(start, end)| Span { start, end, rule: RULE }));
         previous_was_option = word == b"-p";
     }
     end
@@ -132,7 +138,7 @@ fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
                 push_bare(text, start + colon + 1, stop, spans);
             }
         }
-        expected = option.is_some_and(|value| value.is_empty());
+        expected = option.is_some_and(|value| value.iter().all(|byte| *byte == b'='));
     }
     end
 }
@@ -147,6 +153,15 @@ fn user_option(word: &[u8]) -> Option<&[u8]> {
     let plain = options.iter().take_while(|byte| b"#0123456789aBfgGijJklLnNOpqRsSvVZ".contains(byte)).count();
     let rest = options.get(plain..)?;
     rest.strip_prefix(b"u").or(rest.strip_prefix(b"U"))
+}
+
+/// `-passin pass:VALUE`, an argument of openssl.
+fn openssl_password(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
+    if let Some((start, stop, word)) = words(text, at, end).next() {
+        if word.strip_prefix(b"pass:").is_some_and(|value| !prose::is_reference(value)) {
+            push_bare(text, start + 5, stop, spans);
+        }
+    }
 }
 
 /// `npm config set //registry.npmjs.org/:_authToken VALUE`.
