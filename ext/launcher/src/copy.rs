@@ -19,7 +19,7 @@ const IDENTITIES: [&[u8]; 12] = [
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None };
+    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, named: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
@@ -42,6 +42,8 @@ enum Name {
     Identity,
     Secret,
     Password,
+    /// Like Secret and Password, said by the field beside it; then a word about secrets is none.
+    Beside(bool),
 }
 
 struct Writer<'o> {
@@ -50,6 +52,9 @@ struct Writer<'o> {
     depth: usize,
     /// Depth of the list or object under a secret name: all texts inside are masked whole.
     secret_depth: Option<usize>,
+    /// A field before, in the same object and no bracket between, names a secret (`"name": "DB_PASSWORD"`); whether a
+    /// password.
+    named: Option<bool>,
 }
 
 impl<'t> Sink<'t> for Writer<'_> {
@@ -82,6 +87,7 @@ impl Writer<'_> {
             self.secret_depth = Some(self.depth);
         }
         self.name = Name::Plain;
+        self.named = None;
     }
 
     fn close(&mut self, bracket: u8) {
@@ -91,6 +97,7 @@ impl Writer<'_> {
         }
         self.depth = self.depth.saturating_sub(1);
         self.name = Name::Plain;
+        self.named = None;
     }
 
     fn key(&mut self, raw: &[u8]) {
@@ -100,6 +107,7 @@ impl Writer<'_> {
             name if IDENTITIES.contains(&name) => Name::Identity,
             name if redact::is_password_word(name) => Name::Password,
             name if redact::names_a_secret(name) => Name::Secret,
+            name if is_value(name) => self.named.map_or(Name::Plain, Name::Beside),
             _ => Name::Plain,
         };
         // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
@@ -115,18 +123,26 @@ impl Writer<'_> {
             return self.mask_whole();
         }
         let value = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        if matches!(self.name, Name::Beside(_)) && !redact::is_placeholder(&value) {
+            self.name = Name::Plain;
+            return self.mask_whole();
+        }
         let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
         push_text(&value, care, self.out);
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
         let names = !secret && value.len() <= NAME_MAX && !value.contains(&b' ');
-        self.name = if names && redact::names_a_secret(&value) { Name::Secret } else { Name::Plain };
+        let names = names && redact::names_a_secret(&value);
+        if names && care == Care::Full {
+            self.named = Some(redact::is_password_word(&value));
+        }
+        self.name = if names { Name::Secret } else { Name::Plain };
     }
 
     fn scalar(&mut self, raw: &[u8]) {
         self.separate();
         let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
-        if number && self.name == Name::Password {
+        if number && matches!(self.name, Name::Password | Name::Beside(true)) {
             self.mask_whole();
         } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
             // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
@@ -143,6 +159,11 @@ impl Writer<'_> {
         redact::replace("assignment", self.out);
         self.out.push(b'"');
     }
+}
+
+/// Whether a field of this name holds what the field beside it names.
+fn is_value(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"value") || name.eq_ignore_ascii_case(b"parametervalue")
 }
 
 #[cfg(test)]
@@ -186,6 +207,24 @@ mod tests {
             copy(r#"{"args":["mysql","--password","hunter","-u","root"],"h":[["Authorization","abc"]]}"#),
             r#"{"args":["mysql","--password","[redacted:assignment]","-u","root"],"h":[["Authorization","[redacted:assignment]"]]}"#
         );
+    }
+
+    #[test]
+    fn a_value_is_masked_where_the_field_beside_it_names_a_secret() {
+        assert_eq!(
+            copy(r#"{"env":[{"name":"DB_PASSWORD","value":"plum"},{"name":"PORT","value":"8080"}],"value":"kept"}"#),
+            r#"{"env":[{"name":"DB_PASSWORD","value":"[redacted:assignment]"},{"name":"PORT","value":"8080"}],"value":"kept"}"#
+        );
+        for kept in [
+            r#"{"label":"Password","value":"password"}"#,
+            r#"{"name":"DB_PASSWORD","valueFrom":{"name":"db"}}"#,
+            r#"{"name":"DB_PASSWORD","value":"$(DB_PASSWORD)"}"#,
+            r#"{"name":"token_count","value":1234}"#,
+            r#"{"name":"DB_PASSWORD","value":{"value":"plain"}}"#,
+            r#"{"name":"DB_PASSWORD","value":""}"#,
+        ] {
+            assert_eq!(copy(kept), kept);
+        }
     }
 
     #[test]

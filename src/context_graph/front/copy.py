@@ -33,6 +33,8 @@ _IDENTITIES = frozenset(
 """Names of what the owner tells events apart by; only what can be nothing but a secret is masked in them."""
 _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
 """Names whose whole value is a secret, whatever it looks like."""
+_VALUES = frozenset(("value", "parametervalue"))
+"""Names of fields that hold what the field before them names."""
 _MASK = "[redacted:assignment]"
 _UNCHECKED = "[redacted:unchecked]"
 _PROBE = "Kv7#x2Lq9"
@@ -75,10 +77,7 @@ class Copier:
         if isinstance(value, str):
             return self._under(value, name, secret=secret)
         if isinstance(value, dict):
-            return {
-                self._name(key): self._copy(inner, key, secret=secret or self._names_a_secret(key))
-                for key, inner in value.items()
-            }
+            return self._fields(value, secret=secret)
         if isinstance(value, list):
             return self._list(value, secret=secret)
         if (
@@ -89,6 +88,25 @@ class Copier:
         ):
             return _MASK
         return value
+
+    def _fields(self, fields: dict[str, Any], *, secret: bool) -> dict[str, Any]:
+        """`"name": "DB_PASSWORD", "value": "x"`: the value goes as if that name were its own."""
+        made = {}
+        named = ""
+        for key, value in fields.items():
+            name = named if key.lower() in _VALUES and self._is_worth_masking(value) else ""
+            under = secret or self._names_a_secret(key) or bool(name)
+            made[self._name(key)] = self._copy(value, name or key, secret=under)
+            if isinstance(value, (dict, list)):
+                named = ""
+            elif (
+                isinstance(value, str)
+                and not under
+                and key not in _IDENTITIES
+                and self._tells_the_next(value)
+            ):
+                named = value
+        return made
 
     def _name(self, name: str) -> str:
         """A field's name; where nothing can be checked, one that can be nothing else is kept."""
@@ -112,9 +130,17 @@ class Copier:
         named = False
         for value in values:
             made.append(self._copy(value, "", secret=secret or (named and isinstance(value, str))))
-            short = isinstance(value, str) and len(value) <= _NAME_MAX and " " not in value
-            named = short and not named and self._names_a_secret(value)
+            named = isinstance(value, str) and not named and self._tells_the_next(value)
         return made
+
+    @staticmethod
+    def _is_worth_masking(value: Any) -> bool:
+        from context_graph.redact.credential import is_placeholder
+
+        return not (isinstance(value, (dict, list)) or (isinstance(value, str) and is_placeholder(value)))
+
+    def _tells_the_next(self, value: str) -> bool:
+        return len(value) <= _NAME_MAX and " " not in value and self._names_a_secret(value)
 
     def _names_a_secret(self, name: str) -> bool:
         """Whether a field of this name holds a secret: then its value is masked whole."""

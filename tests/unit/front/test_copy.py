@@ -56,6 +56,26 @@ def test_in_a_list_the_text_after_a_telling_one_is_masked(copier: Copier) -> Non
     assert copier.value(given) == made
 
 
+def test_a_value_is_masked_where_the_field_beside_it_names_a_secret(copier: Copier) -> None:
+    given = {
+        "env": [{"name": "DB_PASSWORD", "value": "plum"}, {"name": "PORT", "value": "8080"}],
+        "value": "kept",
+    }
+    made = {
+        "env": [{"name": "DB_PASSWORD", "value": MASK}, {"name": "PORT", "value": "8080"}],
+        "value": "kept",
+    }
+    assert copier.value(given) == made
+    for kept in (
+        {"label": "Password", "value": "password"},
+        {"name": "DB_PASSWORD", "valueFrom": {"name": "db"}},
+        {"name": "DB_PASSWORD", "value": "$(DB_PASSWORD)"},
+        {"name": "token_count", "value": 1234},
+        {"name": "DB_PASSWORD", "value": {"value": "plain"}},
+    ):
+        assert copier.value(kept) == kept
+
+
 def test_a_secret_used_as_a_name_is_masked_and_ids_are_kept(copier: Copier) -> None:
     secret = "ghp_" + "Zx81Qa7LmN0pRt5VwYb3Zx81Qa7LmN0pRt5V"
     assert secret not in json.dumps(copier.value({secret: 1, "text": f"use {secret}"}))

@@ -1,6 +1,6 @@
 //! Finds values that are assigned to a word that says "secret".
 
-use super::{headers, is_quote, is_space, is_word, stretch, words, Span};
+use super::{fields, headers, is_quote, is_space, is_word, stretch, words, Span};
 
 /// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
 const WORDS: [&[u8]; 20] = [
@@ -24,8 +24,13 @@ const HARMLESS: [(&[u8], &[u8]); 12] = [
 ];
 /// Short words count only as a whole piece of an identifier (db_pw, pass, sig), never inside of a longer word.
 const PIECES: [&[u8]; 5] = [b"pass", b"pw", b"sig", b"cred", b"private"];
+/// What stands before `pass` and the like in one word: dbpass, PGPASS, cloudantpass.
+const PASS_OWNERS: [&[u8]; 12] =
+    [b"db", b"base", b"key", b"user", b"admin", b"root", b"my", b"pg", b"ssh", b"api", b"cloudant", b"mysql"];
 const REST_MAX: usize = 64;
 const WORD_MAX: usize = 512;
+/// Bytes before `pass:` that may hold its `user:`.
+const USER_REACH: usize = 200;
 
 fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
     text.get(at..at + what.len()).is_some_and(|part| part.eq_ignore_ascii_case(what))
@@ -50,7 +55,7 @@ fn is_piece(text: &[u8], at: usize, end: usize) -> bool {
     let before = text.get(..at).unwrap_or(&[]);
     let inside = before.last().is_some_and(u8::is_ascii_alphabetic);
     let hump = before.last().is_some_and(u8::is_ascii_lowercase) && text.get(at).is_some_and(u8::is_ascii_uppercase);
-    let owner = [&b"db"[..], b"base", b"key", b"user", b"admin", b"root", b"my"].into_iter().any(|owner| {
+    let owner = PASS_OWNERS.into_iter().any(|owner| {
         let tail = before.get(before.len().saturating_sub(owner.len())..).unwrap_or(&[]);
         tail.eq_ignore_ascii_case(owner)
     });
@@ -79,14 +84,32 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
         let name_end =
             stretch(text, word_end, REST_MAX, |byte| is_word(byte) || byte >= 0x80 || matches!(byte, b'.' | b'-'));
         compared_before(text, at, spans);
-        match value_of(text, at, word, name_end) {
-            Some((start, end)) => {
-                spans.push(Span { start, end, rule: "assignment" });
-                at = end.max(word_end);
-            }
-            None => at = word_end,
+        let value = value_beside(text, at, word, name_end).or_else(|| value_of(text, at, word, name_end));
+        if let Some((start, end)) = value {
+            spans.push(Span { start, end, rule: "assignment" });
         }
+        at = word_end.max(value.map_or(0, |(_, end)| end));
     }
+}
+
+/// The value in the field behind the name's own: `name: DB_PASSWORD`, `value: …`.
+fn value_beside(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usize, usize)> {
+    let field = fields::beside(text, name_end)?;
+    let open = stretch(text, field.start, 4, |byte| byte == b'\\');
+    let quoted_value = text.get(open).copied().is_some_and(is_quote);
+    let value = match quoted(text, open).filter(|_| quoted_value) {
+        Some(inside) => inside,
+        None if quoted_value => (open, text.len()),
+        None => (field.start, bare_end(text, field.start, false)),
+    };
+    if lower_starts(text, at, b"authori") {
+        return headers::authorization(text, at, value.0);
+    }
+    let inside = text.get(value.0..value.1)?;
+    let named = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.".contains(byte));
+    let variable = !quoted_value && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
+    let told = variable || words::is_placeholder(inside) || is_said(text, at, name_end, inside);
+    (!told && worth_masking(inside, word)).then_some(value)
 }
 
 /// Where the value of the name that ends at `name_end` begins and ends.
@@ -122,6 +145,9 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
     }
     if let Some(inside) = element(text, at, name_end) {
         return Some(inside);
+    }
+    if let Some(block) = fields::block(text, start).filter(|_| signs == b":") {
+        return Some(block);
     }
     if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
         if let Some(found) = header(start) {
@@ -159,7 +185,21 @@ fn is_said(text: &[u8], at: usize, name_end: usize, inside: &[u8]) -> bool {
     words::is_placeholder(inside)
         || words::is_sentence(inside)
         || says_about(name, inside)
-        || plain && !is_strong(text, at)
+        || plain && !is_strong(text, at) && !is_beside_user(text, at)
+}
+
+/// Whether the name at `at` is `pass`, with `user:` on its line or the one before.
+fn is_beside_user(text: &[u8], at: usize) -> bool {
+    let named = |name: &[u8]| name.eq_ignore_ascii_case(b"user") || name.eq_ignore_ascii_case(b"username");
+    let near = text.get(at.saturating_sub(USER_REACH)..at).unwrap_or(&[]);
+    let lines = near.split(|byte| *byte == b'\n');
+    let line = lines.clone().count().saturating_sub(2);
+    lower_starts(text, at, b"pass")
+        && !text.get(at + 4).copied().is_some_and(is_word)
+        && lines.skip(line).flat_map(|line| line.split(|byte| !is_word(*byte) && *byte != b':')).any(|part| {
+            // "user": and user: alike
+            named(part.strip_suffix(b":").unwrap_or(part))
+        })
 }
 
 /// Whether the name around `at` holds nothing but secrets: a password, an API key; not "token", "sort key", "nonce".
@@ -173,6 +213,11 @@ session license webhook host";
     });
     match word_at(text, at) {
         Some((b"key", _)) => owned,
+        // npm's _auth
+        Some((b"auth", _)) => {
+            let before = text.get(at.saturating_sub(2)..at).unwrap_or(&[]);
+            matches!(before, [b'_'] | [b' ' | b'\t' | b'\r' | b'\n' | b':', b'_'])
+        }
         Some((b"pass", _)) => text.get(at.wrapping_sub(1)).is_some_and(|byte| is_word(*byte)),
         Some((b"private", _)) => lower_starts(text, at, b"private_key") || lower_starts(text, at, b"private-key"),
         Some((word, _)) => is_password(word) || matches!(word, b"credential" | b"cred" | b"contrase"),

@@ -19,28 +19,60 @@ fn words(text: &[u8], mut at: usize, end: usize) -> impl Iterator<Item = (usize,
 pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
     // Up to here the words of a line were looked at for an earlier command of the same kind.
-    let (mut passwords, mut mysql, mut users) = (0, 0, 0);
+    let (mut passwords, mut mysql, mut users, mut logins) = (0, 0, 0, 0);
     while at < text.len() {
         let end = stretch(text, at, usize::MAX, is_word).max(at + 1);
         let word = text.get(at..end).unwrap_or(&[]);
         let near = text.len().min(end + LINE_MAX);
         match word {
-            b"sshpass" if at >= passwords => passwords = option_values(text, at, b"-p", 0, spans),
-            b"mysql" | b"mysqldump" | b"mysqladmin" if at >= mysql => {
-                mysql = option_values(text, at, b"-p", 3, spans);
-            }
+            b"sshpass" if at >= passwords => passwords = option_values(text, at, 0, spans),
+            _ if at >= mysql && is_mysql(word) => mysql = option_values(text, at, 3, spans),
             b"curl" | b"wget" | b"http" | b"https" if at >= users => users = user_options(text, at, spans),
+            b"docker" | b"podman" | b"nerdctl" | b"buildah" | b"skopeo" | b"helm" | b"oras" | b"crane"
+                if at >= logins =>
+            {
+                logins = registry_login(text, at, spans);
+            }
+            b"npm" | b"pnpm" | b"yarn" => npm_setting(text, end, near, spans),
+            b"pass" | b"passin" | b"passout" if at > 0 && text.get(at - 1) == Some(&b'-') => {
+                openssl_password(text, end, near, spans);
+            }
             b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
+            _ if text.get(end) == Some(&b'=') && is_session_cookie(text, at, word) => cookie(text, end + 1, spans),
             _ => {}
         }
         at = end;
     }
 }
 
+fn is_mysql(word: &[u8]) -> bool {
+    let tools = [&b"mysql"[..], b"mysqldump", b"mysqladmin", b"mysqlimport", b"mysqlshow", b"mysqlcheck", b"mariadb"];
+    tools.contains(&word)
+}
+
+/// The end of the command's line, where a backslash carries it on to the next.
 fn line_end(text: &[u8], at: usize) -> usize {
-    stretch(text, at, LINE_MAX, |byte| !matches!(byte, b'\n' | b'\r'))
+    let limit = text.len().min(at + LINE_MAX);
+    let mut end = at;
+    loop {
+        end = stretch(text, end, limit.saturating_sub(end), |byte| byte != b'\n');
+        let line = text.get(at..end).unwrap_or(&[]);
+        if end >= limit || !line.strip_suffix(b"\r").unwrap_or(line).ends_with(b"\\") {
+            return end;
+        }
+        end += 1;
+    }
+}
+
+/// The value that begins at `start`, without its quotes: to `stop`, or to the closing quote before `end`.
+fn value_at(text: &[u8], start: usize, stop: usize, end: usize) -> (usize, usize) {
+    let open = stretch(text, start, 2, |byte| is_quote(byte) || byte == b'\\');
+    let quote = open.checked_sub(1).filter(|at| *at >= start).and_then(|at| text.get(at)).copied();
+    let Some(quote) = quote.filter(|byte| is_quote(*byte)) else { return (open, stop) };
+    let close = stretch(text, open, end.saturating_sub(open), |byte| byte != quote);
+    (open, if close < end { close } else { stop })
 }
 
 fn push_bare(text: &[u8], start: usize, stop: usize, spans: &mut Vec<Span>) {
@@ -51,34 +83,129 @@ fn push_bare(text: &[u8], start: usize, stop: usize, spans: &mut Vec<Span>) {
 }
 
 /// `-p VALUE` and `-pVALUE` (then of at least `joined` bytes) on the rest of the line; returns where that ends.
-fn option_values(text: &[u8], at: usize, option: &[u8], joined: usize, spans: &mut Vec<Span>) -> usize {
+fn option_values(text: &[u8], at: usize, joined: usize, spans: &mut Vec<Span>) -> usize {
     let mut previous_was_option = false;
     let end = line_end(text, at);
     for (start, stop, word) in words(text, at, end) {
-        match word.strip_prefix(option) {
-            _ if previous_was_option && joined == 0 => push_bare(text, start, stop, spans),
-            Some(value) if value.len() > joined.max(1) - 1 => push_bare(text, start + option.len(), stop, spans),
-            _ => {}
-        }
-        previous_was_option = word == option;
+        let value = match word.strip_prefix(b"-p") {
+            _ if previous_was_option && joined == 0 => Some(start),
+            Some(value) if value.len() > joined.max(1) - 1 => Some(start + 2),
+            _ => None,
+        };
+        let value = value.map(|start| value_at(text, start, stop, end));
+        let secret = |value: &(usize, usize)| {
+            text.get(value.0..value.1).is_some_and(|value| !value.is_empty() && !prose::is_reference(value))
+        };
+        spans.extend(value.filter(secret).map(|(start, end)| Span { start, end, rule: RULE }));
+        previous_was_option = word == b"-p";
     }
     end
 }
 
-/// `-u name:password`, `--user=name:password` on the rest of the line; returns where that ends.
+/// `docker login -u me -p VALUE`, also `-p=VALUE`, up to the next command; returns where the line ends.
+fn registry_login(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
+    let end = line_end(text, at);
+    let command = stretch(text, at, end - at, |byte| !b"|;&".contains(&byte));
+    let mut said = words(text, at, command).skip(1);
+    if !said.by_ref().take(2).any(|(_, _, word)| word == b"login") {
+        return at;
+    }
+    let mut expected = false;
+    for (start, stop, word) in said {
+        let joined = word.strip_prefix(b"-p").filter(|_| !expected);
+        let skipped = joined.map_or(0, |value| 2 + value.iter().take_while(|byte| **byte == b'=').count());
+        let (from, to) = value_at(text, start + skipped, stop, command);
+        if (expected || joined.is_some()) && to > from {
+            let value = text.get(from..to).unwrap_or(&[]);
+            let word = prose::is_word_of_language(prose::without_stops(value)) && prose::goes_on(text, to);
+            if !prose::is_placeholder(value) && !word {
+                spans.push(Span { start: from, end: to, rule: RULE });
+            }
+        }
+        expected = joined.is_some_and(|value| value.iter().all(|byte| *byte == b'='));
+    }
+    end
+}
+
+/// `-u name:password`, `-su name:password`, `--user=name:password` on the rest of the line; returns where that ends.
 fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
     let mut expected = false;
     let end = line_end(text, at);
     for (start, stop, word) in words(text, at, end) {
-        let is_option = word.starts_with(b"-u") || word.starts_with(b"--user");
-        if expected || is_option {
+        let option = user_option(word);
+        if expected || option.is_some() {
             if let Some(colon) = word.iter().position(|byte| *byte == b':') {
                 push_bare(text, start + colon + 1, stop, spans);
             }
         }
-        expected = matches!(word, b"-u" | b"--user");
+        expected = option.is_some_and(|value| value.iter().all(|byte| *byte == b'='));
     }
     end
+}
+
+/// What stands behind `-u`, a cluster of options that ends with it, or `--user` in the same word.
+fn user_option(word: &[u8]) -> Option<&[u8]> {
+    if let Some(value) = word.strip_prefix(b"--user").or(word.strip_prefix(b"--proxy-user")) {
+        return Some(value);
+    }
+    // Only options without a value may stand before it.
+    let options = word.strip_prefix(b"-")?;
+    let plain = options.iter().take_while(|byte| b"#0123456789aBfgGijJklLnNOpqRsSvVZ".contains(byte)).count();
+    let rest = options.get(plain..)?;
+    rest.strip_prefix(b"u").or(rest.strip_prefix(b"U"))
+}
+
+/// `-passin pass:VALUE`, an argument of openssl.
+fn openssl_password(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
+    if let Some((start, stop, word)) = words(text, at, end).next() {
+        if word.strip_prefix(b"pass:").is_some_and(|value| !prose::is_reference(value)) {
+            push_bare(text, start + 5, stop, spans);
+        }
+    }
+}
+
+/// `npm config set //registry.npmjs.org/:_authToken VALUE`.
+fn npm_setting(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
+    let mut said = words(text, at, end).skip_while(|(_, _, word)| *word == b"config");
+    if said.next().is_none_or(|(_, _, word)| word != b"set") {
+        return;
+    }
+    let telling = [&b"authtoken"[..], b":_auth", b":_password"];
+    let Some((start, _, name)) = said.find(|(_, _, word)| !word.starts_with(b"-")) else { return };
+    let lower = name.to_ascii_lowercase();
+    let found = telling.iter().find_map(|part| {
+        let at = lower.windows(part.len()).position(|window| window == *part)?;
+        Some(at + part.len())
+    });
+    let Some(name_end) = found else { return };
+    let sign = |byte: u8| is_quote(byte) || matches!(byte, b'=' | b' ' | b'\t');
+    let from = stretch(text, start + name_end, 16, sign);
+    let stop = stretch(text, from, LINE_MAX, |byte| !is_space(byte) && !is_quote(byte));
+    let value = text.get(from..stop).unwrap_or(&[]);
+    let spoken = prose::is_word_of_language(prose::without_stops(value)) && prose::goes_on(text, stop);
+    if value.len() >= 6 && !prose::is_placeholder(value) && !spoken {
+        spans.push(Span { start: from, end: stop, rule: RULE });
+    }
+}
+
+/// Names that servers give their session's cookie.
+fn is_session_cookie(text: &[u8], at: usize, word: &[u8]) -> bool {
+    let behind = |head: &[u8]| {
+        let before = text.get(at.saturating_sub(head.len())..at);
+        before.is_some_and(|before| before.eq_ignore_ascii_case(head))
+    };
+    let names = [&b"phpsessid"[..], b"jsessionid", b"sessionid", b"csrftoken"];
+    names.iter().any(|name| name.eq_ignore_ascii_case(word))
+        || word.eq_ignore_ascii_case(b"net_sessionid") && behind(b"asp.")
+        || word.eq_ignore_ascii_case(b"sid") && behind(b"connect.")
+        || word.eq_ignore_ascii_case(b"token") && behind(b"xsrf-")
+}
+
+fn cookie(text: &[u8], start: usize, spans: &mut Vec<Span>) {
+    let end = stretch(text, start, LINE_MAX, |byte| !is_space(byte) && !is_quote(byte) && !b";&\\".contains(&byte));
+    if end >= start + 6 && !text.get(start..end).is_some_and(prose::is_placeholder) {
+        spans.push(Span { start, end, rule: RULE });
+    }
 }
 
 /// `ENV API_TOKEN value`, `set -gx DB_PASSWORD value`.

@@ -5,12 +5,15 @@
 
 mod assignments;
 mod commands;
+mod fields;
 mod headers;
+mod issued;
 mod prefixes;
 mod runs;
 mod words;
 
 pub use assignments::{is_password_word, names_a_secret};
+pub use words::is_placeholder;
 
 /// A stretch of text to be replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

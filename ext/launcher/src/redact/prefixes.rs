@@ -1,6 +1,6 @@
 //! Finds secrets by their form: issuers' prefixes, key blocks, credentials in URLs.
 
-use super::{is_quote, is_space, stretch, words, Span};
+use super::{is_quote, is_space, issued, stretch, words, Span};
 
 /// Prefix and the fewest bytes behind it that make it a key. Grouped by issuer, for whoever adds one.
 #[rustfmt::skip] // one line an entry would hide the groups
@@ -25,7 +25,7 @@ const PREFIXES: &[(&[u8], usize)] = &[
     (b"xoxa-", 8), (b"xoxb-", 8), (b"xoxc-", 8), (b"xoxe-", 8), (b"xoxo-", 8), (b"xoxp-", 8), (b"xoxr-", 8),
     (b"xoxs-", 8), (b"xoxe.", 8), (b"xapp-", 8), (b"hooks.slack.com/", 20), (b"discord.com/api/webhooks/", 20),
     (b"discordapp.com/api/webhooks/", 20), (b"SG.", 20), (b"key-", 24), (b"pubkey-", 24), (b"sk_live_", 8),
-    (b"sk_test_", 8), (b"rk_live_", 8), (b"rk_test_", 8), (b"pk_live_", 8), (b"pk_test_", 8), (b"whsec_", 16),
+    (b"sk_test_", 8), (b"rk_live_", 8), (b"rk_test_", 8), (b"rzp_live_", 14), (b"rzp_test_", 14), (b"pk_live_", 8), (b"pk_test_", 8), (b"whsec_", 16),
     (b"sq0csp-", 16), (b"sq0atp-", 16), (b"sq0idp-", 16), (b"EAAA", 48), (b"EZAK", 48), (b"EZTK", 48),
     (b"shpat_", 16), (b"shpss_", 16), (b"shpca_", 16), (b"shppa_", 16), (b"shpua_", 16), (b"AC", 32),
     (b"SK", 32), (b"AKC", 10),
@@ -33,6 +33,7 @@ const PREFIXES: &[(&[u8], usize)] = &[
     (b"eyJ", 8), (b"lin_api_", 16), (b"lin_oauth_", 16), (b"ntn_", 16), (b"figd_", 16), (b"figo_", 16),
     (b"figu_", 16), (b"figr_", 16), (b"glc_", 16), (b"glsa_", 16), (b"sntrys_", 16), (b"sntryu_", 16),
     (b"NRAK-", 16), (b"NRJS-", 16), (b"PMAK-", 16), (b"sl.", 60), (b"AGE-SECRET-KEY-", 16),
+    (b"WPL_AP", 20), (b"amzn1.oa2-cs.v1.", 16),
     // password hashes: as good as the password to a patient reader
     (b"$2a$", 16), (b"$2b$", 16), (b"$2x$", 16), (b"$2y$", 16), (b"$apr1$", 16), (b"$argon2", 16),
     (b"$gy$", 16), (b"$1$", 16), (b"$5$", 16), (b"$6$", 16), (b"$7$", 16), (b"$y$", 16),
@@ -65,16 +66,20 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut before = b' ';
     while let Some(byte) = text.get(at) {
         let shape = match byte {
-            b':' => url_credentials(text, at),
+            b':' => url_credentials(text, at).or_else(|| issued::around(text, at)),
+            b'.' | b'Q' | b'T' => issued::around(text, at),
             b'B' => key_block(text, at),
-            b'Q' => azure_secret(text, at),
             b'P' if starts(text, at, b"PuTTY-User-Key-File") => {
                 Some(Span { start: at, end: text.len(), rule: "private-key" })
             }
             _ => None,
         };
         // A prefix counts at the beginning of a word only: "task-..." holds no "sk-...".
-        let found = if before.is_ascii_alphanumeric() { shape } else { shape.or_else(|| prefixed(text, at)) };
+        let found = if before.is_ascii_alphanumeric() {
+            shape
+        } else {
+            shape.or_else(|| prefixed(text, at)).or_else(|| issued::at_word(text, at))
+        };
         match found {
             Some(span) => {
                 spans.push(span);
@@ -146,16 +151,6 @@ fn scheme_ends_with(text: &[u8], end: usize, schemes: &[&[u8]]) -> bool {
     let start = before.iter().rposition(|byte| !byte.is_ascii_alphabetic()).map_or(0, |at| at + 1);
     let scheme = before.get(start..).unwrap_or(&[]);
     schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known))
-}
-
-/// Azure's client secrets have `Q~` in the middle: three characters and a digit before it, 31 or more behind.
-fn azure_secret(text: &[u8], at: usize) -> Option<Span> {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'.' | b'-');
-    let start = at.checked_sub(4)?;
-    let head = text.get(start..at)?;
-    let fits = head.iter().all(|byte| keep(*byte)) && head.last().is_some_and(u8::is_ascii_digit);
-    let end = stretch(text, at, 256, keep);
-    (starts(text, at, b"Q~") && fits && end >= at + 24).then_some(Span { start, end, rule: "key" })
 }
 
 /// From `BEGIN … PRIVATE KEY` to the end of its `END` line, or of the text if that was cut off.

@@ -1,5 +1,6 @@
 //! Finds long runs of letters and digits that are no path, uuid or identifier: keys without a prefix.
 
+use super::issued::{holds_launchdarkly_key, is_uuid};
 use super::{stretch, Span};
 
 const RUN_MIN: usize = 20;
@@ -71,6 +72,9 @@ fn is_git_id(text: &[u8], start: usize, run: &[u8]) -> bool {
 
 /// Whether a component is what people and tools name things: words, words with a number, uuids.
 fn is_plain(component: &[u8]) -> bool {
+    if holds_launchdarkly_key(component) {
+        return false;
+    }
     if is_uuid(component) || is_tool_use_id(component) {
         return true;
     }
@@ -83,14 +87,6 @@ fn is_plain(component: &[u8]) -> bool {
         }
     }
     short_mixed * 2 <= component.len()
-}
-
-fn is_uuid(text: &[u8]) -> bool {
-    text.len() == 36
-        && text.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 /// A uuid with words around it, as in the client's own file names.

@@ -24,9 +24,10 @@ const UNITS: &[u8] =
     b" bit bits byte bytes char chars character characters digit digits encoded signed compliant based \
 hashed encrypted style compatible formatted like only long second seconds minute minutes hour hours day days week \
 weeks month months year years letter letters ";
+/// Before a number, and behind one.
 const TRADE: &[u8] =
-    b" int uint float str bytes char varchar sha md rs hs es ps base rfc utf aes argon oauth ipv http x \
-p v ed tls ms s m h d min sec k kb mb gb b th st nd rd ";
+    b" int uint float str bytes char varchar sha md rs hs es ps base rfc utf aes argon oauth ipv http x p v ed tls ";
+const SHORT_UNITS: &[u8] = b" ms s m h d min sec k kb mb gb b x th st nd rd day days ";
 const LONGEST_PLACEHOLDER: usize = 64;
 const LONGEST_WORD: usize = 20;
 
@@ -46,7 +47,7 @@ pub(super) fn without_stops(value: &[u8]) -> &[u8] {
 }
 
 /// A variable, a template, a redacted value: no secret, only the place of one.
-fn is_reference(value: &[u8]) -> bool {
+pub(super) fn is_reference(value: &[u8]) -> bool {
     let begins = |what: &[u8]| value.starts_with(what);
     let variable = value.strip_prefix(b"$").map(without_stops);
     [&b"${"[..], b"$(", b"%(", b"{{", b"((", b"[redacted", b"process.env", b"os.environ", b"os.getenv", b"%s"]
@@ -60,7 +61,8 @@ fn is_reference(value: &[u8]) -> bool {
         })
 }
 
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
+/// Whether the value stands for a secret, or says something of one: `YOUR_TOKEN`, `required`, `${X}`.
+pub fn is_placeholder(value: &[u8]) -> bool {
     let bare = without_stops(value);
     let empty = !bare.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
     empty || is_reference(value) || listed(PLACEHOLDERS, bare) || is_your_token(bare)
@@ -108,7 +110,7 @@ pub(super) fn is_compound(value: &[u8]) -> bool {
     let digits = value.iter().skip(name).take_while(|byte| numeric(byte)).count();
     let tail = value.get(name + digits..).unwrap_or(&[]);
     let first = value.get(name).is_some_and(u8::is_ascii_digit);
-    let tail_fits = tail.is_empty() || (name == 0 && listed(TRADE, tail)) || (name > 0 && tail.len() <= 3);
+    let tail_fits = tail.is_empty() || (name == 0 && listed(SHORT_UNITS, tail)) || (name > 0 && tail.len() <= 3);
     first
         && tail_fits
         && tail.iter().all(u8::is_ascii_alphabetic)
@@ -122,6 +124,11 @@ pub(super) fn looks_drawn(value: &[u8]) -> bool {
         return false;
     }
     bare.iter().any(u8::is_ascii_digit) || bare.contains(&b'=') || bare.len() >= 12
+}
+
+/// A digit tells a drawn word from a long one of a language.
+pub(super) fn looks_drawn_with_digit(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit) && looks_drawn(value)
 }
 
 /// Whether the text from `at` on goes on as a sentence does: white space, then a word.
@@ -156,7 +163,7 @@ pub(super) fn is_prose(text: &[u8], value: (usize, usize), strong: bool, typed: 
 }
 
 /// `get_secret(name)`, `self.token`, `Secret<String>`: a name, and what stands in brackets.
-fn is_code(value: &[u8]) -> bool {
+pub(super) fn is_code(value: &[u8]) -> bool {
     let name = value.iter().take_while(|byte| is_word(**byte) || b".:->?&".contains(byte)).count();
     let head = value.get(..name).unwrap_or(&[]);
     let opened = value.get(name).is_some_and(|byte| b"([{<".contains(byte));
