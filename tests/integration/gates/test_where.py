@@ -222,6 +222,11 @@ def test_from_above_a_repository_every_way_into_it_counts(
             "true;" * 250 + "git commit",
             "(export GIT_DIR=repo/.git); git commit",
         ),
+        *(
+            "(cd repo && true); git commit",
+            "bash -c 'cd repo && make'; git commit",
+            "echo $(cd repo && make); git commit",
+        ),
     ],
     ids=lambda text: text[-60:],
 )

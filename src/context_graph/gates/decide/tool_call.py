@@ -48,7 +48,7 @@ class Part:
     project: Project
     commands: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    """Those that run in other projects."""
+    """Those that run in other projects, or in none."""
 
     def triggered(self, rules: Rules, event: GateEvent) -> list[Requirement]:
         """The active requirements that the call triggers here."""
@@ -102,9 +102,11 @@ def acted_on(event: GateEvent) -> list[Part]:
 
 def _of_command(event: GateEvent, command: str) -> list[Part]:
     found: list[Part] = []
+    outside: list[str] = []
     for folder, text in command_folders(command, event.cwd, event.home):
         project = event.projects.find(folder, event.project_dir)
         if project is None or project.repo is None:
+            outside.append(text)
             continue
         part = next((part for part in found if part.project.is_same(project)), None)
         if part is None:
@@ -112,7 +114,8 @@ def _of_command(event: GateEvent, command: str) -> list[Part]:
             found.append(part)
         part.commands.append(text)
     for part in found:
-        part.elsewhere = [text for other in found if other is not part for text in other.commands]
+        others = [text for other in found if other is not part for text in other.commands]
+        part.elsewhere = [*outside, *others]
     return found
 
 
