@@ -7,7 +7,7 @@ counts as writing it. So does a command that can't be parsed but mentions them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from posixpath import join
 
@@ -20,7 +20,7 @@ from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_
 from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
-from context_graph.gates.shell.searches import FD, search_of
+from context_graph.gates.shell.searches import SEARCHES, search_of
 from context_graph.gates.shell.shell import Reading
 from context_graph.gates.shell.written_by_text import written_by_text
 from context_graph.gates.state.project import Project
@@ -200,18 +200,7 @@ class _Judge:
         self._set_globs(command)
         self._feed(command)
         self.last = command
-        found = self._own(command) or self._skipping(command) or self._files(command)
-        if not found and command.program in FD:
-            started = search_of(command.program, command.words[1:]).programs
-            found = next(filter(None, (self._started(command, words) for words in started)), None)
-        return found
-
-    def _started(self, command: Command, words: list[str]) -> Touch | None:
-        """Judge what fd starts: it is not among the commands, as what find starts is."""
-        one = replace(command, words=words)
-        if one.program in SHELLS and any(mentions(text) or programs.names_us(text) for text in words):
-            return _is_or_holds(" ".join(words), self.protected)
-        return self._own(one) or self._files(one)
+        return self._own(command) or self._skipping(command) or self._files(command)
 
     def _reach(self, word: str, command: Command) -> Reach:
         key = (word, *command.folders)
@@ -283,7 +272,7 @@ class _Judge:
     def _lists_ours(self, command: Command) -> bool:
         """Whether the command prints what is in a folder, or what a search finds, and one of ours with it."""
         program, rest = command.program, command.words[1:]
-        if program == "find" or program in FD:
+        if program in SEARCHES:
             return bool(self._selected(command, filtered=True))
         flags = {letter for letter, _ in letters(rest)}
         if program not in _LISTERS or "d" in flags:
@@ -322,7 +311,7 @@ class _Judge:
 
     def _files(self, command: Command) -> Touch | None:
         word = self._redirected(command)
-        if not word and (not command.wraps or command.program == "find"):
+        if not word and (not command.wraps or command.program in SEARCHES):
             word = self._given(command)
         return _is_or_holds(shown(word), self.protected) if word else None
 
@@ -341,7 +330,7 @@ class _Judge:
         program, words = command.program, command.words
         if not program:
             return ""
-        if program == "find" or program in FD:
+        if program in SEARCHES:
             return self._find(command)
         if command.is_git:
             return self._git(command)
