@@ -121,6 +121,7 @@ STARTED = [
     ),
     *("git commit -- --dry-run", "echo x | xargs git commit --dry-run", "git commit $X --dry-run"),
     *("git commit --dry-run; git commit", "git commit -h -m x"),
+    *("npm exec git push", "npm install x && git push", "yarn git commit", "sudo npm install; git commit"),
 ]
 
 
@@ -152,6 +153,13 @@ SHOWN = [
         "uv run --with git pytest",
         "bash <(echo git status) commit",
     ),
+    *(
+        "npm install git push",
+        "npm --prefix a i git commit",
+        "cargo add git push",
+        "pip install -U git commit",
+    ),
+    *("uv add git commit", "yarn add -D git push", "npm install git && git log push"),
 ]
 
 

@@ -20,6 +20,7 @@ from context_graph.gates.shell.on_disk import OnDisk
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
 from context_graph.gates.shell.programs import PRINTERS, READERS, REMOVERS
 from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
+from context_graph.gates.shell.wrappers import names_packages
 from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
 
@@ -279,7 +280,9 @@ def _may_run_git(one: Command, verbs: Collection[str], *, named: bool) -> bool:
         return named and not one.wraps and could_be(program, "git")
     if (one.wraps and program not in SHELLS) or program in _NO_STARTERS:
         return False
-    return program != "command" and holds_git(one.words, verbs)  # command -v
+    if program == "command" or names_packages(one.words):  # command -v
+        return False
+    return holds_git(one.words, verbs)
 
 
 def _configured(words: list[str]) -> dict[str, str]:

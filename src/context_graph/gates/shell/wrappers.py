@@ -63,6 +63,13 @@ _RUNNER_VALUES = names(
     "--env-file --index --index-url --default-index --find-links --from -n --name --prefix --cwd -C -e --env "
     "--config -c --account --token --region --duration -d -t --filter -F -w --workspace --dir --tool"
 )
+_PACKAGERS = _RUNNERS | names("pip pip3 pipx cargo gem composer go dotnet dnf yum apk pacman zypper port")
+_OF_PACKAGES = names(
+    "install i add ci get require remove rm uninstall un update upgrade up outdated info view show search "
+    "link unlink why ls list"
+)
+"""Subcommands that take names of packages, and run none of them."""
+
 _FOLDERS = names("-C -D --chdir --working-directory --directory --wd --cwd --dir")
 """Options that name the folder to go to first."""
 
@@ -120,6 +127,12 @@ def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
         rest = rest[1:]
     rest = _with_names(rest, own) if program == "xargs" else rest
     return Wrapped(rest, assigned=assigned, chdir=chdir) if rest else None
+
+
+def names_packages(words: Sequence[str]) -> bool:
+    """Whether the words name packages to a package manager, which starts nothing of such a name."""
+    verb = _plain_from(words, 1)
+    return words[0].rpartition("/")[2] in _PACKAGERS and not _OF_PACKAGES.isdisjoint(words[verb : verb + 1])
 
 
 def takes_next(word: str, values: frozenset[str]) -> bool:
