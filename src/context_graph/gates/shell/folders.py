@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from context_graph.gates.shell.command import UNKNOWN, Command, is_plain, names
+from context_graph.gates.shell.command import STAR, UNKNOWN, Command, is_plain, names
 from context_graph.gates.shell.on_disk import OnDisk, entered
 
 GIT_VARIABLES = names("GIT_DIR GIT_WORK_TREE")
@@ -15,6 +15,7 @@ _MOVING = names("cd pushd popd")
 _EXPORTING = names("export declare typeset readonly local")
 _FOLDERS = 4
 _PLACES = 64
+_GLOBS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _moved(command: Command, here: _Position, folders: _Folders) -> _Position:
         if not is_plain(target):
             places += folders.disk.named(place, target)
             missed |= UNKNOWN in target or command.ends != "&&"
-    new = [go(one, target) or UNKNOWN for target in targets[:_FOLDERS] for one in here.possible]
+    new = [_followed(go(one, target)) for target in targets[:_FOLDERS] for one in here.possible]
     there = [one for one in new if folders.disk.is_there(one)]
     sure = command.ends == "&&" or len(there) == len(new)
     stays = not places or missed
@@ -160,6 +161,11 @@ def _moved(command: Command, here: _Position, folders: _Folders) -> _Position:
         list(dict.fromkeys([*places, *(here.places if stays else [])]))[:_PLACES],
         list(dict.fromkeys(new if sure else [*new, *here.possible]))[:_FOLDERS],
     )
+
+
+def _followed(path: str) -> str:
+    """``path``, or any where it has too many marks to be compared with others."""
+    return path if path and path.count(STAR) + path.count(UNKNOWN) <= _GLOBS else UNKNOWN
 
 
 def _logically(folder: str, target: str) -> str:
