@@ -1,4 +1,4 @@
-"""Patterns of grep take at least the lines that grep takes, and most of those that it does not take are left."""
+"""Patterns of grep take at least the lines that grep takes, and leave most of the others."""
 
 from __future__ import annotations
 
