@@ -197,6 +197,17 @@ ABOVE = [
         "pushd repo; git commit",
         "cd repo; cd ../other; cd -; git commit",
     ),
+    *('for d in */; do git -C "$d" commit -m x; done', "for d in *; do (cd $d && git commit -m x); done"),
+    *("for d in ./re*/; do cd $d; git commit; cd ..; done", "git -C r* commit", "cd */sub && git commit"),
+    *("for d in $(ls); do git -C $d commit; done", "ls | while read d; do (cd $d && git commit); done"),
+    *('while read d; do git -C "$d" commit; done <<< repo', "while read d; do git -C $d commit; done < list"),
+    *("find . -name x -execdir git commit -m x \\;", "find other . -type d -okdir git commit \\;"),
+    *("find . -type d -exec git -C {} commit \\;", "find . -type d -exec sh -c 'cd {} && git commit' \\;"),
+    *("ls | xargs -I{} git -C {} commit -m x", "ls | xargs -I % sh -c 'cd % && git commit'"),
+    *("ls | xargs -i git -C ./{} commit", "ls | xargs --replace=@ git -C @ commit", "pushd $X; git commit"),
+    *("fd -t d -x git -C {} commit", "parallel git -C {} commit ::: repo", "env -C re* git commit"),
+    *("cd $OLDPWD/sub && git commit", 'git -C "$X" commit', "GIT_DIR=$X/.git git commit"),
+    *("git --git-dir=re*/.git commit", "cd no$X/../repo && git commit", "git -C ${X}po commit"),
 ]
 
 
@@ -207,6 +218,7 @@ def test_from_above_a_repository_every_way_into_it_counts(
 ) -> None:
     gate = _gate(tmp_path, {"plan": {"trigger_tools": [trigger]}}, tracked=True)
     (tmp_path / "other").mkdir()
+    (gate.repo / "sub").mkdir()
     assert named(gate.bash(command, cwd=str(tmp_path), project_dir="")) == {"plan"}
 
 
@@ -221,6 +233,20 @@ def test_from_above_a_repository_every_way_into_it_counts(
         *(
             "true;" * 250 + "git commit",
             "(export GIT_DIR=repo/.git); git commit",
+        ),
+        *(
+            "(cd repo && true); git commit",
+            "bash -c 'cd repo && make'; git commit",
+            "echo $(cd repo && make); git commit",
+            "for d in */; do (cd $d && make); done; git commit",
+        ),
+        *(
+            "git -C o* commit",
+            "for d in ot*/; do (cd $d && git commit); done",
+            "find other -name x -execdir git commit \\;",
+            "for d in */; do git -C $d status; done",
+            "ls | xargs -I{} git -C {} log",
+            "git -C other$X commit",
         ),
     ],
     ids=lambda text: text[-60:],
@@ -240,3 +266,17 @@ def test_following_folders_takes_no_longer_than_the_line_is_long(tmp_path: Path,
     began = time.thread_time()
     command_folders("git x;" + piece * (100_000 // len(piece)), str(tmp_path))
     assert time.thread_time() - began < 10
+
+
+def test_a_large_tree_makes_nobody_wait(tmp_path: Path) -> None:
+    """Folders are looked for among the nearest ones, however many there are, and however often."""
+    for at in range(40):
+        for below in range(40):
+            (tmp_path / f"a{at}" / f"b{below}" / "c").mkdir(parents=True)
+    line = "".join(f"git -C a$X{at}*/$Y commit; cd {at}*$Z; " for at in range(200))
+    began = time.thread_time()
+    command_folders(line.replace("$X", "$X/"), str(tmp_path))
+    command_folders(
+        "a" * 100 + "".join(f'; git -C "{"a?" * 100}$X{at}" x' for at in range(200)), str(tmp_path)
+    )
+    assert time.thread_time() - began < 5

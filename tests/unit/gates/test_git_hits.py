@@ -36,20 +36,10 @@ GRAMMAR = [
 ]
 
 
-@pytest.mark.parametrize("command", GRAMMAR)
-def test_the_shells_grammar_hides_no_command(command: str) -> None:
-    assert git_hits(command, ["commit"])
-
-
-HARMLESS = [
+PRINTED = [
     *("echo $((1+2)) git commit", "cat <<E\ngit commit\nE", "case a in a) git log;; esac; echo git commit"),
     *("echo $(case a in a|b) c;; *) d;; esac) git commit", "x=$((git_a << commit))", "f() { git log; }; f"),
 ]
-
-
-@pytest.mark.parametrize("command", HARMLESS)
-def test_what_only_prints_it_commits_nothing(command: str) -> None:
-    assert not git_hits(command, ["commit"])
 
 
 STARTED = [
@@ -121,12 +111,8 @@ STARTED = [
     ),
     *("git commit -- --dry-run", "echo x | xargs git commit --dry-run", "git commit $X --dry-run"),
     *("git commit --dry-run; git commit", "git commit -h -m x"),
+    *("npm exec git push", "npm install x && git push", "yarn git commit", "sudo npm install; git commit"),
 ]
-
-
-@pytest.mark.parametrize("command", STARTED)
-def test_whatever_starts_git_is_seen_through(command: str) -> None:
-    assert git_hits(command, ["commit", "push"])
 
 
 SHOWN = [
@@ -152,11 +138,23 @@ SHOWN = [
         "uv run --with git pytest",
         "bash <(echo git status) commit",
     ),
+    *(
+        "npm install git push",
+        "npm --prefix a i git commit",
+        "cargo add git push",
+        "pip install -U git commit",
+    ),
+    *("uv add git commit", "yarn add -D git push", "npm install git && git log push"),
 ]
 
 
-@pytest.mark.parametrize("command", SHOWN)
-def test_what_starts_no_git_or_changes_nothing_passes(command: str) -> None:
+@pytest.mark.parametrize("command", [*GRAMMAR, *STARTED])
+def test_neither_the_shells_grammar_nor_what_starts_it_hides_git(command: str) -> None:
+    assert git_hits(command, ["commit", "push"])
+
+
+@pytest.mark.parametrize("command", [*PRINTED, *SHOWN])
+def test_what_only_prints_it_starts_no_git_or_changes_nothing_passes(command: str) -> None:
     assert not git_hits(command, ["commit", "push"])
 
 

@@ -15,10 +15,12 @@ from itertools import pairwise
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules, covers
 from context_graph.gates.shell.command import Command, could_be, is_plain, names, shown
-from context_graph.gates.shell.folders import GIT_VARIABLES, entered
+from context_graph.gates.shell.folders import GIT_VARIABLES
+from context_graph.gates.shell.on_disk import OnDisk
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
 from context_graph.gates.shell.programs import PRINTERS, READERS, REMOVERS
 from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
+from context_graph.gates.shell.wrappers import names_packages
 from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
 
@@ -48,7 +50,7 @@ class Part:
     project: Project
     commands: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    """Those that run in other projects."""
+    """Those that run in other projects, or in none."""
 
     def triggered(self, rules: Rules, event: GateEvent) -> list[Requirement]:
         """The active requirements that the call triggers here."""
@@ -102,9 +104,11 @@ def acted_on(event: GateEvent) -> list[Part]:
 
 def _of_command(event: GateEvent, command: str) -> list[Part]:
     found: list[Part] = []
+    outside: list[str] = []
     for folder, text in command_folders(command, event.cwd, event.home):
         project = event.projects.find(folder, event.project_dir)
         if project is None or project.repo is None:
+            outside.append(text)
             continue
         part = next((part for part in found if part.project.is_same(project)), None)
         if part is None:
@@ -112,7 +116,8 @@ def _of_command(event: GateEvent, command: str) -> list[Part]:
             found.append(part)
         part.commands.append(text)
     for part in found:
-        part.elsewhere = [text for other in found if other is not part for text in other.commands]
+        others = [text for other in found if other is not part for text in other.commands]
+        part.elsewhere = [*outside, *others]
     return found
 
 
@@ -126,22 +131,23 @@ def _of_file(path: str, event: GateEvent) -> Project | None:
 def command_folders(command: str, cwd: str, home: str = "") -> list[tuple[str, str]]:
     """(folder, text) of each simple command, in order; one entry for all if nothing changes the folder.
 
-    A command that a loop runs in several folders is given with each. A folder that does not exist, or that
-    only a run would tell, is not entered; a line that can't be fully parsed also belongs to ``cwd``. The
-    texts are rebuilt from the words.
+    A command that a loop runs in several folders is given with each, and so is one whose folder is a glob, or
+    only a run would tell: with each that it may be. A folder that does not exist is not entered; a line that
+    can't be fully parsed also belongs to ``cwd``. The texts are rebuilt from the words.
 
     Cost: time grows with the command's length; a few stat calls for each folder that is named.
     """
     if not any(word in command for word in _MOVES):
         return [(cwd, command)]
     reading = runs(command, {"PWD": cwd, **({"HOME": home} if home else {})})
+    disk = OnDisk(cwd)
     found: list[tuple[str, str]] = []
     beyond: dict[str, list[str]] = {}
     for one in reading.commands:
         if not one.words or one.wraps or one.program in ("cd", "pushd", "popd"):
             continue
         text = shlex.join(map(shown, one.words))
-        for folder in _folders_of(one):
+        for folder in _folders_of(one, disk):
             if len(found) < _COMMANDS:
                 found.append((folder, text))
             else:
@@ -154,7 +160,7 @@ def command_folders(command: str, cwd: str, home: str = "") -> list[tuple[str, s
     return found
 
 
-def _folders_of(one: Command) -> list[str]:
+def _folders_of(one: Command, disk: OnDisk) -> list[str]:
     """The folders that the command works in: its shell's, or those that git's variables and options name."""
     places = one.places or [one.folder]
     if not one.is_git:
@@ -162,17 +168,13 @@ def _folders_of(one: Command) -> list[str]:
     options = git_call(one.words).options
     named = [value for name, value in [*one.exported, *one.assigned] if name in GIT_VARIABLES]
     named += [value for name, value in options if name in ("--git-dir", "--work-tree")]
+    for value in [value for name, value in options if name == "-C"][:_CHANGES]:
+        entered = [there for folder in places for there in disk.named(folder, value) or [folder]]
+        places = list(dict.fromkeys(entered))[:_PLACES]
     found: list[str] = []
     for folder in places:
-        for _, value in [(name, value) for name, value in options if name == "-C"][:_CHANGES]:
-            folder = _there(folder, value) or folder
-        found += list(filter(None, (_there(folder, value) for value in named[-_CHANGES:]))) or [folder]
+        found += [there for value in named[-_CHANGES:] for there in disk.named(folder, value)] or [folder]
     return list(dict.fromkeys(found))
-
-
-def _there(folder: str, value: str) -> str:
-    there = entered(folder, value) if value and is_plain(value) else ""
-    return there if there and os.path.isdir(there) else ""
 
 
 # What a call triggers
@@ -278,7 +280,9 @@ def _may_run_git(one: Command, verbs: Collection[str], *, named: bool) -> bool:
         return named and not one.wraps and could_be(program, "git")
     if (one.wraps and program not in SHELLS) or program in _NO_STARTERS:
         return False
-    return program != "command" and holds_git(one.words, verbs)  # command -v
+    if program == "command" or names_packages(one.words):  # command -v
+        return False
+    return holds_git(one.words, verbs)
 
 
 def _configured(words: list[str]) -> dict[str, str]:

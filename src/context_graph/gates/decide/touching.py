@@ -7,7 +7,7 @@ counts as writing it. So does a command that can't be parsed but mentions them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from posixpath import join
 
@@ -17,10 +17,11 @@ from context_graph.gates.rules import SHELLS as SHELL_TOOLS
 from context_graph.gates.rules import Rules
 from context_graph.gates.shell import programs
 from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_text, names, shown
+from context_graph.gates.shell.listings import TEXT_SEARCHES, Listed, left_by, listed
 from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
-from context_graph.gates.shell.searches import FD, search_of
+from context_graph.gates.shell.searches import SEARCHES, search_of
 from context_graph.gates.shell.shell import Reading
 from context_graph.gates.shell.written_by_text import written_by_text
 from context_graph.gates.state.project import Project
@@ -42,6 +43,8 @@ _PATH_SIGNS = frozenset(
 _LISTERS = names("ls dir vdir ll la exa eza tree")
 _DOT_OPTIONS = names("dotglob globdots glob_dots dot_glob GLOB_DOTS")
 _VARIANTS = 8
+_SEARCHES = 100
+"""Searches for texts, and calls of git, in one line that are looked at; others may print any name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +184,11 @@ class _Judge:
         self.protected, self.ours = protected, ours
         self.sources = {id(one.source) for one in reading.commands if one.source is not None}
         self.decoded = any(one.program in programs.DECODERS for one in reading.commands)
-        self.fed = self.piped = False
-        """Whether one of the files' names went where a later command may take it from; where only a later
-        one of the same pipeline may.
-        """
+        self.fed = False
+        """Whether one of the files' names went where a later command may take it from."""
+        self.piped = Listed.NOTHING
+        """What of their names a later command of the same pipeline may take."""
+        self.searches = 0
         self.reached: dict[tuple[str, ...], Reach] = {}
         self.dotted = False
         """Whether a glob takes in names that begin with a dot."""
@@ -200,18 +204,7 @@ class _Judge:
         self._set_globs(command)
         self._feed(command)
         self.last = command
-        found = self._own(command) or self._skipping(command) or self._files(command)
-        if not found and command.program in FD:
-            started = search_of(command.program, command.words[1:]).programs
-            found = next(filter(None, (self._started(command, words) for words in started)), None)
-        return found
-
-    def _started(self, command: Command, words: list[str]) -> Touch | None:
-        """Judge what fd starts: it is not among the commands, as what find starts is."""
-        one = replace(command, words=words)
-        if one.program in SHELLS and any(mentions(text) or programs.names_us(text) for text in words):
-            return _is_or_holds(" ".join(words), self.protected)
-        return self._own(one) or self._files(one)
+        return self._own(command) or self._skipping(command) or self._files(command)
 
     def _reach(self, word: str, command: Command) -> Reach:
         key = (word, *command.folders)
@@ -240,8 +233,8 @@ class _Judge:
 
     def _settle(self) -> None:
         """A pipeline has ended: nobody took the names further if its last program only reads."""
-        last, self.piped = self.last, False
-        if last.program in programs.COUNTERS:
+        last, piped, self.piped = self.last, self.piped, Listed.NOTHING
+        if last.program in programs.COUNTERS or piped is not Listed.CHOSEN:
             return
         kept = (
             last.captured or self._is_piped(last) or last.program in _KEEPING or last.shell != self.piped_in
@@ -251,11 +244,24 @@ class _Judge:
 
     def _feed(self, command: Command) -> None:
         piped = self._is_piped(command)
-        if not self.fed and not (piped and self.piped) and self._names_ours(command):
-            if piped:
-                self.piped, self.piped_in = True, command.shell
-            else:
-                self.fed = True
+        if self.fed or (piped and self.piped is Listed.CHOSEN):
+            return
+        self.piped = left_by(command, self.piped, self.ours)
+        found = Listed.CHOSEN if self._names_ours(command) else self._listed(command)
+        if piped and found > self.piped:
+            self.piped, self.piped_in = found, command.shell
+        elif not piped and found is Listed.CHOSEN:
+            self.fed = True
+
+    def _listed(self, command: Command) -> Listed:
+        """What the command, which prints names of files, passes on of ours."""
+        if not command.captured and not self._is_piped(command):
+            return Listed.NOTHING
+        if command.program not in SEARCHES:
+            self.searches += command.program in TEXT_SEARCHES or command.is_git
+            return listed(command, self.ours) if self.searches <= _SEARCHES else Listed.CHOSEN
+        whole = "-empty" not in command.words and self._selected(command, filtered=False)
+        return Listed.AMONG_ALL if whole else Listed.NOTHING
 
     def _names_ours(self, command: Command) -> bool:
         """Whether the command gives the name of one of the files to others."""
@@ -283,7 +289,7 @@ class _Judge:
     def _lists_ours(self, command: Command) -> bool:
         """Whether the command prints what is in a folder, or what a search finds, and one of ours with it."""
         program, rest = command.program, command.words[1:]
-        if program == "find" or program in FD:
+        if program in SEARCHES:
             return bool(self._selected(command, filtered=True))
         flags = {letter for letter, _ in letters(rest)}
         if program not in _LISTERS or "d" in flags:
@@ -322,7 +328,7 @@ class _Judge:
 
     def _files(self, command: Command) -> Touch | None:
         word = self._redirected(command)
-        if not word and (not command.wraps or command.program == "find"):
+        if not word and (not command.wraps or command.program in SEARCHES):
             word = self._given(command)
         return _is_or_holds(shown(word), self.protected) if word else None
 
@@ -341,7 +347,7 @@ class _Judge:
         program, words = command.program, command.words
         if not program:
             return ""
-        if program == "find" or program in FD:
+        if program in SEARCHES:
             return self._find(command)
         if command.is_git:
             return self._git(command)
@@ -356,11 +362,12 @@ class _Judge:
     def _changed(self, command: Command) -> str:
         """The word by which a program that may write what it is given is given one of the files."""
         program, words = command.program, command.words
-        if (self.fed or self.piped) and _is_open(command) and program not in programs.PRINTERS:
+        taken = self.fed or self.piped is Listed.CHOSEN or (self.piped and program in programs.REMOVERS)
+        if taken and _is_open(command) and program not in programs.PRINTERS:
             return next((word for word in words if UNKNOWN in word), words[0])
         if _runs_text(program) and any(map(mentions, _texts_run(command))):
             return ".claude"
-        if program == "patch" and self.piped:
+        if program == "patch" and self.piped is Listed.CHOSEN:
             return program
         given = programs.targets(words)
         if program == "mv" and len(given) > 1:
@@ -408,7 +415,11 @@ class _Judge:
         alias = call.aliases.get(call.verb.lower(), "")
         if alias.startswith("!") and mentions(alias):
             return alias
-        if call.verb in ("apply", "am") and (self.fed or self.piped) and not operands(call.rest, "pCS"):
+        if (
+            call.verb in ("apply", "am")
+            and (self.fed or self.piped is Listed.CHOSEN)
+            and not operands(call.rest, "pCS")
+        ):
             return f"git {call.verb}"
         folder = join("", *(value for name, value in call.options if name == "-C"))
         return programs.git_writes(

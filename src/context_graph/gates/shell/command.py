@@ -107,6 +107,11 @@ def is_plain(word: str) -> bool:
     return UNKNOWN not in word and STAR not in word and ONE not in word
 
 
+def filled(words: Sequence[str], sign: str) -> list[str]:
+    """``words`` with a mark for a sign that a run replaces by names; they themselves if there is no sign."""
+    return [word.replace(sign, UNKNOWN) for word in words] if sign else [*words]
+
+
 def shown(word: str) -> str:
     """``word`` as a glob: what isn't known may be anything."""
     return word.translate(_GLOB)

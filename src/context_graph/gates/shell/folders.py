@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from context_graph.gates.shell.command import UNKNOWN, Command, is_plain, names
+from context_graph.gates.shell.command import STAR, UNKNOWN, Command, is_plain, names
+from context_graph.gates.shell.on_disk import OnDisk, entered
 
 GIT_VARIABLES = names("GIT_DIR GIT_WORK_TREE")
 _MOVING = names("cd pushd popd")
 _EXPORTING = names("export declare typeset readonly local")
-_PATH_CHARS = 4096
 _FOLDERS = 4
 _PLACES = 64
-_LOOKS = 20_000
-"""Folders of one line that are looked for; those beyond count as there."""
+_GLOBS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +45,7 @@ class _Folders:
         self.home, self.starts = home, starts
         start = _Shell(_Position([cwd], [cwd]), {})
         self.shells: dict[tuple[int, ...], _Shell] = {(0,): start}
-        self._there: dict[str, bool] = {}
-
-    def is_there(self, path: str) -> bool:
-        """Whether ``path`` is a folder; each is looked for once."""
-        found = self._there.get(path)
-        if found is None:
-            if len(self._there) >= _LOOKS:
-                return True
-            found = self._there[path] = is_plain(path) and os.path.isdir(path)
-        return found
+        self.disk = OnDisk(cwd)
 
     def of(self, shell: tuple[int, ...]) -> tuple[tuple[int, ...], _Shell]:
         """The nearest shell around that is known; one that begins in a folder of its own becomes known."""
@@ -79,7 +69,8 @@ class _Folders:
 
     def within(self, position: _Position, target: str) -> _Position:
         """``position`` after a move to ``target`` that must succeed."""
-        places = [one for one in (entered(place, target) for place in position.places) if self.is_there(one)]
+        found = [one for place in position.places for one in self.disk.named(place, target)]
+        places = list(dict.fromkeys(found))[:_PLACES]
         possible = [entered(one, target) or UNKNOWN for one in position.possible]
         return _Position(places or position.places, list(dict.fromkeys(possible))[:_FOLDERS])
 
@@ -90,7 +81,7 @@ def follow_folders(
     """Note in each command where it runs; a subshell begins in its parent's folder.
 
     ``starts`` has the shells that a program starts in another folder. Cost: up to 68 stat calls for a `cd`,
-    20,000 for all.
+    20,000 for all; a listing of 2,000 entries where a folder is a glob, or not known.
     """
     folders = _Folders(cwd, home, starts)
     for command in commands:
@@ -147,28 +138,34 @@ def _move(command: Command, shell: _Shell, folders: _Folders) -> None:
 
 
 def _moved(command: Command, here: _Position, folders: _Folders) -> _Position:
-    """Where a `cd` leads. With several words, as a loop's variable has them, to each of them."""
+    """Where a `cd` leads. With several words, as a loop's variable has them, to each of them; with a glob, to
+    each that fits it; with what only a run would tell, to any below.
+    """
     words = [word for word in command.words[1:] if not word.startswith("-") or word == "-"]
     words = words or ([folders.home] if command.program == "cd" else [])
     targets = [UNKNOWN if word in ("", "-") else word for word in words] or [UNKNOWN]
     go = entered if "-P" in command.words else _logically
-    pairs = ((place, target) for target in targets for place in here.places)
-    tried = [go(place, target) for place, target in islice(pairs, _PLACES)]
-    places = [path for path in dict.fromkeys(tried) if folders.is_there(path)]
-    new = [go(one, target) or UNKNOWN for target in targets[:_FOLDERS] for one in here.possible]
-    there = [one for one in new if folders.is_there(one)]
+    pairs = list(islice(((place, target) for target in targets for place in here.places), _PLACES))
+    tried = [go(place, target) for place, target in pairs if is_plain(target)]
+    places = [path for path in dict.fromkeys(tried) if folders.disk.is_there(path)]
+    missed = len(targets) > 1 and len(places) < len(tried)
+    for place, target in pairs:
+        if not is_plain(target):
+            places += folders.disk.named(place, target)
+            missed |= UNKNOWN in target or command.ends != "&&"
+    new = [_followed(go(one, target)) for target in targets[:_FOLDERS] for one in here.possible]
+    there = [one for one in new if folders.disk.is_there(one)]
     sure = command.ends == "&&" or len(there) == len(new)
-    stays = not places or (len(targets) > 1 and len(places) < len(tried))
+    stays = not places or missed
     return _Position(
         list(dict.fromkeys([*places, *(here.places if stays else [])]))[:_PLACES],
         list(dict.fromkeys(new if sure else [*new, *here.possible]))[:_FOLDERS],
     )
 
 
-def entered(folder: str, target: str) -> str:
-    """The folder that ``target`` names in ``folder``; empty for one that is too long to be any."""
-    path = target if target.startswith(UNKNOWN) else os.path.join(folder, target)
-    return path if len(path) < _PATH_CHARS else ""
+def _followed(path: str) -> str:
+    """``path``, or any where it has too many marks to be compared with others."""
+    return path if path and path.count(STAR) + path.count(UNKNOWN) <= _GLOBS else UNKNOWN
 
 
 def _logically(folder: str, target: str) -> str:

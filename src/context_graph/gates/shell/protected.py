@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from context_graph.gates.config.config import layers
+from context_graph.gates.files import open_regular
 from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, could_be, is_plain
 from context_graph.gates.state.git import parents
 from context_graph.gates.state.project import Project, real_path
@@ -31,6 +32,10 @@ _TELLING = ("claude", "git", "requirements", "settings", "HEAD", "sessions")
 """What a word must say for its unknown parts to be taken for one of the files."""
 
 _PATH_CHARS = 4096
+_STARTS = 64
+"""Folders in which one search begins that are compared."""
+
+_TEXT_BYTES = 1 << 16
 
 
 class Protected:
@@ -55,6 +60,7 @@ class Protected:
         every = {*self._files, *self._trees, *self._homes}
         self._above = {parent for path in every for parent in parents(path)[1:]}
         self._every = every
+        self._texts: dict[str, str] = {}
         self.names = {path.rpartition("/")[2] for path in every}
         """The last parts of all their paths."""
 
@@ -79,6 +85,31 @@ class Protected:
             if any(could_be(whole, path) for path in every):
                 return True
         return False
+
+    def found_in(self, starts: Iterable[str], folders: Iterable[str]) -> list[str]:
+        """The files that lie in, or are, one of ``starts``, each given in one of ``folders``."""
+        whole = [
+            _normal(start if start[:1] in ("/", UNKNOWN) else f"{folder}/{start}")
+            for folder in folders
+            for start in list(starts)[:_STARTS]
+        ]
+        return [path for path in self._files if any(_holds(one, path) for one in whole)]
+
+    def text_of(self, path: str) -> str:
+        """The beginning of one of the files; empty if it can't be read."""
+        if path not in self._texts:
+            try:
+                with open_regular(path) as source:
+                    self._texts[path] = source.read(_TEXT_BYTES).decode(errors="replace")
+            except (OSError, ValueError):
+                self._texts[path] = ""
+        return self._texts[path]
+
+    def shown_in(self, folders: Iterable[str]) -> list[str]:
+        """The names by which lists that are made in one of ``folders`` have the files and their folders."""
+        tops = [folder.rstrip("/") + "/" for folder in folders]
+        below = [path.removeprefix(top) for top in tops for path in self._every if path.startswith(top)]
+        return [*below, *(f"./{name}" for name in below)]
 
     def _reach(self, path: str) -> Reach:
         if is_plain(path):
@@ -111,6 +142,13 @@ class Protected:
             elif path.count("/") > depth and could_be("/".join(path.split("/")[: depth + 1]), tree):
                 return True
         return False
+
+
+def _holds(above: str, path: str) -> bool:
+    """Whether ``above``, with its marks filled in, may be ``path`` or a folder that it lies in."""
+    if is_plain(above):
+        return f"{path}/".startswith(above.rstrip("/") + "/")
+    return any(could_be(above, one) for one in parents(path))
 
 
 def _real(path: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import join
 
-from context_graph.gates.shell.command import UNKNOWN, Command, names, printed
+from context_graph.gates.shell.command import UNKNOWN, Command, filled, names, printed
 from context_graph.gates.shell.folders import GIT_VARIABLES, follow_folders
-from context_graph.gates.shell.searches import search_of
+from context_graph.gates.shell.searches import SEARCHES, search_of
 from context_graph.gates.shell.shell import Reading, read
 from context_graph.gates.shell.wrappers import option, wrapped
 
@@ -22,6 +22,9 @@ _READING = names("tmux screen expect at batch") | _JOINING
 
 _WITH_C = names("script su runuser nix-shell expect sg npx pnpx")
 """Programs whose `-c` has a command for a shell."""
+
+_STARTS = 8
+"""Folders in which one search begins that are followed."""
 
 _STDIN = names("/dev/stdin /dev/fd/0 /proc/self/fd/0")
 _POWERSHELLS = names("pwsh powershell")
@@ -94,8 +97,8 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
         )
         reading.left -= len(made.rest)
         return _read_more(made.text, started, reading) if made.text else [started]
-    if command.program == "find":
-        return _of_find(command)
+    if command.program in SEARCHES:
+        return _of_search(command)
     text = _text_of(command)
     return _read_more(text, command, reading) if text else []
 
@@ -136,10 +139,15 @@ def _arguments(command: Command) -> dict[str, str]:
     return {**values, "@": rest, "*": rest} if has_text and len(given) > 1 and len(rest) < 4096 else {}
 
 
-def _of_find(command: Command) -> list[Command]:
-    started = search_of(command.program, command.words[1:]).programs
-    inner = ([UNKNOWN if word == "{}" else word for word in words] for words in started)
-    return [_with_words(command, words) for words in inner if words]
+def _of_search(command: Command) -> list[Command]:
+    """What find or fd starts: with any names; by -execdir in any folder below those it begins in."""
+    search = search_of(command.program, command.words[1:])
+    found: list[Command] = []
+    for words in filter(None, search.programs):
+        one = _with_words(command, filled(words, "{}"))
+        below = [join(command.chdir, start, UNKNOWN) for start in search.starts[:_STARTS]]
+        found += [replace(one, chdir=folder) for folder in below] if search.in_folders else [one]
+    return found
 
 
 def _text_of(command: Command) -> str:
@@ -185,6 +193,8 @@ def _of_words(command: Command) -> str:
         rest = [word for word in rest if not word.startswith("-")][1:]
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-n", "-j", "-f", "-q") else rest[1:]
+    if program == "parallel":
+        rest = filled(rest, "{}")
     return " ".join(rest) if program in _JOINING and rest else _given(command)
 
 

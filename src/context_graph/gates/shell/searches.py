@@ -22,6 +22,7 @@ _FILTERS = 40
 """More than these are not compared: they may select anything."""
 
 FD = names("fd fdfind")
+SEARCHES = FD | {"find"}
 _FD_TAKES = "eEtdcSjoxX"
 _FD_LONG = names(
     "--and --extension --exclude --type --max-depth --min-depth --exact-depth --changed-within "
@@ -38,6 +39,8 @@ class Search:
     starts: list[str]
     programs: list[list[str]] = field(default_factory=list)
     """The words of each program that it starts."""
+    in_folders: bool = False
+    """Whether it starts one of them in the folder of what it finds."""
     removes: bool = False
     writes: list[str] = field(default_factory=list)
     """Files that it writes its list to."""
@@ -107,6 +110,7 @@ def _of_find(words: list[str]) -> Search:
         if option in _STARTS:
             found.programs.append(_up_to_end(words, at + 1))
             at += len(found.programs[-1])
+            found.in_folders |= option.endswith("dir")
         elif option in _LISTS:
             found.writes.append(value)
         elif not at or words[at - 1] not in _NOT:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from posixpath import join
 
 from context_graph.gates.shell.arithmetic import is_name
-from context_graph.gates.shell.command import names
+from context_graph.gates.shell.command import filled, names
 
 _WRAPPERS = {
     "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type",
@@ -19,7 +19,7 @@ _WRAPPERS = {
     "stdbuf": "-i -o -e --input --output --error",
     "time": "-f -o --format --output",
     "exec": "-a",
-    "xargs": "-I -n -P -L -d -E -s -a --arg-file --delimiter --max-args --max-procs --replace --max-lines",
+    "xargs": "-I -n -P -L -d -E -s -a --arg-file --delimiter --max-args --max-procs --max-lines",
     "flock": "-w -E --timeout --wait --conflict-exit-code",
     "strace": "-e -o -p -s -u -a -O -S -P -I -E -b -X",
     "chrt": "-T -P -D",
@@ -63,6 +63,13 @@ _RUNNER_VALUES = names(
     "--env-file --index --index-url --default-index --find-links --from -n --name --prefix --cwd -C -e --env "
     "--config -c --account --token --region --duration -d -t --filter -F -w --workspace --dir --tool"
 )
+_PACKAGERS = _RUNNERS | names("pip pip3 pipx cargo gem composer go dotnet dnf yum apk pacman zypper port")
+_OF_PACKAGES = names(
+    "install i add ci get require remove rm uninstall un update upgrade up outdated info view show search "
+    "link unlink why ls list"
+)
+"""Subcommands that take names of packages, and run none of them."""
+
 _FOLDERS = names("-C -D --chdir --working-directory --directory --wd --cwd --dir")
 """Options that name the folder to go to first."""
 
@@ -118,7 +125,14 @@ def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
         return Wrapped(text=" ".join([text, *rest]), assigned=assigned, chdir=chdir)
     while program == "time" and rest and rest[0] in _KEYWORDS:
         rest = rest[1:]
+    rest = _with_names(rest, own) if program == "xargs" else rest
     return Wrapped(rest, assigned=assigned, chdir=chdir) if rest else None
+
+
+def names_packages(words: Sequence[str]) -> bool:
+    """Whether the words name packages to a package manager, which starts nothing of such a name."""
+    verb = _plain_from(words, 1)
+    return words[0].rpartition("/")[2] in _PACKAGERS and not _OF_PACKAGES.isdisjoint(words[verb : verb + 1])
 
 
 def takes_next(word: str, values: frozenset[str]) -> bool:
@@ -140,6 +154,13 @@ def option(words: Sequence[str], *options: str) -> str:
                 value = word.partition(name[1])[2]
                 return value or (words[at + 1] if at + 1 < len(words) else "")
     return ""
+
+
+def _with_names(words: list[str], own: Sequence[str]) -> list[str]:
+    """What xargs runs, with a mark for the sign that its options ``own`` have it replace by a name."""
+    if "-i" in own or "--replace" in own:
+        return filled(words, "{}")
+    return filled(words, option(own, "-I", "-i", "--replace"))
 
 
 def folder_option(words: Sequence[str], options: frozenset[str]) -> str:
