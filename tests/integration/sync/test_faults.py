@@ -67,7 +67,7 @@ def test_whoever_is_killed_anywhere_nothing_is_lost_and_all_agree(tmp_path: Path
         for one in running:
             out, _ = one.communicate()
             acknowledged.update(word for word in out.split() if len(word) == 36)
-    assert len(acknowledged) > 20, "else nothing was tried"
+    assert len(acknowledged) > 8, "else nothing was tried"
     with ExitStack() as stack:
         some = stores(tmp_path, 2, stack)
         for _ in range(5):

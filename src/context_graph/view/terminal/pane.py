@@ -13,6 +13,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
+from textual.worker import Worker
 
 from context_graph.errors import ContextGraphError
 from context_graph.view.safe import one_line
@@ -161,7 +162,8 @@ class Pane(Container):
             else:
                 then(found)
 
-        self.run_worker(asked(), group=group, exclusive=True)
+        # Not `asked()`: a question dropped before it begins would leave a coroutine that nobody awaits.
+        _: Worker[None] = self.run_worker(asked, group=group, exclusive=True)
 
     def problem(self, words: str) -> None:
         """Tell what is wrong above the rows, or with "" that nothing is."""
