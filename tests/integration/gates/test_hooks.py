@@ -316,11 +316,20 @@ def test_a_crowd_of_gates_and_satisfies_loses_nothing(either: GateProject) -> No
     sessions = [f"crowd-{number:02}" for number in range(16)]
     failures: list[BaseException] = []
 
+    def decision(session: str) -> str:
+        for _ in range(
+            5
+        ):  # of sixteen at once on a busy machine some are told that nobody could decide in time
+            told = either.edit(session)
+            if "could not be checked" not in told.message:
+                break
+        return told.decision
+
     def run(session: str) -> None:
         try:
-            assert either.edit(session).decision == "deny"
+            assert decision(session) == "deny"
             either.req("satisfy", "plan", "--session", session)
-            assert either.edit(session).decision == "allow"
+            assert decision(session) == "allow"
         except BaseException as error:
             failures.append(error)
 
