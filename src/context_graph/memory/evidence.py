@@ -33,9 +33,11 @@ MAX_BYTES: Final = 4 << 20
 """A larger file is no evidence: reading it would take longer than an answer may."""
 MAX_PATH_CHARS: Final = 1024
 HOOK_S: Final = 0.002
-"""Time for all files of one hook's answer; those that are not reached are unchecked."""
+"""Processor time for all files of one hook's answer; those that are not reached are unchecked."""
 TOOL_S: Final = 0.05
 """The same for a command's or tool's answer."""
+WAIT_S: Final = 0.05
+"""Beyond that, for a slow disk and for other threads: a busy machine alone makes nothing unchecked."""
 SUPERSEDES: Final = "supersedes"
 SUPERSEDING: Final = frozenset({SUPERSEDES, "replaces"})
 """Types of links from a memory that holds to one that no longer does."""
@@ -47,6 +49,20 @@ _MERGED_KEPT: Final = 256
 _GIT_S: Final = 0.5
 _UNKNOWN: Final = ""
 """Instead of a hash: time was short, or the file can't be read or is too large."""
+
+
+class TimeLeft:
+    """Ends after ``within_s`` of this thread's processor time, or `WAIT_S` later by the clock."""
+
+    __slots__ = ("_clock", "_processor")
+
+    def __init__(self, within_s: float) -> None:
+        self._processor = time.thread_time() + within_s
+        self._clock = time.monotonic() + within_s + WAIT_S
+
+    def seconds(self) -> float:
+        """What may still be used; zero or less once it is up."""
+        return min(self._processor - time.thread_time(), self._clock - time.monotonic())
 
 
 class Standing(StrEnum):
@@ -169,14 +185,14 @@ class Evidence:
         top: str,
         superseded_by: UUID | None,
         *,
-        until: float,
+        left: TimeLeft,
         asks_git: bool = False,
     ) -> Verdict | None:
         """How ``node`` stands in the checkout ``top``; None if it rests on nothing that can be checked.
 
         Args:
             superseded_by: The memory that holds instead (`successor`).
-            until: `time.monotonic` at which looking at files ends; the rest is unchecked.
+            left: Time for looking at files; those that are not reached are unchecked.
             asks_git: Whether git may be started, for half a second each, to learn what was merged.
         """
         if superseded_by is not None:
@@ -185,16 +201,16 @@ class Evidence:
         files = found.get("files") if isinstance(found, Mapping) else None
         if not isinstance(found, Mapping) or not isinstance(files, Mapping) or not files or not top:
             return None
-        verdict = self._files(top, files, until)
+        verdict = self._files(top, files, left)
         if verdict.standing is Standing.VERIFIED:
             return verdict  # the same content is here, however it came
         branch = self._foreign(top, found, asks_git=asks_git)
         return Verdict(verdict.standing, verdict.names, branch) if branch else verdict
 
-    def _files(self, top: str, files: Mapping[str, Any], until: float) -> Verdict:
+    def _files(self, top: str, files: Mapping[str, Any], left: TimeLeft) -> Verdict:
         changed, gone, unknown = list[str](), list[str](), False
         for path, kept in list(files.items())[:MAX_FILES]:
-            state = self._state(top, path, kept, until)
+            state = self._state(top, path, kept, left.seconds())
             if state is Standing.CHANGED:
                 changed.append(path)
             elif state is Standing.GONE:
@@ -206,8 +222,7 @@ class Evidence:
             return Verdict(Standing.GONE if len(gone) == len(files) else Standing.CHANGED, tuple(gone))
         return Verdict(Standing.UNCHECKED if unknown else Standing.VERIFIED)
 
-    def _state(self, top: str, path: str, kept: object, until: float) -> Standing:
-        left = until - time.monotonic()
+    def _state(self, top: str, path: str, kept: object, left: float) -> Standing:
         if not (isinstance(kept, list | tuple) and len(kept) == 3) or left <= 0.0:
             return Standing.UNCHECKED
         whole = os.path.join(top, path)

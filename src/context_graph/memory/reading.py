@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +15,7 @@ from context_graph.memory import history
 from context_graph.memory.context.inject import Injection, inject, packed_vectors
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.elsewhere import Sought, ranked, sought
-from context_graph.memory.evidence import Evidence, Verdict, successor, top_of
+from context_graph.memory.evidence import Evidence, TimeLeft, Verdict, successor, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.health import Health, health_of, numbers_of
 from context_graph.memory.history import AsOf, Version
@@ -278,18 +277,18 @@ class Reading:
         """How each memory's evidence stands today in the checkout that ``folder`` is in (`evidence`).
 
         Args:
-            within_s: Seconds for looking at all of its files; the rest is unchecked.
+            within_s: Processor time for looking at all files, in seconds (`TimeLeft`); the rest is unchecked.
             asks_git: Whether git may be started to learn what was merged.
         """
-        until = time.monotonic() + within_s
         with self._core.operation("edges") as core:
             top = top_of(folder or "")
+            left = TimeLeft(within_s)
             return [
                 self.evidence.verdict(
                     node,
                     top,
                     successor(node.id, lambda one: core.visible_edges(one, Direction.IN)),
-                    until=until,
+                    left=left,
                     asks_git=asks_git,
                 )
                 for node in nodes
