@@ -67,7 +67,7 @@ pictures: build ## Draw the pictures of the README and docs from real runs, into
 	@$(BIN)/python tools/report_picture.py docs/pictures && ls docs/pictures
 
 test: build ## Run all tests but the long ones and those of the real client
-	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python tools/run_tests.py -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
+	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -P tools/run_tests.py -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
 
 test-fast: build ## Unit and kernel tests alone, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/unit tests/kernels

@@ -1,4 +1,4 @@
-"""Run the test suite, then a few failed tests once more, alone: `tools/run_tests.py <pytest's arguments>`.
+"""Run the test suite, then a few failed tests once more, alone: `python -P tools/run_tests.py <arguments>`.
 
 The suite runs on all cores, with kills, full disks and crowds of processes. A test that fails in that and
 passes alone depends on how busy the machine is. It is listed at the end for somebody to look into, and does
