@@ -37,9 +37,9 @@ Way = tuple[GraphEdge, ...]
 
 def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
     """Store checked and redacted drafts in one batch; an existing ``node_id`` gives the memory there is."""
-    if len(drafts) == 1 and drafts[0].node_id is None:
-        return [_store_one(core, drafts[0], encoded[0])]
     stored = [None if draft.node_id is None else core.store.read(draft.node_id.bytes) for draft in drafts]
+    if len(drafts) == 1 and stored[0] is None:
+        return [_store_one(core, drafts[0], encoded[0])]
     there = [None if found is None else found.node for found in stored]
     work = [
         pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None

@@ -156,11 +156,15 @@ class Evidence:
             found["commit"] = tip_of(repo)["tip"]
         return found
 
-    def named(self, top: str, paths: Iterable[str]) -> dict[str, Any] | None:
-        """As `record`, for paths that somebody named; InvalidParamsError says what is wrong with one."""
+    def named(self, folder: str, paths: Iterable[str]) -> dict[str, Any] | None:
+        """As `record`, for paths that somebody named, in the checkout that ``folder`` is in.
+
+        Raises InvalidParamsError, which says what is wrong with one of them.
+        """
         given = tuple(dict.fromkeys(paths))
         if not given:
             return None
+        top = top_of(folder)
         if not top:
             raise InvalidParamsError.of("evidence", "names files, but this client works in no project folder")
         for path in given:

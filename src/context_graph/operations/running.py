@@ -21,7 +21,7 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.memory.embed import provider
-from context_graph.memory.evidence import TOOL_S, Standing, Verdict, top_of
+from context_graph.memory.evidence import TOOL_S, Standing, Verdict
 from context_graph.memory.exchange import exporting
 from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
@@ -66,7 +66,7 @@ def _store(context: Context, given: memories.Store) -> Answer:
     memex, content = context.host.memory(), _content(given)
     outdated = [memory_named(memex, one, "supersedes") for one in given.supersedes]
     outdated += [one for one in memex.given_up(content) if one not in outdated]
-    evidence = memex.evidence.named(top_of(context.host.project or ""), given.evidence)
+    evidence = memex.evidence.named(context.host.project or "", given.evidence)
     with memex.masking() as masked:
         node = memex.store(
             content,

@@ -52,3 +52,16 @@ def test_a_repeated_change_supersedes_the_fact_and_not_its_own_twin() -> None:
 def test_long_texts_give_nothing_up() -> None:
     assert given_up("We use uv instead of pip. " + "x" * MAX_CHARS) == frozenset()
     assert given_up("instead of " * 50) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This replaces the formerly used port 8443.",
+        "Caddy replaced the no longer maintained proxy by nginx",
+        "It replaces what no longer replaces formerly port 8443",
+    ],
+)
+def test_phrases_that_overlap_give_up_each_word_once(text: str) -> None:
+    assert given_up(text)
+    assert not supersedes(text, "Nothing of the kind was said")

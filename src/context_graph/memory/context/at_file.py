@@ -70,7 +70,7 @@ class FileMemories:
         self._about: dict[str, OrderedDict[UUID, About]] = {}
         self._paths_of: dict[UUID, list[str]] = {}
         self._summaries: set[UUID] = set()
-        self._tops: dict[str, str] = {}
+        self._tops: dict[str, tuple[str, str]] = {}
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     # The index
@@ -120,12 +120,13 @@ class FileMemories:
 
     def inside(self, folder: str, path: str) -> str:
         """``path``, as seen from ``folder``, relative to the top of the checkout that folder is in."""
-        top = self._tops.get(folder)
-        if top is None:
+        found = self._tops.get(folder)
+        if found is None:
             if len(self._tops) == _SESSIONS:
                 self._tops.clear()
-            top = self._tops[folder] = top_of(folder)
-        whole = os.path.normpath(os.path.join(os.path.realpath(folder) if folder else "", path))
+            found = self._tops[folder] = (top_of(folder), os.path.realpath(folder) if folder else "")
+        top, real = found
+        whole = os.path.normpath(os.path.join(real, path))
         return whole[len(top) + 1 :] if top and whole.startswith(top.rstrip("/") + "/") else whole
 
     # What a session is told

@@ -141,7 +141,7 @@ class GraphStore(GraphReader):
             edges: New ones, or changed ones under their id.
             deleted: Tombstones of those among ``nodes`` that are soft-deleted (an import's).
             tombstones: Of memories that are gone.
-            fresh: The ids were drawn just now, so that none of them can be there.
+            fresh: None of the ids is there: they were drawn just now, or looked for.
 
         Raises:
             InvalidParamsError: A field that no record can hold.
