@@ -337,10 +337,10 @@ class Memex(Reading):
         with self._core.operation("purge", writes=True) as core:
             return editing.purge(core, now_ms() if at_ms is None else at_ms)
 
-    def purge_if_due(self) -> None:
-        """`purge`, at most once a day. The owner calls it between requests."""
-        if now_ms() - self._core.purged_ms >= editing.DAY_MS:
-            self.purge()
+    @property
+    def is_purge_due(self) -> bool:
+        """Whether the last `purge` was a day ago; the owner asks between requests."""
+        return now_ms() - self._core.purged_ms >= editing.DAY_MS
 
     # Edges
 

@@ -195,8 +195,9 @@ class OwnerService:
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
         for context in list(self._stores.values()):
-            # One that fails reads its sessions again; the other stores have theirs written.
-            self._limited(context, "saving what the last calls did", context.settle)
+            if context.has_unsettled:
+                # One that fails reads its sessions again; the other stores have theirs written.
+                self._limited(context, "saving what the last calls did", context.settle)
             self._exchanges.look(context)
         self.dreams.look()
 

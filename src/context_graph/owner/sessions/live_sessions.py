@@ -176,6 +176,11 @@ class LiveSessions:
         self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
         return True
 
+    @property
+    def has_unsettled(self) -> bool:
+        """Whether `settle` has anything to write."""
+        return bool(self._unsettled)
+
     def settle(self) -> None:
         """Write the effects of the last events on their sessions; the answers need not wait for it.
 

@@ -183,11 +183,20 @@ class StoreContext:
             self._standings.popitem(last=False)
         return calls >= STEADY_CALLS
 
+    @property
+    def has_unsettled(self) -> bool:
+        """Whether `settle` has anything to do."""
+        return self.sessions.has_unsettled or bool(self.followers) or self._is_purge_due
+
+    @property
+    def _is_purge_due(self) -> bool:
+        return self._memory is not None and self._memory.is_purge_due
+
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
         self.sessions.settle()
-        if self._memory is not None:
-            self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge_if_due)
+        if self._memory is not None and self._memory.is_purge_due:
+            self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge)
         self.tell_followers()
 
     def tell_followers(self) -> None:
