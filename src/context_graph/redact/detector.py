@@ -61,13 +61,14 @@ class Redactor:
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
-        assignment, phrase = keyed.head_patterns(keywords)
+        assignment, phrase, record = keyed.head_patterns(keywords)
         for name, pattern, value_of in (
             ("authorization", keyed.AUTHORIZATION, keyed.authorization_value),
             ("bearer", keyed.BEARER, keyed.bearer_value),
             ("cookie", keyed.COOKIE, keyed.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
+            ("keyed-value", record, keyed.earlier_value),
             ("keyed-value", keyed.ARGUMENTS, keyed.argument_value),
         ):
             self._add(pattern, patterns.options(_KEYED_MEMORY), _after_head(name, value_of))
@@ -79,7 +80,7 @@ class Redactor:
         # Hardly any text has a match of any of these: one search over all of them tells.
         gate = "|".join(f"(?:{pattern})" for pattern in (CORE_PATTERN, *(rule.pattern for rule in adrift)))
         self._gate = patterns.linear_bytes(gate, 2 * _RULE_MEMORY)
-        self.rule_count: int = len(rules) + 7
+        self.rule_count: int = len(rules) + 8
         self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod

@@ -55,8 +55,22 @@ _WEAK: Final = (
 """
 
 _NAME_END: Final = r"""[\w.-]*\\*["'`]?\)?\]?"""
-_PAIR_SEPARATOR: Final = r"""[\s,]+\\*["'`]?(?:parameter)?value\\*["'`]?[ \t]*(?:=>|[:=])[ \t]*"""
-"""The value is the next field: name: DB_PASSWORD, value: ..., as in Kubernetes, ECS and web.config."""
+_SIGN: Final = r"""\\*["'`]?[ \t]*(?:=>|[:=])[ \t]*"""
+_ANY_VALUE: Final = (
+    r"""(?:\\+"[^"\r\n]*"|"(?:[^"\\\r\n]|\\.)*"|\\*'[^'\r\n]*'|[^\s"'`,;}\]>\\]+(?:\([^()\r\n]*\))?)"""
+)
+_FIELDS: Final = rf"""(?:[\s,]+\\*["'`]?[\w-]+{_SIGN}{_ANY_VALUE}){{0,4}}"""
+_PAIR_SEPARATOR: Final = (
+    rf"""[\s,]+\\*["'`]?(?:parameter)?value{_SIGN}"""
+    rf"""|[\s,]+\\*["'`][\w-]+{_SIGN}{_ANY_VALUE}{_FIELDS}[\s,]+\\*["'`](?:parameter)?value{_SIGN}"""
+    rf"|[ \t]*\{{\s+(?:[\w-]+{_SIGN}{_ANY_VALUE}\s+){{0,4}}default{_SIGN}"
+)
+"""The value is in a field behind: name: DB_PASSWORD, value: ..., as in Kubernetes, ECS and web.config.
+
+Between the two may be other fields in quotes (AWS, Azure). In Terraform the value is a variable's default.
+"""
+_NAMING: Final = "(?:parameter)?(?:name|key)|id|label|field|variable"
+"""Fields whose value names what another field holds."""
 _BLOCK: Final = r"""[|>][+-]?[ \t]*\r?\n[ \t]+"""
 """The value is a block of YAML."""
 _SEPARATOR: Final = (
@@ -65,13 +79,13 @@ _SEPARATOR: Final = (
 )
 
 
-def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
+def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str, str]:
     """RE2 patterns, without groups, over our names and ``more_names`` (a detector's own, ``_?`` allowed).
 
     Returns:
-        (assignment, phrase): ``name = ``, and any of ``--name `` (or a new line: an argument list),
-        ``<name>``, ``name is ``. What follows is read by assigned_value and phrase_value: groups would
-        cost RE2 its fast engine.
+        (assignment, phrase, record): ``name = ``; any of ``--name `` (or a new line: an argument list),
+        ``<name>``, ``name is ``; and a field ``value`` up to the one that names it. They are read by
+        assigned_value, phrase_value and earlier_value: groups would cost RE2 its fast engine.
     """
     spelled = [name.replace("_?", by) for name in more_names for by in ("_", "")]
     strong = "|".join(dict.fromkeys((*STRONG, *spelled)))
@@ -81,6 +95,8 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
         rf"(?i)-(?:[a-z]+[_-])*(?:{strong}|token)(?:[_-]\w+)*(?:[ \t]+|\n)"
         rf"|<[\w.:-]*(?:{strong}|token)[\w.:-]*[^<>\r\n]*>"
         rf"|(?:{strong}|{spoken}|token)\s+(?:is|was|to|=)\s*:?\s+",
+        rf"(?i)\b(?:parameter)?value{_SIGN}{_ANY_VALUE}{_FIELDS}"
+        rf"""[\s,]+\\*["'`]?(?:{_NAMING}){_SIGN}\\*["'`]?[\w./-]*(?:{strong}|{spoken}|token|jwt|nonce)[\w./-]*\\*["'`]?""",
     )
 
 
@@ -106,7 +122,12 @@ _BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
-_VALUE_FIELD: Final = re.compile(rb"(?i)value\\*+[\"'`]?[ \t]*+[:=]")
+_VALUE_FIELD: Final = re.compile(rb"(?i)(?:value|\{.*default)\\*+[\"'`]?[ \t]*+(?:=>|[:=])[ \t]*+\Z", re.DOTALL)
+_FIELD: Final = re.compile(
+    rf"""[\s,]*+\\*+["'`]?(?P<key>[\w-]++){_SIGN}(?P<value>{_ANY_VALUE})""".encode(), re.DOTALL
+)
+_NAMING_KEY: Final = re.compile(_NAMING.encode(), re.IGNORECASE)
+_VALUE_KEY: Final = re.compile(rb"(?:parameter)?value", re.IGNORECASE)
 _LONGEST_BLOCK: Final = 8192
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
 _SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
@@ -149,13 +170,36 @@ def _field_value(data: bytes, start: int, name_end: int, end: int) -> Span | Non
     value, quoted = _value_at(data, end)
     if value is None:
         return None
-    said, between = _text(data, *value), data[name_end:end]
+    name = _text(data, start, name_end)
+    return value if _is_in_field(name, _text(data, *value), data[name_end:end], quoted=quoted) else None
+
+
+def _is_in_field(name: str, said: str, between: bytes, *, quoted: bool) -> bool:
+    """Whether ``said``, parted by ``between`` from the field that names it, is a secret."""
     # Only YAML has bare words; anywhere else they are variables and calls.
     is_yaml = b"\n" in between and b"," not in between and b"=" not in between
     is_code = _IDENTIFIER.fullmatch(said.rstrip(_STOPS)) or _CODE.fullmatch(said) or said[0] in "([{"
     if is_code and not quoted and not is_yaml:
-        return None
-    return value if is_secret(_text(data, start, name_end), "=", said, quoted=quoted, before="") else None
+        return False
+    return is_secret(name, "=", said, quoted=quoted, before="")
+
+
+def earlier_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret in ``data[start:end]``, a field ``value`` and those behind it up to the one that names it."""
+    at, value, first = start, None, start
+    while found := _FIELD.match(data, at, end):
+        if value is not None and _NAMING_KEY.fullmatch(found["key"]):
+            name = _text(found["value"]).strip("\\\"'`")
+            held, quoted = _value_at(data, value)
+            if held is None or not _is_in_field(
+                name, _text(data, *held), data[first : found.start("key")], quoted=quoted
+            ):
+                return None
+            return held
+        if _VALUE_KEY.fullmatch(found["key"]):
+            value, first = found.start("value"), found.start()
+        at = found.end()
+    return None
 
 
 def _block_value(data: bytes, start: int, name_end: int, end: int) -> Span | None:

@@ -94,20 +94,26 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
 
 /// The value in the field behind the name's own: `name: DB_PASSWORD`, `value: …`.
 fn value_beside(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usize, usize)> {
-    let field = fields::beside(text, name_end)?;
-    let open = stretch(text, field.start, 4, |byte| byte == b'\\');
-    let quoted_value = text.get(open).copied().is_some_and(is_quote);
-    let value = match quoted(text, open).filter(|_| quoted_value) {
-        Some(inside) => inside,
-        None if quoted_value => (open, text.len()),
-        None => (field.start, bare_end(text, field.start, false)),
-    };
+    field_value(text, at, word, name_end, &fields::beside(text, name_end)?)
+}
+
+/// The value in the field `value` at `at` where its name stands in a field behind it.
+pub(super) fn value_before_name(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let (field, name) = fields::before_name(text, at)?;
+    let named = text.get(..name.1)?;
+    let (at, word) = (name.0..name.1).find_map(|at| word_at(named, at).map(|(word, _)| (at, word)))?;
+    field_value(text, at, word, name.1, &field)
+}
+
+/// The value of a field that the telling word at `at`, in the name that ends at `name_end`, says to be secret.
+fn field_value(text: &[u8], at: usize, word: &[u8], name_end: usize, field: &fields::Field) -> Option<(usize, usize)> {
+    let value = field.value;
     if lower_starts(text, at, b"authori") {
         return headers::authorization(text, at, value.0);
     }
     let inside = text.get(value.0..value.1)?;
     let named = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.".contains(byte));
-    let variable = !quoted_value && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
+    let variable = !field.quoted && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
     let told = variable || words::is_placeholder(inside) || is_said(text, at, name_end, inside);
     (!told && worth_masking(inside, word)).then_some(value)
 }
@@ -236,7 +242,7 @@ tokens seconds expires_in stdin vault";
 }
 
 /// `"value"` from its opening quote on: the inside, up to the same quote. None if that never comes.
-fn quoted(text: &[u8], opening: usize) -> Option<(usize, usize)> {
+pub(super) fn quoted(text: &[u8], opening: usize) -> Option<(usize, usize)> {
     let quote = *text.get(opening)?;
     let triple = text.get(opening..opening + 3).is_some_and(|three| three.iter().all(|byte| *byte == quote));
     let start = opening + if triple { 3 } else { 1 };

@@ -1,6 +1,6 @@
 //! Finds secrets by the command or statement that they are typed into, with no telling name beside them.
 
-use super::{is_quote, is_space, is_word, stretch, words as prose, Span};
+use super::{assignments, fields, is_quote, is_space, is_word, stretch, words as prose, Span};
 
 const LINE_MAX: usize = 1024;
 const RULE: &str = "assignment";
@@ -40,6 +40,10 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
             b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
+            _ if fields::is_value(word) => {
+                let value = assignments::value_before_name(text, at);
+                spans.extend(value.map(|(start, end)| Span { start, end, rule: RULE }));
+            }
             _ if text.get(end) == Some(&b'=') && is_session_cookie(text, at, word) => cookie(text, end + 1, spans),
             _ => {}
         }

@@ -13,6 +13,7 @@ mod runs;
 mod words;
 
 pub use assignments::{is_password_word, names_a_secret};
+pub use fields::{is_name, is_value};
 pub use words::is_placeholder;
 
 /// A stretch of text to be replaced.
