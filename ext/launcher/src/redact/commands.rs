@@ -1,6 +1,6 @@
 //! Finds secrets by the command or statement that they are typed into, with no telling name beside them.
 
-use super::{assignments, fields, is_quote, is_space, is_word, stretch, words as prose, Span};
+use super::{assignments, fields, is_quote, is_space, is_word, stretch, tools, words as prose, Span};
 
 const LINE_MAX: usize = 1024;
 const RULE: &str = "assignment";
@@ -19,11 +19,14 @@ fn words(text: &[u8], mut at: usize, end: usize) -> impl Iterator<Item = (usize,
 pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
     // Up to here the words of a line were looked at for an earlier command of the same kind.
-    let (mut passwords, mut mysql, mut users, mut logins) = (0, 0, 0, 0);
+    let (mut passwords, mut mysql, mut users, mut logins, mut tools) = (0, 0, 0, 0, 0);
     while at < text.len() {
         let end = stretch(text, at, usize::MAX, is_word).max(at + 1);
         let word = text.get(at..end).unwrap_or(&[]);
         let near = text.len().min(end + LINE_MAX);
+        if at >= tools {
+            tools = tools::find(text, at, spans);
+        }
         match word {
             b"sshpass" if at >= passwords => passwords = option_values(text, at, 0, spans),
             _ if at >= mysql && is_mysql(word) => mysql = option_values(text, at, 3, spans),
@@ -34,6 +37,13 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
                 logins = registry_login(text, at, spans);
             }
             b"npm" | b"pnpm" | b"yarn" => npm_setting(text, end, near, spans),
+            b"sqlplus" | b"sqlldr" | b"expdp" | b"impdp" => tools::oracle(text, end, spans),
+            b"thin" | b"oci" if text.get(end) == Some(&b':') => tools::oracle(text, end + 1, spans),
+            _ if word.len() >= 4
+                && word.get(word.len() - 4..).is_some_and(|tail| tail.eq_ignore_ascii_case(b"auth")) =>
+            {
+                tools::login_pair(text, at, end, spans);
+            }
             b"pass" | b"passin" | b"passout" if at > 0 && text.get(at - 1) == Some(&b'-') => {
                 openssl_password(text, end, near, spans);
             }
@@ -138,7 +148,8 @@ fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
     for (start, stop, word) in words(text, at, end) {
         let option = user_option(word);
         if expected || option.is_some() {
-            if let Some(colon) = word.iter().position(|byte| *byte == b':') {
+            let password = |colon: &usize| word.get(colon + 1..).is_some_and(|value| !prose::is_placeholder(value));
+            if let Some(colon) = word.iter().position(|byte| *byte == b':').filter(password) {
                 push_bare(text, start + colon + 1, stop, spans);
             }
         }

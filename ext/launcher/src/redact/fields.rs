@@ -1,6 +1,6 @@
 //! Reads values that do not stand right behind their name: in a field beside it, or in a block of YAML below it.
 
-use super::assignments::quoted;
+use super::values::quoted;
 use super::{is_quote, is_space, is_word, stretch, words};
 
 const BLOCK_MAX: usize = 8192;

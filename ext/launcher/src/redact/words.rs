@@ -4,7 +4,7 @@ use super::{is_quote, is_space, is_word, stretch};
 
 /// Values that stand for a secret or say something of one. Sorted by nothing: a handful of bytes each.
 const PLACEHOLDERS: &[u8] = b" none null nil true false undefined nan str string int integer bytes bool boolean \
-optional any object text required missing invalid empty unset expired include omit same-origin bearer basic token \
+optional any object text required missing void invalid empty unset expired include omit same-origin bearer basic token \
 secret password passwd pwd pass key auth credentials credential changeme example placeholder redacted masked hidden \
 self value name mandatory needed yes no on off weak strong wrong incorrect changed rotated revoked disabled enabled \
 inherit authentication authorization authenticated header headers scheme schemes tokens keys secrets passwords digest \
@@ -28,6 +28,9 @@ weeks month months year years letter letters ";
 const TRADE: &[u8] =
     b" int uint float str bytes char varchar sha md rs hs es ps base rfc utf aes argon oauth ipv http x p v ed tls ";
 const SHORT_UNITS: &[u8] = b" ms s m h d min sec k kb mb gb b x th st nd rd day days ";
+/// Behind them a value is named or encrypted.
+const YAML_TAGS: [&[u8]; 8] =
+    [b"!vault", b"!Ref", b"!Sub", b"!GetAtt", b"!ImportValue", b"!secret", b"!env_var", b"!reference"];
 const LONGEST_PLACEHOLDER: usize = 64;
 const LONGEST_WORD: usize = 20;
 
@@ -53,19 +56,34 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     [&b"${"[..], b"$(", b"%(", b"{{", b"((", b"[redacted", b"process.env", b"os.environ", b"os.getenv", b"%s"]
         .into_iter()
         .any(begins)
-        || matches!(value, [b'<', letter, ..] if letter.is_ascii_alphabetic())
-        || value.first() == Some(&b'{') && value.iter().all(|byte| is_word(*byte) || b"{}.!".contains(byte))
+        || matches!(value, [b'<', first, ..] if first.is_ascii_alphabetic() || b"/|".contains(first))
+        || is_braced(value)
+        || YAML_TAGS.contains(&value)
         || variable.is_some_and(|name| {
             let upper = name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
             !name.is_empty() && (upper || name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_'))
         })
 }
 
+/// `{name}` and whatever follows, `{x.y!r}` alone.
+fn is_braced(value: &[u8]) -> bool {
+    let name = value.iter().skip(1).take_while(|byte| is_word(**byte) || **byte == b'.').count();
+    value.first() == Some(&b'{')
+        && (value.get(name + 1) == Some(&b'}') || value.iter().all(|byte| is_word(*byte) || b"{}.!".contains(byte)))
+}
+
+/// `#1a2b3c`, under names of a theme's parts.
+pub(super) fn is_colour(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"#").unwrap_or(&[]);
+    matches!(digits.len(), 3 | 4 | 6 | 8) && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// Whether the value stands for a secret, or says something of one: `YOUR_TOKEN`, `required`, `${X}`.
 pub fn is_placeholder(value: &[u8]) -> bool {
     let bare = without_stops(value);
     let empty = !bare.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
-    empty || is_reference(value) || listed(PLACEHOLDERS, bare) || is_your_token(bare)
+    let crossed = bare.len() >= 3 && (bare.iter().all(|byte| *byte == b'x') || bare.iter().all(|byte| *byte == b'X'));
+    empty || crossed || is_reference(value) || listed(PLACEHOLDERS, bare) || is_your_token(bare)
 }
 
 fn is_your_token(value: &[u8]) -> bool {
@@ -154,6 +172,10 @@ pub(super) fn is_prose(text: &[u8], value: (usize, usize), strong: bool, typed: 
     }
     if typed {
         return false;
+    }
+    let names = bare.first().is_some_and(u8::is_ascii_alphabetic) && bare.contains(&b'.');
+    if names && bare.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.".contains(byte)) {
+        return true; // var.api_key
     }
     if is_word_of_language(bare) {
         let whole = bare.iter().any(u8::is_ascii_alphabetic);
