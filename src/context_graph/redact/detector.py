@@ -37,6 +37,9 @@ _LONGEST_MARK: Final = 64
 _LAST_WORD: Final = 1024
 """Bytes; the part of a longer token that a window leaves is long enough for its rule."""
 
+_USER_PASSWORD: Final = frozenset(("url-password", "curl-user"))
+"""Rules for user:password, which pages write in just these words."""
+
 _Span = tuple[int, int, str]
 _Finder = Callable[[Any, bytes], Iterator[_Span]]
 
@@ -212,7 +215,8 @@ def _spans_of(rule: Rule) -> _Finder:
 
 
 def _is_meant(rule: Rule, data: bytes, head: int, start: int, end: int) -> bool:
-    if credential.is_reference(data[start:end].decode("latin-1")):
+    said = data[start:end].decode("latin-1")
+    if credential.is_reference(said) or (rule.name in _USER_PASSWORD and credential.is_placeholder(said)):
         return False
     return not rule.judged or keyed.is_typed_value(data, head, start, end)
 

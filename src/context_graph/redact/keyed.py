@@ -29,7 +29,8 @@ from context_graph.redact.credential import (
 _JOINED: Final = (
     "api key", "access key", "auth key", "private key", "priv key", "client key", "service key",
     "account key", "db key", "database key", "signing key", "encryption key", "master key", "session key",
-    "license key", "webhook key", "host key", "db pass", "database pass", "key pass",
+    "license key", "webhook key", "host key", "db pass", "database pass", "key pass", "store pass",
+    "subscription key",
 )  # fmt: skip
 STRONG: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "contraseña", "contrasena", "pwd", "secret",
@@ -46,6 +47,7 @@ _WEAK: Final = (
     "jwt",
     "nonce",
     r"_auth\b",
+    r"\bpsk\b",
     *(f"{q}{name}{q}" for name in ("auth", "pass") for q in "\"'"),
     *_JOINED,
 )
@@ -332,6 +334,8 @@ _STOPWORD_TEXT: Final = """
 """
 _STOPWORDS: Final = frozenset(_STOPWORD_TEXT.split())
 _PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w./@-]+")
+_IN_BRACES: Final = re.compile(r"\$\{\w*+\Z")
+_COLOUR: Final = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})[;,]?")
 _CLOSING: Final = re.compile(r"[)\]}]")
 _NUMBER: Final = re.compile(r"[+-]?[\d_.,]+")
 _LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
@@ -363,6 +367,8 @@ def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: st
     if _PATH.fullmatch(value) and sum(map(str.islower, value)) >= 0.6 * sum(map(str.isalnum, value)):
         return False  # PWD=/home/me/work, secret_file: ./db.env
     strong = bool(_STRONG.search(name)) or name.lower().startswith("_pass")
+    if (value[0] == "?" and _IN_BRACES.search(before)) or (not strong and _COLOUR.fullmatch(value)):
+        return False  # ${PASSWORD:?missing}; a theme's colours
     if name.lower().startswith("tokeni"):
         return False  # tokenizer, tokenised
     if _NUMBER.fullmatch(value):
@@ -446,6 +452,8 @@ _TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
 _PARAMETER: Final = re.compile(rb"""[A-Za-z_]\w*+=(?:\\*+"[^"\r\n\\]*+\\*+"|[^\s,"'`\\]++)""")
 _NEXT_PARAMETER: Final = re.compile(rb",[ \t]*+" + _PARAMETER.pattern)
 _SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]++\Z")
+_OTHER_SCHEME: Final = re.compile(rb"[A-Z][A-Za-z-]{2,24}+[ \t]++(?=(?:[^\s\d]*+\d){4})([A-Za-z0-9._~+/=:%-]{20,}+)")
+"""Splunk, SSWS and the like: their credentials are long and have digits."""
 _PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]++=[^\s;,\"'`\\()\[\]{}<>]++", re.IGNORECASE)
 _NEXT_PAIR: Final = re.compile(
     rb";[ \t]*+(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
@@ -477,6 +485,8 @@ def authorization_value(data: bytes, start: int, end: int) -> Span | None:
     said = _text(data, *value)
     head = data[start:end]
     schemed = _SCHEME.search(head) is not None
+    if not schemed and (other := _OTHER_SCHEME.match(data, end)):
+        return other.span(1) if looks_drawn(_text(data, *other.span(1))) else None
     if is_placeholder(said):
         return None
     separated = any(sign in head for sign in b":=")

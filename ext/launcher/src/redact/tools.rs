@@ -1,7 +1,7 @@
 //! Finds secrets in the arguments of programs that take them under names of their own: `redis-cli -a`, `zip -P`.
 
 use super::values::quoted;
-use super::{is_quote, is_space, lower_starts, stretch, words as prose, Span};
+use super::{is_quote, is_space, stretch, words as prose, Span};
 
 const LINE_MAX: usize = 1024;
 const RULE: &str = "assignment";
@@ -51,6 +51,37 @@ fn words(text: &[u8], mut at: usize, end: usize) -> impl Iterator<Item = (usize,
         let word = text.get(start..at)?;
         (!word.is_empty()).then_some((start, at, word))
     })
+}
+
+/// Whether one of these programs may begin with this word: a name goes on behind a hyphen.
+pub(super) fn is_one(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"redis"
+            | b"valkey"
+            | b"zip"
+            | b"unzip"
+            | b"openssl"
+            | b"ldapsearch"
+            | b"ldapadd"
+            | b"ldapmodify"
+            | b"ldapwhoami"
+            | b"sqlcmd"
+            | b"bcp"
+            | b"mongosh"
+            | b"mongodump"
+            | b"mongorestore"
+            | b"mosquitto_pub"
+            | b"mosquitto_sub"
+            | b"http"
+            | b"https"
+            | b"smbclient"
+            | b"gh"
+            | b"keyvault"
+            | b"put"
+            | b"echo"
+            | b"printf"
+    )
 }
 
 /// Looks at the program whose name begins at `at`, and returns where its command ends; `at` if it is none of these.
@@ -149,13 +180,17 @@ pub(super) fn oracle(text: &[u8], at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// `auth=('me', 'VALUE')` and `HTTPBasicAuth("me", "VALUE")`, from the end of the name at `at` on.
-pub(super) fn login_pair(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
+/// Names of what a user and a password are given to: `auth=`, and classes for it.
+pub(super) fn is_login(word: &[u8]) -> bool {
+    let names = [&b"auth"[..], b"basicauth", b"httpbasicauth", b"httpdigestauth"];
+    names.iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// `auth=('me', 'VALUE')` and `HTTPBasicAuth("me", "VALUE")`, from the end of the name on.
+pub(super) fn login_pair(text: &[u8], name: &[u8], end: usize, spans: &mut Vec<Span>) {
     let blank = |byte: u8| is_space(byte);
     let sign = stretch(text, stretch(text, end, 4, blank), 1, |byte| byte == b'=');
-    let is_class = ["httpbasicauth", "httpdigestauth", "basicauth"]
-        .iter()
-        .any(|name| end - at == name.len() && lower_starts(text, at, name.as_bytes()));
+    let is_class = name.len() > b"auth".len();
     let open = stretch(text, sign, 4, blank);
     let is_pair = text.get(open) == Some(&b'(') && (is_class || text.get(sign.wrapping_sub(1)) == Some(&b'='));
     let user = stretch(text, open + 1, 32, blank);
