@@ -92,7 +92,7 @@ class Copier:
         return value
 
     def _fields(self, fields: dict[str, Any], *, secret: bool) -> dict[str, Any]:
-        """`"name": "DB_PASSWORD", "value": "x"`, in either order: the value goes as if that name were its own."""
+        """`"name": "DB_PASSWORD", "value": "x"`, either first: the value goes as under that name."""
         made = {}
         named = ""
         held: tuple[str, Any] | None = None

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from context_graph.redact import credential, keyed
+from context_graph.redact import credential, headers, keyed
 from context_graph.redact.credential import CORE_PATTERN, public_end, secret_run
 from context_graph.redact.rules import OWN_RULES, Rule, is_cached, load_imported
 from context_graph.text import patterns
@@ -66,9 +66,9 @@ class Redactor:
                 self._add(rule.pattern, options, _spans_of(rule))
         assignment, phrase, record = keyed.head_patterns(keywords)
         for name, pattern, value_of in (
-            ("authorization", keyed.AUTHORIZATION, keyed.authorization_value),
-            ("bearer", keyed.BEARER, keyed.bearer_value),
-            ("cookie", keyed.COOKIE, keyed.cookie_value),
+            ("authorization", headers.AUTHORIZATION, headers.authorization_value),
+            ("bearer", headers.BEARER, headers.bearer_value),
+            ("cookie", headers.COOKIE, headers.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
             ("keyed-value", record, keyed.earlier_value),

@@ -1,19 +1,14 @@
-"""Finds secret values after telling names (``password=...``, ``--token ...``) and credentials in headers.
+"""Finds secret values after telling names: ``password=...``, ``--token ...``.
 
 The pattern finds candidates in linear time; ``is_secret`` then separates values from ordinary code such as
 ``token = next(lexer)`` or ``password: str``. In doubt a value counts as a secret: a false match loses a word,
 a leak can't be undone.
-
-Headers are ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``. Their functions find the
-end of the credential and leave the sentence that follows. After a scheme's name, a plain word is a credential
-only where the header is alone on its line or between its quotes: people write "Authorization: Bearer is
-required" far more often than they choose a word for a token.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from context_graph.redact.credential import (
@@ -124,9 +119,11 @@ _BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
-_VALUE_FIELD: Final = re.compile(rb"(?i)(?:value|\{.*default)\\*+[\"'`]?[ \t]*+(?:=>|[:=])[ \t]*+\Z", re.DOTALL)
 _FIELD: Final = re.compile(
-    rf"""[\s,]*+\\*+["'`]?(?P<key>[\w-]++){_SIGN}(?P<value>{_ANY_VALUE})""".encode(), re.DOTALL
+    rb"""[\s,]*+\\*+["'`]?(?P<key>[\w-]++)\\*+["'`]?[ \t]*+(?:=>|[:=])[ \t]*+"""
+    rb"""(?P<value>\\++"[^"\r\n]*+"|"(?:[^"\\\r\n]|\\.)*+"|\\*+'[^'\r\n]*+'"""
+    rb"""|[^\s"'`,;}\]>\\]++(?:\([^()\r\n]*+\))?)""",
+    re.DOTALL,
 )
 _NAMING_KEY: Final = re.compile(_NAMING.encode(), re.IGNORECASE)
 _VALUE_KEY: Final = re.compile(rb"(?:parameter)?value", re.IGNORECASE)
@@ -142,7 +139,7 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     found = _NAME.match(data, start, end)
     name_end = found.end() if found else start
     separator = data[name_end:end].strip(b"\\\"'`)]")
-    if _VALUE_FIELD.search(separator):
+    if _is_field(separator):
         return _field_value(data, start, name_end, end)
     if b"\n" in separator:
         return _block_value(data, start, name_end, end)
@@ -158,6 +155,12 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
         after=_text(data, value[1], value[1] + _AFTER),
     )
     return value if secret else None
+
+
+def _is_field(separator: bytes) -> bool:
+    """Whether ``separator`` ends with the name of the field that holds the value."""
+    key = separator.rstrip(b" \t=>:\\\"'`").lower()
+    return key.endswith(b"value") or (b"{" in key and key.endswith(b"default"))
 
 
 def _value_at(data: bytes, at: int) -> tuple[Span | None, bool]:
@@ -187,7 +190,7 @@ def _is_in_field(name: str, said: str, between: bytes, *, quoted: bool) -> bool:
 
 
 def earlier_value(data: bytes, start: int, end: int) -> Span | None:
-    """The secret in ``data[start:end]``, a field ``value`` and those behind it up to the one that names it."""
+    """The secret in ``data[start:end]``: a field ``value`` to the one that names it."""
     at, value, first = start, None, start
     while found := _FIELD.match(data, at, end):
         if value is not None and _NAMING_KEY.fullmatch(found["key"]):
@@ -429,121 +432,3 @@ def _mentions_name(name: str, value: str) -> bool:
     said = _NO_LETTER.sub("", value.lower())
     telling = _NO_LETTER.sub("", name.lower())
     return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)
-
-
-_Match = Callable[[bytes, int], re.Match[bytes] | None]
-
-_QUOTE: Final = r"""\\*["'`]"""
-AUTHORIZATION: Final = (
-    rf"(?i)authorization(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
-    r"(?:(?:bearer|basic|token|digest|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk"
-    r"|oauth)[ \t]+)?"
-    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
-    rf"|(?i)authorization(?:{_QUOTE})?[ \t\n,]+(?:(?:{_QUOTE})?value(?:{_QUOTE})?:[ \t]*)?"
-    rf"(?:{_QUOTE})?(?:basic|token)[ \t]+"
-)
-BEARER: Final = r"(?i)\bbearer[ \t]+"
-COOKIE: Final = (
-    rf"(?i)\b(?:set-)?cookie(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
-    rf"|\bcurl\b[^\r\n]*?\s(?:-b|--cookie)[ =]*(?:{_QUOTE})?"
-)
-
-_TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
-_PARAMETER: Final = re.compile(rb"""[A-Za-z_]\w*+=(?:\\*+"[^"\r\n\\]*+\\*+"|[^\s,"'`\\]++)""")
-_NEXT_PARAMETER: Final = re.compile(rb",[ \t]*+" + _PARAMETER.pattern)
-_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]++\Z")
-_OTHER_SCHEME: Final = re.compile(rb"[A-Z][A-Za-z-]{2,24}+[ \t]++(?=(?:[^\s\d]*+\d){4})([A-Za-z0-9._~+/=:%-]{20,}+)")
-"""Splunk, SSWS and the like: their credentials are long and have digits."""
-_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]++=[^\s;,\"'`\\()\[\]{}<>]++", re.IGNORECASE)
-_NEXT_PAIR: Final = re.compile(
-    rb";[ \t]*+(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
-    + _PAIR.pattern
-    + rb"|(?:httponly|secure|partitioned)\b)",
-    re.IGNORECASE,
-)
-_ATTRIBUTES: Final = frozenset({b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"})
-_SENTENCE_END: Final = b".,:;"
-_SHORTEST: Final = 6
-_SHORTEST_BARE: Final = 8
-_TYPED_BEFORE: Final = re.compile(
-    rb"""(?:\A|[\r\n"'`{,\[]|-H)[ \t]{0,24}+\\{0,24}+["'`]?(?:proxy-|x-){0,12}+\Z""", re.IGNORECASE
-)
-_TYPED_BEHIND: Final = re.compile(rb"""\\*+["'`]|\\[rn]|[ \t]*+(?:[\r\n]|\Z)""")
-_HEAD_BEFORE: Final = 24
-"""Bytes that _TYPED_BEFORE looks at; its bounds are no less."""
-
-
-def authorization_value(data: bytes, start: int, end: int) -> Span | None:
-    """The credential after the head ``data[start:end]`` of an authorization header, or None."""
-    parts = _row(data, end, _PARAMETER.match, _NEXT_PARAMETER.match)
-    if len(parts) > 1:
-        return end, end + sum(map(len, parts))
-    found = _TOKEN.match(data, end)
-    if not found:
-        return None
-    value = _without_stop(data, *found.span())
-    said = _text(data, *value)
-    head = data[start:end]
-    schemed = _SCHEME.search(head) is not None
-    if not schemed and (other := _OTHER_SCHEME.match(data, end)):
-        return other.span(1) if looks_drawn(_text(data, *other.span(1))) else None
-    if is_placeholder(said):
-        return None
-    separated = any(sign in head for sign in b":=")
-    alone = schemed or _closing(head) or (len(said) >= 2 * _SHORTEST_BARE and said.isalnum())
-    if separated and alone and _is_typed_in(data, start, value[1]):
-        return value
-    if looks_drawn(said) and value[1] - value[0] >= (_SHORTEST if schemed else 2 * _SHORTEST_BARE):
-        return value
-    return None
-
-
-def _closing(head: bytes) -> bool:
-    return head.rstrip(b" \t").endswith((b'"', b"'", b"`"))
-
-
-def bearer_value(data: bytes, start: int, end: int) -> Span | None:
-    """The credential after ``Bearer`` alone, or None."""
-    found = _TOKEN.match(data, end)
-    if not found:
-        return None
-    value = _without_stop(data, *found.span())
-    said = _text(data, *value)
-    return value if len(said) >= _SHORTEST_BARE and looks_drawn(said) else None
-
-
-def cookie_value(data: bytes, start: int, end: int) -> Span | None:
-    """The pairs after a cookie header's head with their attributes, or None."""
-    parts = _row(data, end, _PAIR.match, _NEXT_PAIR.match)
-    if not parts:
-        return None
-    pairs = [part.lstrip(b"; \t").partition(b"=") for part in parts]
-    telling = any(
-        name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
-        for name, _, value in pairs
-    )
-    return _without_stop(data, end, end + sum(map(len, parts))) if telling else None
-
-
-def _row(data: bytes, start: int, first: _Match, more: _Match) -> list[bytes]:
-    """What ``first`` matches at ``start`` and each ``more`` right behind it; nothing if ``first`` does not.
-
-    One pattern for all of it would be tried again inside its own repetition.
-    """
-    parts: list[bytes] = []
-    found = first(data, start)
-    while found:
-        parts.append(found[0])
-        found = more(data, found.end())
-    return parts
-
-
-def _is_typed_in(data: bytes, start: int, end: int) -> bool:
-    """Whether the header is the whole of its line or of what is between quotes."""
-    near = data[max(0, start - _HEAD_BEFORE) : start]
-    return _TYPED_BEFORE.search(near) is not None and _TYPED_BEHIND.match(data, end) is not None
-
-
-def _without_stop(data: bytes, start: int, end: int) -> Span:
-    """The span without a sentence's own full stop or comma."""
-    return start, start + len(data[start:end].rstrip(_SENTENCE_END))

@@ -1,6 +1,6 @@
 """Defines our own rules for secrets, shapes of credentials in RE2's syntax, and loads detect-secrets' rules.
 
-Values after telling names and in headers belong to keyed.py, bare random tokens to credential.py.
+Values after telling names belong to keyed.py, headers to headers.py, bare random tokens to credential.py.
 The detector's rules come from a cache, or from a helper process (extract.py) that writes it.
 Patterns run on UTF-8 bytes, so ``\\w`` and classes are ASCII. The first group that took part in a
 match is the secret; without groups it is the whole match. Where an issuer documents a length, the pattern
