@@ -19,7 +19,7 @@ const IDENTITIES: [&[u8]; 12] = [
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, named: None };
+    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, named: None, valued: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
@@ -42,8 +42,11 @@ enum Name {
     Identity,
     Secret,
     Password,
-    /// Like Secret and Password, said by the field beside it; then a word about secrets is none.
-    Beside(bool),
+    /// It holds what a field beside it names. If that came before: whether it said "password". A word about secrets
+    /// is none here.
+    Value(Option<bool>),
+    /// It names what a field beside it holds; a `key` may also be the secret.
+    Label(bool),
 }
 
 struct Writer<'o> {
@@ -55,6 +58,9 @@ struct Writer<'o> {
     /// A field before, in the same object and no bracket between, names a secret (`"name": "DB_PASSWORD"`); whether a
     /// password.
     named: Option<bool>,
+    /// Where a value stands in `out`, in the same object and no bracket between, whose name may follow; whether it is
+    /// a text.
+    valued: Option<(usize, usize, bool)>,
 }
 
 impl<'t> Sink<'t> for Writer<'_> {
@@ -83,11 +89,13 @@ impl Writer<'_> {
         self.separate();
         self.out.push(bracket);
         self.depth += 1;
-        if matches!(self.name, Name::Secret | Name::Password) && self.secret_depth.is_none() {
+        let secret = matches!(self.name, Name::Secret | Name::Password | Name::Label(true));
+        if secret && self.secret_depth.is_none() {
             self.secret_depth = Some(self.depth);
         }
         self.name = Name::Plain;
         self.named = None;
+        self.valued = None;
     }
 
     fn close(&mut self, bracket: u8) {
@@ -98,6 +106,7 @@ impl Writer<'_> {
         self.depth = self.depth.saturating_sub(1);
         self.name = Name::Plain;
         self.named = None;
+        self.valued = None;
     }
 
     fn key(&mut self, raw: &[u8]) {
@@ -106,8 +115,9 @@ impl Writer<'_> {
         self.name = match name.as_slice() {
             name if IDENTITIES.contains(&name) => Name::Identity,
             name if redact::is_password_word(name) => Name::Password,
+            name if redact::is_name(name) => Name::Label(redact::names_a_secret(name)),
             name if redact::names_a_secret(name) => Name::Secret,
-            name if is_value(name) => self.named.map_or(Name::Plain, Name::Beside),
+            name if redact::is_value(name) => Name::Value(self.named),
             _ => Name::Plain,
         };
         // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
@@ -117,24 +127,32 @@ impl Writer<'_> {
 
     fn text(&mut self, raw: &[u8]) {
         self.separate();
-        let secret = self.secret_depth.is_some() || matches!(self.name, Name::Secret | Name::Password);
+        let value = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        let names = self.secret_depth.is_none() && tells_the_next(&value);
+        let under = matches!(self.name, Name::Secret | Name::Password) || self.name == Name::Label(true) && !names;
+        let secret = under || self.secret_depth.is_some();
         if secret && !raw.is_empty() {
             self.name = Name::Plain;
             return self.mask_whole();
         }
-        let value = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
-        if matches!(self.name, Name::Beside(_)) && !redact::is_placeholder(&value) {
+        let (start, told) = (self.out.len(), redact::is_placeholder(&value));
+        if matches!(self.name, Name::Value(Some(_))) && !told {
             self.name = Name::Plain;
             return self.mask_whole();
         }
         let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
         push_text(&value, care, self.out);
+        if matches!(self.name, Name::Value(None)) {
+            self.valued = (!told).then_some((start, self.out.len(), true));
+        }
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
-        let names = !secret && value.len() <= NAME_MAX && !value.contains(&b' ');
-        let names = names && redact::names_a_secret(&value);
         if names && care == Care::Full {
-            self.named = Some(redact::is_password_word(&value));
+            let password = redact::is_password_word(&value);
+            self.named = Some(password);
+            if matches!(self.name, Name::Label(_)) {
+                self.mask_value_before(password);
+            }
         }
         self.name = if names { Name::Secret } else { Name::Plain };
     }
@@ -142,7 +160,8 @@ impl Writer<'_> {
     fn scalar(&mut self, raw: &[u8]) {
         self.separate();
         let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
-        if number && matches!(self.name, Name::Password | Name::Beside(true)) {
+        let start = self.out.len();
+        if number && matches!(self.name, Name::Password | Name::Value(Some(true))) {
             self.mask_whole();
         } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
             // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
@@ -150,7 +169,17 @@ impl Writer<'_> {
         } else {
             self.out.extend_from_slice(raw);
         }
+        if self.name == Name::Value(None) {
+            self.valued = number.then_some((start, self.out.len(), false));
+        }
         self.name = Name::Plain;
+    }
+
+    /// The value that was written before the field that says what it is. Each byte moves once at most.
+    fn mask_value_before(&mut self, password: bool) {
+        if let Some((start, end, _)) = self.valued.take().filter(|(_, _, text)| *text || password) {
+            self.out.splice(start..end, *b"\"[redacted:assignment]\"");
+        }
     }
 
     /// In the place of a value that is a secret whatever it holds.
@@ -161,9 +190,8 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a field of this name holds what the field beside it names.
-fn is_value(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"value") || name.eq_ignore_ascii_case(b"parametervalue")
+fn tells_the_next(value: &[u8]) -> bool {
+    value.len() <= NAME_MAX && !value.contains(&b' ') && redact::names_a_secret(value)
 }
 
 #[cfg(test)]
@@ -215,7 +243,21 @@ mod tests {
             copy(r#"{"env":[{"name":"DB_PASSWORD","value":"plum"},{"name":"PORT","value":"8080"}],"value":"kept"}"#),
             r#"{"env":[{"name":"DB_PASSWORD","value":"[redacted:assignment]"},{"name":"PORT","value":"8080"}],"value":"kept"}"#
         );
+        assert_eq!(
+            copy(r#"{"value":"plum","key":"DB_PASSWORD","n":{"key":"plum"}}"#),
+            r#"{"value":"[redacted:assignment]","key":"DB_PASSWORD","n":{"key":"[redacted:assignment]"}}"#
+        );
+        assert_eq!(
+            copy(r#"{"a":[{"value":"plum","on":true,"name":"DB_PASSWORD"},{"value":7,"name":"DB_PASSWORD"}]}"#),
+            r#"{"a":[{"value":"[redacted:assignment]","on":true,"name":"DB_PASSWORD"},{"value":"[redacted:assignment]","name":"DB_PASSWORD"}]}"#
+        );
         for kept in [
+            r#"{"value":"blue","name":"colour"}"#,
+            r#"{"value":"plain","list":[],"name":"DB_PASSWORD"}"#,
+            r#"{"a":[{"value":"plain"},{"name":"DB_PASSWORD"}]}"#,
+            r#"{"value":7,"name":"token_count"}"#,
+            r#"{"value":"${DB_PASSWORD}","name":"DB_PASSWORD"}"#,
+            r#"{"value":"plain","title":"DB_PASSWORD"}"#,
             r#"{"label":"Password","value":"password"}"#,
             r#"{"name":"DB_PASSWORD","valueFrom":{"name":"db"}}"#,
             r#"{"name":"DB_PASSWORD","value":"$(DB_PASSWORD)"}"#,

@@ -18,25 +18,22 @@ const LOOKED_AT_MAX: usize = 16 * 1024 * 1024;
 /// what its own limit leaves, even where the verb has 100 ms, for an event that comes late is better than none.
 pub fn read(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
     let client = options.format.is_client();
-    let (soon_ms, wait_ms) =
-        if client { (CLIENT_BUDGET_MS, late_input_ms(options)) } else { (options.kind.budget_ms(), 0) };
+    let mut waited_ms = if client { CLIENT_BUDGET_MS } else { options.kind.budget_ms() };
     let limit = if client { LOOKED_AT_MAX } else { INPUT_MAX };
     let is_whole = |bytes: &[u8]| json::walk(bytes, &mut ()).is_ok();
     // The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
-    let (mut bytes, mut stop) = sys::read_to_end(sys::stdin(), limit, Deadline::after(started, soon_ms));
+    let (mut bytes, mut stop) = sys::read_to_end(sys::stdin(), limit, Deadline::after(started, waited_ms));
     if client && matches!(stop, Stop::Late) && !is_whole(&bytes) {
+        waited_ms = late_input_ms(options);
         let left = limit.saturating_sub(bytes.len());
-        let (rest, end) = sys::read_to_end(sys::stdin(), left, Deadline::after(started, wait_ms));
+        let (rest, end) = sys::read_to_end(sys::stdin(), left, Deadline::after(started, waited_ms));
         bytes.extend_from_slice(&rest);
         stop = end;
     }
     match (bytes, stop) {
         // A sender that forgets to close has said all the same what it had to say.
         (bytes, Stop::Late) if is_whole(&bytes) => Ok(Some(bytes)),
-        (_, Stop::Late) => {
-            let waited_ms = wait_ms.max(soon_ms);
-            Err(format!("stdin: did not end within {waited_ms} ms; close it behind the JSON"))
-        }
+        (_, Stop::Late) => Err(format!("stdin: did not end within {waited_ms} ms; close it behind the JSON")),
         (bytes, _) if bytes.len() <= INPUT_MAX => {
             // Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a folder,
             // is as good as an empty one.

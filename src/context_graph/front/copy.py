@@ -34,7 +34,9 @@ _IDENTITIES = frozenset(
 _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
 """Names whose whole value is a secret, whatever it looks like."""
 _VALUES = frozenset(("value", "parametervalue"))
-"""Names of fields that hold what the field before them names."""
+"""Names of fields that hold what a field beside them names."""
+_LABELS = frozenset(("name", "key", "id", "label", "field", "variable", "parameterkey", "parametername"))
+"""Names of fields that name what a field beside them holds."""
 _MASK = "[redacted:assignment]"
 _UNCHECKED = "[redacted:unchecked]"
 _PROBE = "Kv7#x2Lq9"
@@ -90,15 +92,20 @@ class Copier:
         return value
 
     def _fields(self, fields: dict[str, Any], *, secret: bool) -> dict[str, Any]:
-        """`"name": "DB_PASSWORD", "value": "x"`: the value goes as if that name were its own."""
+        """`"name": "DB_PASSWORD", "value": "x"`, either first: the value goes as under that name."""
         made = {}
         named = ""
+        held: tuple[str, Any] | None = None
         for key, value in fields.items():
-            name = named if key.lower() in _VALUES and self._is_worth_masking(value) else ""
+            is_value = key.lower() in _VALUES
+            name = named if is_value and self._is_worth_masking(value) else ""
             under = secret or self._names_a_secret(key) or bool(name)
-            made[self._name(key)] = self._copy(value, name or key, secret=under)
+            place = self._name(key)
+            made[place] = self._copy(value, name or key, secret=under)
             if isinstance(value, (dict, list)):
-                named = ""
+                named, held = "", None
+            elif is_value:
+                held = (place, value) if not under and self._is_worth_masking(value) else None
             elif (
                 isinstance(value, str)
                 and not under
@@ -106,6 +113,8 @@ class Copier:
                 and self._tells_the_next(value)
             ):
                 named = value
+                if held and key.lower() in _LABELS:
+                    made[held[0]] = self._copy(held[1], value, secret=True)
         return made
 
     def _name(self, name: str) -> str:

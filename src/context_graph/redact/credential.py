@@ -18,15 +18,17 @@ from typing import Any, Final
 from context_graph.text.patterns import linear_bytes
 
 _REFERENCE: Final = re.compile(
-    r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z]|\(\(|\[redacted"
+    r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z/|]|\(\(|\[redacted"
     r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
+    # YAML's tags before a name or an encrypted block; true and false as minified
+    r"|!(?:vault|Ref|Sub|GetAtt|ImportValue|secret|env_var|reference|[01])\Z"
     # A variable and nothing more: "$uperSecret1!" is a password.
     r"|\$(?:[A-Z_][A-Z0-9_]*+|[a-z_]++)[;,)\]}\"']*+\Z"
 )
 _EMPTY: Final = re.compile(r"[\W_]*|x{3,}|X{3,}|\.{3}")
 _PLACEHOLDER_TEXT: Final = """
     none null nil true false undefined nan str string int integer bytes bool boolean optional any object
-    text required missing invalid empty unset expired include omit same-origin bearer basic token secret
+    text void required missing invalid empty unset expired include omit same-origin bearer basic token secret
     password passwd pwd pass key auth credentials credential changeme example placeholder redacted
     masked hidden self value name mandatory needed yes no on off weak strong wrong incorrect changed
     rotated revoked disabled enabled inherit authentication authorization authenticated header headers
@@ -171,6 +173,7 @@ _HASH_REACH: Final = 128
 _SSH_KEY: Final = re.compile(rb"AAAA[A-K][0-9A-Za-z](?:NzaC|VjZH|NrL[WX])")
 """How every public SSH key begins: the length of its kind's name, then that name (ssh, ecdsa, sk)."""
 _SSH_REACH: Final = 4096
+_MEDIA: Final = re.compile(rb"data:(?:image|font|audio|video)/[\w.+-]{1,32};base64,\Z")
 _PEM_DASHES: Final = b"-----BEGIN "
 _PEM_HEAD: Final = re.compile(
     rb"-----BEGIN (?:CERTIFICATE|(?:NEW )?CERTIFICATE REQUEST|TRUSTED CERTIFICATE|X509 CRL"
@@ -293,6 +296,8 @@ def public_end(data: bytes, at: int, floor: int) -> int:
     begin = at - len(near) + len(near.rstrip(_BASE64_CHARS))
     if at - begin < _HASH_REACH and data[max(0, begin - 8) : begin].endswith(_HASH_BEFORE):
         return _base64_end(data, at, begin + _HASH_REACH)
+    if _MEDIA.search(data, max(0, begin - 64), begin):
+        return _base64_end(data, at, len(data))
     if _SSH_KEY.match(data, begin):
         return _base64_end(data, at, begin + _SSH_REACH)
     return _public_block_end(data, at, floor)

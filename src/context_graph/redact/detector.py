@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from context_graph.redact import credential, keyed
+from context_graph.redact import credential, headers, keyed
 from context_graph.redact.credential import CORE_PATTERN, public_end, secret_run
 from context_graph.redact.rules import OWN_RULES, Rule, is_cached, load_imported
 from context_graph.text import patterns
@@ -36,6 +36,9 @@ _LONGEST_MARK: Final = 64
 
 _LAST_WORD: Final = 1024
 """Bytes; the part of a longer token that a window leaves is long enough for its rule."""
+
+_USER_PASSWORD: Final = frozenset(("url-password", "curl-user"))
+"""Rules for user:password, which pages write in just these words."""
 
 _Span = tuple[int, int, str]
 _Finder = Callable[[Any, bytes], Iterator[_Span]]
@@ -61,13 +64,14 @@ class Redactor:
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
-        assignment, phrase = keyed.head_patterns(keywords)
+        assignment, phrase, record = keyed.head_patterns(keywords)
         for name, pattern, value_of in (
-            ("authorization", keyed.AUTHORIZATION, keyed.authorization_value),
-            ("bearer", keyed.BEARER, keyed.bearer_value),
-            ("cookie", keyed.COOKIE, keyed.cookie_value),
+            ("authorization", headers.AUTHORIZATION, headers.authorization_value),
+            ("bearer", headers.BEARER, headers.bearer_value),
+            ("cookie", headers.COOKIE, headers.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
+            ("keyed-value", record, keyed.earlier_value),
             ("keyed-value", keyed.ARGUMENTS, keyed.argument_value),
         ):
             self._add(pattern, patterns.options(_KEYED_MEMORY), _after_head(name, value_of))
@@ -79,7 +83,7 @@ class Redactor:
         # Hardly any text has a match of any of these: one search over all of them tells.
         gate = "|".join(f"(?:{pattern})" for pattern in (CORE_PATTERN, *(rule.pattern for rule in adrift)))
         self._gate = patterns.linear_bytes(gate, 2 * _RULE_MEMORY)
-        self.rule_count: int = len(rules) + 7
+        self.rule_count: int = len(rules) + 8
         self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod
@@ -211,7 +215,8 @@ def _spans_of(rule: Rule) -> _Finder:
 
 
 def _is_meant(rule: Rule, data: bytes, head: int, start: int, end: int) -> bool:
-    if credential.is_reference(data[start:end].decode("latin-1")):
+    said = data[start:end].decode("latin-1")
+    if credential.is_reference(said) or (rule.name in _USER_PASSWORD and credential.is_placeholder(said)):
         return False
     return not rule.judged or keyed.is_typed_value(data, head, start, end)
 

@@ -1,19 +1,14 @@
-"""Finds secret values after telling names (``password=...``, ``--token ...``) and credentials in headers.
+"""Finds secret values after telling names: ``password=...``, ``--token ...``.
 
 The pattern finds candidates in linear time; ``is_secret`` then separates values from ordinary code such as
 ``token = next(lexer)`` or ``password: str``. In doubt a value counts as a secret: a false match loses a word,
 a leak can't be undone.
-
-Headers are ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``. Their functions find the
-end of the credential and leave the sentence that follows. After a scheme's name, a plain word is a credential
-only where the header is alone on its line or between its quotes: people write "Authorization: Bearer is
-required" far more often than they choose a word for a token.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from context_graph.redact.credential import (
@@ -29,7 +24,8 @@ from context_graph.redact.credential import (
 _JOINED: Final = (
     "api key", "access key", "auth key", "private key", "priv key", "client key", "service key",
     "account key", "db key", "database key", "signing key", "encryption key", "master key", "session key",
-    "license key", "webhook key", "host key", "db pass", "database pass", "key pass",
+    "license key", "webhook key", "host key", "db pass", "database pass", "key pass", "store pass",
+    "subscription key",
 )  # fmt: skip
 STRONG: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "contraseña", "contrasena", "pwd", "secret",
@@ -46,6 +42,7 @@ _WEAK: Final = (
     "jwt",
     "nonce",
     r"_auth\b",
+    r"\bpsk\b",
     *(f"{q}{name}{q}" for name in ("auth", "pass") for q in "\"'"),
     *_JOINED,
 )
@@ -55,8 +52,22 @@ _WEAK: Final = (
 """
 
 _NAME_END: Final = r"""[\w.-]*\\*["'`]?\)?\]?"""
-_PAIR_SEPARATOR: Final = r"""[\s,]+\\*["'`]?(?:parameter)?value\\*["'`]?[ \t]*(?:=>|[:=])[ \t]*"""
-"""The value is the next field: name: DB_PASSWORD, value: ..., as in Kubernetes, ECS and web.config."""
+_SIGN: Final = r"""\\*["'`]?[ \t]*(?:=>|[:=])[ \t]*"""
+_ANY_VALUE: Final = (
+    r"""(?:\\+"[^"\r\n]*"|"(?:[^"\\\r\n]|\\.)*"|\\*'[^'\r\n]*'|[^\s"'`,;}\]>\\]+(?:\([^()\r\n]*\))?)"""
+)
+_FIELDS: Final = rf"""(?:[\s,]+\\*["'`]?[\w-]+{_SIGN}{_ANY_VALUE}){{0,4}}"""
+_PAIR_SEPARATOR: Final = (
+    rf"""[\s,]+\\*["'`]?(?:parameter)?value{_SIGN}"""
+    rf"""|[\s,]+\\*["'`][\w-]+{_SIGN}{_ANY_VALUE}{_FIELDS}[\s,]+\\*["'`](?:parameter)?value{_SIGN}"""
+    rf"|[ \t]*\{{\s+(?:[\w-]+{_SIGN}{_ANY_VALUE}\s+){{0,4}}default{_SIGN}"
+)
+"""The value is in a field behind: name: DB_PASSWORD, value: ..., as in Kubernetes, ECS and web.config.
+
+Between the two may be other fields in quotes (AWS, Azure). In Terraform the value is a variable's default.
+"""
+_NAMING: Final = "(?:parameter)?(?:name|key)|id|label|field|variable"
+"""Fields whose value names what another field holds."""
 _BLOCK: Final = r"""[|>][+-]?[ \t]*\r?\n[ \t]+"""
 """The value is a block of YAML."""
 _SEPARATOR: Final = (
@@ -65,13 +76,13 @@ _SEPARATOR: Final = (
 )
 
 
-def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
+def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str, str]:
     """RE2 patterns, without groups, over our names and ``more_names`` (a detector's own, ``_?`` allowed).
 
     Returns:
-        (assignment, phrase): ``name = ``, and any of ``--name `` (or a new line: an argument list),
-        ``<name>``, ``name is ``. What follows is read by assigned_value and phrase_value: groups would
-        cost RE2 its fast engine.
+        (assignment, phrase, record): ``name = ``; any of ``--name `` (or a new line: an argument list),
+        ``<name>``, ``name is ``; and a field ``value`` up to the one that names it. They are read by
+        assigned_value, phrase_value and earlier_value: groups would cost RE2 its fast engine.
     """
     spelled = [name.replace("_?", by) for name in more_names for by in ("_", "")]
     strong = "|".join(dict.fromkeys((*STRONG, *spelled)))
@@ -81,6 +92,8 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
         rf"(?i)-(?:[a-z]+[_-])*(?:{strong}|token)(?:[_-]\w+)*(?:[ \t]+|\n)"
         rf"|<[\w.:-]*(?:{strong}|token)[\w.:-]*[^<>\r\n]*>"
         rf"|(?:{strong}|{spoken}|token)\s+(?:is|was|to|=)\s*:?\s+",
+        rf"(?i)\b(?:parameter)?value{_SIGN}{_ANY_VALUE}{_FIELDS}"
+        rf"""[\s,]+\\*["'`]?(?:{_NAMING}){_SIGN}\\*["'`]?[\w./-]*(?:{strong}|{spoken}|token|jwt|nonce)[\w./-]*\\*["'`]?""",
     )
 
 
@@ -106,7 +119,14 @@ _BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
-_VALUE_FIELD: Final = re.compile(rb"(?i)value\\*+[\"'`]?[ \t]*+[:=]")
+_FIELD: Final = re.compile(
+    rb"""[\s,]*+\\*+["'`]?(?P<key>[\w-]++)\\*+["'`]?[ \t]*+(?:=>|[:=])[ \t]*+"""
+    rb"""(?P<value>\\++"[^"\r\n]*+"|"(?:[^"\\\r\n]|\\.)*+"|\\*+'[^'\r\n]*+'"""
+    rb"""|[^\s"'`,;}\]>\\]++(?:\([^()\r\n]*+\))?)""",
+    re.DOTALL,
+)
+_NAMING_KEY: Final = re.compile(_NAMING.encode(), re.IGNORECASE)
+_VALUE_KEY: Final = re.compile(rb"(?:parameter)?value", re.IGNORECASE)
 _LONGEST_BLOCK: Final = 8192
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
 _SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
@@ -119,7 +139,7 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     found = _NAME.match(data, start, end)
     name_end = found.end() if found else start
     separator = data[name_end:end].strip(b"\\\"'`)]")
-    if _VALUE_FIELD.search(separator):
+    if _is_field(separator):
         return _field_value(data, start, name_end, end)
     if b"\n" in separator:
         return _block_value(data, start, name_end, end)
@@ -137,6 +157,12 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     return value if secret else None
 
 
+def _is_field(separator: bytes) -> bool:
+    """Whether ``separator`` ends with the name of the field that holds the value."""
+    key = separator.rstrip(b" \t=>:\\\"'`").lower()
+    return key.endswith(b"value") or (b"{" in key and key.endswith(b"default"))
+
+
 def _value_at(data: bytes, at: int) -> tuple[Span | None, bool]:
     """The value that begins at ``at``, None if it is empty, and whether it stands in quotes."""
     found = _QUOTED.match(data, at)
@@ -149,13 +175,36 @@ def _field_value(data: bytes, start: int, name_end: int, end: int) -> Span | Non
     value, quoted = _value_at(data, end)
     if value is None:
         return None
-    said, between = _text(data, *value), data[name_end:end]
+    name = _text(data, start, name_end)
+    return value if _is_in_field(name, _text(data, *value), data[name_end:end], quoted=quoted) else None
+
+
+def _is_in_field(name: str, said: str, between: bytes, *, quoted: bool) -> bool:
+    """Whether ``said``, parted by ``between`` from the field that names it, is a secret."""
     # Only YAML has bare words; anywhere else they are variables and calls.
     is_yaml = b"\n" in between and b"," not in between and b"=" not in between
     is_code = _IDENTIFIER.fullmatch(said.rstrip(_STOPS)) or _CODE.fullmatch(said) or said[0] in "([{"
     if is_code and not quoted and not is_yaml:
-        return None
-    return value if is_secret(_text(data, start, name_end), "=", said, quoted=quoted, before="") else None
+        return False
+    return is_secret(name, "=", said, quoted=quoted, before="")
+
+
+def earlier_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret in ``data[start:end]``: a field ``value`` to the one that names it."""
+    at, value, first = start, None, start
+    while found := _FIELD.match(data, at, end):
+        if value is not None and _NAMING_KEY.fullmatch(found["key"]):
+            name = _text(found["value"]).strip("\\\"'`")
+            held, quoted = _value_at(data, value)
+            if held is None or not _is_in_field(
+                name, _text(data, *held), data[first : found.start("key")], quoted=quoted
+            ):
+                return None
+            return held
+        if _VALUE_KEY.fullmatch(found["key"]):
+            value, first = found.start("value"), found.start()
+        at = found.end()
+    return None
 
 
 def _block_value(data: bytes, start: int, name_end: int, end: int) -> Span | None:
@@ -288,6 +337,8 @@ _STOPWORD_TEXT: Final = """
 """
 _STOPWORDS: Final = frozenset(_STOPWORD_TEXT.split())
 _PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w./@-]+")
+_IN_BRACES: Final = re.compile(r"\$\{\w*+\Z")
+_COLOUR: Final = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})[;,]?")
 _CLOSING: Final = re.compile(r"[)\]}]")
 _NUMBER: Final = re.compile(r"[+-]?[\d_.,]+")
 _LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
@@ -319,6 +370,8 @@ def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: st
     if _PATH.fullmatch(value) and sum(map(str.islower, value)) >= 0.6 * sum(map(str.isalnum, value)):
         return False  # PWD=/home/me/work, secret_file: ./db.env
     strong = bool(_STRONG.search(name)) or name.lower().startswith("_pass")
+    if (value[0] == "?" and _IN_BRACES.search(before)) or (not strong and _COLOUR.fullmatch(value)):
+        return False  # ${PASSWORD:?missing}; a theme's colours
     if name.lower().startswith("tokeni"):
         return False  # tokenizer, tokenised
     if _NUMBER.fullmatch(value):
@@ -379,117 +432,3 @@ def _mentions_name(name: str, value: str) -> bool:
     said = _NO_LETTER.sub("", value.lower())
     telling = _NO_LETTER.sub("", name.lower())
     return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)
-
-
-_Match = Callable[[bytes, int], re.Match[bytes] | None]
-
-_QUOTE: Final = r"""\\*["'`]"""
-AUTHORIZATION: Final = (
-    rf"(?i)authorization(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
-    r"(?:(?:bearer|basic|token|digest|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk"
-    r"|oauth)[ \t]+)?"
-    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
-    rf"|(?i)authorization(?:{_QUOTE})?[ \t\n,]+(?:(?:{_QUOTE})?value(?:{_QUOTE})?:[ \t]*)?"
-    rf"(?:{_QUOTE})?(?:basic|token)[ \t]+"
-)
-BEARER: Final = r"(?i)\bbearer[ \t]+"
-COOKIE: Final = (
-    rf"(?i)\b(?:set-)?cookie(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
-    rf"|\bcurl\b[^\r\n]*?\s(?:-b|--cookie)[ =]*(?:{_QUOTE})?"
-)
-
-_TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
-_PARAMETER: Final = re.compile(rb"""[A-Za-z_]\w*+=(?:\\*+"[^"\r\n\\]*+\\*+"|[^\s,"'`\\]++)""")
-_NEXT_PARAMETER: Final = re.compile(rb",[ \t]*+" + _PARAMETER.pattern)
-_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]++\Z")
-_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]++=[^\s;,\"'`\\()\[\]{}<>]++", re.IGNORECASE)
-_NEXT_PAIR: Final = re.compile(
-    rb";[ \t]*+(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
-    + _PAIR.pattern
-    + rb"|(?:httponly|secure|partitioned)\b)",
-    re.IGNORECASE,
-)
-_ATTRIBUTES: Final = frozenset({b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"})
-_SENTENCE_END: Final = b".,:;"
-_SHORTEST: Final = 6
-_SHORTEST_BARE: Final = 8
-_TYPED_BEFORE: Final = re.compile(
-    rb"""(?:\A|[\r\n"'`{,\[]|-H)[ \t]{0,24}+\\{0,24}+["'`]?(?:proxy-|x-){0,12}+\Z""", re.IGNORECASE
-)
-_TYPED_BEHIND: Final = re.compile(rb"""\\*+["'`]|\\[rn]|[ \t]*+(?:[\r\n]|\Z)""")
-_HEAD_BEFORE: Final = 24
-"""Bytes that _TYPED_BEFORE looks at; its bounds are no less."""
-
-
-def authorization_value(data: bytes, start: int, end: int) -> Span | None:
-    """The credential after the head ``data[start:end]`` of an authorization header, or None."""
-    parts = _row(data, end, _PARAMETER.match, _NEXT_PARAMETER.match)
-    if len(parts) > 1:
-        return end, end + sum(map(len, parts))
-    found = _TOKEN.match(data, end)
-    if not found:
-        return None
-    value = _without_stop(data, *found.span())
-    said = _text(data, *value)
-    head = data[start:end]
-    schemed = _SCHEME.search(head) is not None
-    if is_placeholder(said):
-        return None
-    separated = any(sign in head for sign in b":=")
-    alone = schemed or _closing(head) or (len(said) >= 2 * _SHORTEST_BARE and said.isalnum())
-    if separated and alone and _is_typed_in(data, start, value[1]):
-        return value
-    if looks_drawn(said) and value[1] - value[0] >= (_SHORTEST if schemed else 2 * _SHORTEST_BARE):
-        return value
-    return None
-
-
-def _closing(head: bytes) -> bool:
-    return head.rstrip(b" \t").endswith((b'"', b"'", b"`"))
-
-
-def bearer_value(data: bytes, start: int, end: int) -> Span | None:
-    """The credential after ``Bearer`` alone, or None."""
-    found = _TOKEN.match(data, end)
-    if not found:
-        return None
-    value = _without_stop(data, *found.span())
-    said = _text(data, *value)
-    return value if len(said) >= _SHORTEST_BARE and looks_drawn(said) else None
-
-
-def cookie_value(data: bytes, start: int, end: int) -> Span | None:
-    """The pairs after a cookie header's head with their attributes, or None."""
-    parts = _row(data, end, _PAIR.match, _NEXT_PAIR.match)
-    if not parts:
-        return None
-    pairs = [part.lstrip(b"; \t").partition(b"=") for part in parts]
-    telling = any(
-        name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
-        for name, _, value in pairs
-    )
-    return _without_stop(data, end, end + sum(map(len, parts))) if telling else None
-
-
-def _row(data: bytes, start: int, first: _Match, more: _Match) -> list[bytes]:
-    """What ``first`` matches at ``start`` and each ``more`` right behind it; nothing if ``first`` does not.
-
-    One pattern for all of it would be tried again inside its own repetition.
-    """
-    parts: list[bytes] = []
-    found = first(data, start)
-    while found:
-        parts.append(found[0])
-        found = more(data, found.end())
-    return parts
-
-
-def _is_typed_in(data: bytes, start: int, end: int) -> bool:
-    """Whether the header is the whole of its line or of what is between quotes."""
-    near = data[max(0, start - _HEAD_BEFORE) : start]
-    return _TYPED_BEFORE.search(near) is not None and _TYPED_BEHIND.match(data, end) is not None
-
-
-def _without_stop(data: bytes, start: int, end: int) -> Span:
-    """The span without a sentence's own full stop or comma."""
-    return start, start + len(data[start:end].rstrip(_SENTENCE_END))

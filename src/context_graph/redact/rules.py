@@ -1,6 +1,6 @@
 """Defines our own rules for secrets, shapes of credentials in RE2's syntax, and loads detect-secrets' rules.
 
-Values after telling names and in headers belong to keyed.py, bare random tokens to credential.py.
+Values after telling names belong to keyed.py, headers to headers.py, bare random tokens to credential.py.
 The detector's rules come from a cache, or from a helper process (extract.py) that writes it.
 Patterns run on UTF-8 bytes, so ``\\w`` and classes are ASCII. The first group that took part in a
 match is the secret; without groups it is the whole match. Where an issuer documents a length, the pattern
@@ -86,6 +86,7 @@ _TOKENS: Final = (
     ("google-refresh-token", rf"1//0{_WORD}{{20,}}"),
     ("firebase-key", rf"AAAA{_WORD}{{7}}:APA91b{_WORD}{{100,}}"),
     ("azure-storage-key", r"(?i)(?:account|sharedaccess)key=([A-Za-z0-9+/=]{20,})"),
+    ("signature", r"(?i)[?&](?:x-(?:amz|goog)-)?signature=([A-Za-z0-9%+/=_-]{20,})"),
     ("azure-sas", r"(?i)[?&;]sig=([A-Za-z0-9%+/=_-]{20,})"),
     ("azure-client-secret", r"[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"),
     ("azure-devops-token", rf"{_ALNUM}{{76}}AZDO{_ALNUM}{{4}}"),
@@ -190,6 +191,29 @@ _SHAPES: Final = (
     ("crypt-hash", r"[:'\"](\$[1567y]\$[A-Za-z0-9./$=,+]{20,})"),
 )
 
+# The rest of one command; an argument of it, in quotes or bare.
+_REST: Final = r"\b(?:[^\r\n|;&]|\\\r?\n)*?"
+_ARGUMENT: Final = r"""(?:\\?"([^"\r\n]+)"|\\?'([^'\r\n]+)'|([^\s"'`|;&\\-][^\s"'`|;&\\]*))"""
+
+# Programs that take a password under an option's name of their own, in a pair, or from a pipe.
+_TOOLS: Final = (
+    rf"\b(?:redis|valkey)-cli{_REST}\s-a[ \t]+{_ARGUMENT}",
+    rf"\b(?:zip|unzip|sqlcmd|bcp|mosquitto_pub|mosquitto_sub){_REST}\s-P[ \t]+{_ARGUMENT}",
+    rf"\bopenssl{_REST}\s-[kK][ \t]+{_ARGUMENT}",
+    rf"\bldap(?:search|add|modify|whoami){_REST}\s-w[ \t]+{_ARGUMENT}",
+    rf"\bmongo(?:sh|dump|restore){_REST}\s-p[ \t]+{_ARGUMENT}",
+    rf"\bnmcli{_REST}\spassword[ \t]+{_ARGUMENT}",
+    rf"""\bhttps?{_REST}\s(?:-a|--auth)[ =]["']?[^\s:"']*:([^\s"']+)""",
+    rf"""\bsmbclient{_REST}\s-U[ \t]*["']?[^\s%"']*%([^\s"']+)""",
+    rf"\b(?:gh|keyvault)[ \t]+secret[ \t]+set{_REST}\s(?:--body|-b|--value)[ =]+{_ARGUMENT}",
+    rf"\bput-parameter{_REST}SecureString{_REST}--value[ =]+{_ARGUMENT}",
+    rf"\bput-parameter{_REST}--value[ =]+{_ARGUMENT}{_REST}SecureString",
+    r"""\b(?:(?:sqlplus|sqlldr|expdp|impdp)[ \t]+|jdbc:oracle:(?:thin|oci):)["']?[\w$#]+/([^\s"'@]+)@""",
+    rf"""\b(?:echo|printf)[ \t]+(?:[^\r\n|;&]*[ \t])??{_ARGUMENT}[ \t]*\|[^\r\n|;&]*"""
+    r"(?:sudo -S|--password-stdin|chpasswd|passwd --stdin)",
+    r"""(?i)(?:\bauth[ \t]*=|(?:basic|digest)auth)[ \t]*\(\s*["'][^"'\r\n]*["']\s*,\s*["']([^"'\r\n]+)["']""",
+)
+
 # Heads that prose has too: what follows is taken for a secret only if it looks typed in.
 _IN_PROSE: Final = (
     ("keyed-value", r"""(?i)\bpass=["']?([^\s"'`;&,]{4,})"""),
@@ -226,6 +250,7 @@ OWN_RULES: Final = (
     *(Rule(name, pattern, issued=True) for name, pattern in _TOKENS),
     *(Rule(name, pattern) for name, pattern in _SHAPES),
     *(Rule(name, pattern, judged=True) for name, pattern in _IN_PROSE),
+    *(Rule("keyed-value", pattern, judged=True) for pattern in _TOOLS),
 )
 
 

@@ -66,7 +66,15 @@ def test_a_value_is_masked_where_the_field_beside_it_names_a_secret(copier: Copi
         "value": "kept",
     }
     assert copier.value(given) == made
+    for before in ({"value": "plum", "on": True, "name": "DB_PASSWORD"}, {"value": 7, "name": "DB_PASSWORD"}):
+        assert copier.value(before) == before | {"value": MASK}
     for kept in (
+        {"value": "blue", "name": "colour"},
+        {"value": "plain", "list": [], "name": "DB_PASSWORD"},
+        [{"value": "plain"}, {"name": "DB_PASSWORD"}],
+        {"value": 7, "name": "token_count"},
+        {"value": "${DB_PASSWORD}", "name": "DB_PASSWORD"},
+        {"value": "plain", "title": "DB_PASSWORD"},
         {"label": "Password", "value": "password"},
         {"name": "DB_PASSWORD", "valueFrom": {"name": "db"}},
         {"name": "DB_PASSWORD", "value": "$(DB_PASSWORD)"},

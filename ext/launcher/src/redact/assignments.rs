@@ -1,14 +1,17 @@
 //! Finds values that are assigned to a word that says "secret".
 
-use super::{fields, headers, is_quote, is_space, is_word, stretch, words, Span};
+use super::values::{annotated_end, bare_end, element, quoted, scheme_end};
+use super::{fields, headers, is_quote, is_space, is_word, lower_starts, stretch, words, Span};
 
 /// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
-const WORDS: [&[u8]; 20] = [
-    b"passw", b"passcode", b"jwt", b"nonce", b"passphrase", b"pass", b"pwd", b"pw", b"private", b"secret",
+const WORDS: [&[u8]; 21] = [
+    b"passw", b"passcode", b"jwt", b"psk", b"nonce", b"passphrase", b"pass", b"pwd", b"pw", b"private", b"secret",
     b"signature", b"sig", b"token", b"key", b"auth", b"credential", b"cred", b"contrase", b"cookie", b"bearer",
 ];
 /// Endings that make another word of it.
-const HARMLESS: [(&[u8], &[u8]); 12] = [
+const HARMLESS: [(&[u8], &[u8]); 14] = [
+    (b"key", b"map"),
+    (b"key", b"code"),
     (b"key", b"board"),
     (b"key", b"word"),
     (b"key", b"frame"),
@@ -23,18 +26,14 @@ const HARMLESS: [(&[u8], &[u8]); 12] = [
     (b"private", b"r"),
 ];
 /// Short words count only as a whole piece of an identifier (db_pw, pass, sig), never inside of a longer word.
-const PIECES: [&[u8]; 5] = [b"pass", b"pw", b"sig", b"cred", b"private"];
+const PIECES: [&[u8]; 6] = [b"pass", b"psk", b"pw", b"sig", b"cred", b"private"];
 /// What stands before `pass` and the like in one word: dbpass, PGPASS, cloudantpass.
-const PASS_OWNERS: [&[u8]; 12] =
-    [b"db", b"base", b"key", b"user", b"admin", b"root", b"my", b"pg", b"ssh", b"api", b"cloudant", b"mysql"];
+const PASS_OWNERS: [&[u8]; 13] =
+    [b"store", b"db", b"base", b"key", b"user", b"admin", b"root", b"my", b"pg", b"ssh", b"api", b"cloudant", b"mysql"];
 const REST_MAX: usize = 64;
 const WORD_MAX: usize = 512;
 /// Bytes before `pass:` that may hold its `user:`.
 const USER_REACH: usize = 200;
-
-fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
-    text.get(at..at + what.len()).is_some_and(|part| part.eq_ignore_ascii_case(what))
-}
 
 /// The telling word that begins at `at`, and where it ends.
 fn word_at(text: &[u8], at: usize) -> Option<(&'static [u8], usize)> {
@@ -94,88 +93,146 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
 
 /// The value in the field behind the name's own: `name: DB_PASSWORD`, `value: …`.
 fn value_beside(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usize, usize)> {
-    let field = fields::beside(text, name_end)?;
-    let open = stretch(text, field.start, 4, |byte| byte == b'\\');
-    let quoted_value = text.get(open).copied().is_some_and(is_quote);
-    let value = match quoted(text, open).filter(|_| quoted_value) {
-        Some(inside) => inside,
-        None if quoted_value => (open, text.len()),
-        None => (field.start, bare_end(text, field.start, false)),
-    };
+    field_value(text, at, word, name_end, &fields::beside(text, name_end)?)
+}
+
+/// The value in the field `value` at `at` where its name stands in a field behind it.
+pub(super) fn value_before_name(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let (field, name) = fields::before_name(text, at)?;
+    let named = text.get(..name.1)?;
+    let (at, word) = (name.0..name.1).find_map(|at| word_at(named, at).map(|(word, _)| (at, word)))?;
+    field_value(text, at, word, name.1, &field)
+}
+
+/// The value of a field that the telling word at `at`, in the name that ends at `name_end`, says to be secret.
+fn field_value(text: &[u8], at: usize, word: &[u8], name_end: usize, field: &fields::Field) -> Option<(usize, usize)> {
+    let value = field.value;
     if lower_starts(text, at, b"authori") {
         return headers::authorization(text, at, value.0);
     }
     let inside = text.get(value.0..value.1)?;
     let named = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.".contains(byte));
-    let variable = !quoted_value && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
+    let variable = !field.quoted && !field.yaml && (words::is_code(inside) || named(words::without_stops(inside)));
     let told = variable || words::is_placeholder(inside) || is_said(text, at, name_end, inside);
     (!told && worth_masking(inside, word)).then_some(value)
 }
 
-/// Where the value of the name that ends at `name_end` begins and ends.
-fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usize, usize)> {
-    let closed = stretch(text, name_end, 8, |byte| {
+/// A telling name and the signs behind it, up to where its value begins.
+struct Named<'t> {
+    at: usize,
+    word: &'static [u8],
+    end: usize,
+    signs: &'t [u8],
+    /// White space before the signs, and behind them.
+    spaced: (bool, bool),
+    start: usize,
+    flag: bool,
+}
+
+/// The signs between the name that ends at `end` and its value.
+fn named<'t>(text: &'t [u8], at: usize, word: &'static [u8], end: usize) -> Option<Named<'t>> {
+    let closed = stretch(text, end, 8, |byte| {
         is_quote(byte) || matches!(byte, b'\\' | b']' | b'[' | b')') || byte.is_ascii_digit()
     });
-    // The value of a flag may be on the next line: so a list of arguments reads once it is flattened.
+    // The value of a flag may be on the next line: so a list of arguments reads once it is flattened. Elsewhere
+    // "password:" above a schema has none there.
     let flag = is_flag(text, at);
-    let spaced = stretch(text, closed, 16, |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte));
-    let sign_end =
-        stretch(text, spaced, 8, |byte| matches!(byte, b':' | b'=' | b'<' | b'>' | b'(' | b'!' | b'~' | b','));
-    let signs = text.get(spaced..sign_end)?;
-    // Only a line of a flattened list of arguments goes on in the next one; "password:" above a schema does not.
-    let start = stretch(text, sign_end, 32, |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte));
-    let header = |start| match word {
-        _ if lower_starts(text, at, b"authori") => Some(headers::authorization(text, at, start)),
-        b"cookie" => Some(headers::cookies(text, start)),
-        _ => None,
-    };
-    let opening = stretch(text, start, 4, |byte| matches!(byte, b'\\' | b'b' | b'f' | b'r' | b'u' | b'$'));
-    if text.get(opening).copied().is_some_and(is_quote) && (!signs.is_empty() || spaced > name_end) {
-        let value = quoted(text, opening).unwrap_or((opening, text.len()));
-        let inside = text.get(value.0..value.1)?;
-        if let Some(found) = header(value.0) {
-            return found;
-        }
-        let drawn = || inside.split(|byte| is_space(*byte)).any(words::looks_drawn);
-        if matches!(signs, b">" | b"<") || signs.is_empty() && inside.contains(&b' ') && !drawn() {
-            return None;
-        }
-        return (!is_said(text, at, name_end, inside)).then_some(value);
+    let blank = |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte);
+    let open = stretch(text, closed, 16, blank);
+    let sign_end = stretch(text, open, 8, |byte| b":=<>(!~,".contains(&byte));
+    let signs = text.get(open..sign_end)?;
+    let start = stretch(text, sign_end, 32, blank);
+    Some(Named { at, word, end, signs, spaced: (open > closed, start > sign_end), start, flag })
+}
+
+/// Where the value of the name that ends at `name_end` begins and ends.
+fn value_of(text: &[u8], at: usize, word: &'static [u8], name_end: usize) -> Option<(usize, usize)> {
+    let name = named(text, at, word, name_end)?;
+    let opening = stretch(text, name.start, 4, |byte| matches!(byte, b'\\' | b'b' | b'f' | b'r' | b'u' | b'$'));
+    if text.get(opening).copied().is_some_and(is_quote) && name.start > name_end {
+        return in_quotes(text, &name, quoted(text, opening).unwrap_or((opening, text.len())));
     }
     if let Some(inside) = element(text, at, name_end) {
         return Some(inside);
     }
-    if let Some(block) = fields::block(text, start).filter(|_| signs == b":") {
+    if let Some(block) = fields::block(text, name.start).filter(|_| name.signs == b":") {
         return Some(block);
     }
-    if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
-        if let Some(found) = header(start) {
-            return found;
-        }
-        if let Some(scheme) = scheme_end(text, start) {
-            return headers::bearer(text, scheme);
-        }
-        let end = bare_end(text, start, is_password(word));
-        if let Some(annotated) = annotated_end(text, signs, start) {
-            let prose = words::is_prose(text, annotated, true, false);
-            return (!prose && worth_masking(text.get(annotated.0..annotated.1)?, word)).then_some(annotated);
-        }
-        let typed = signs == b"=" && spaced == closed && start == sign_end;
-        let about = says_about(text.get(at..name_end)?, text.get(start..end)?);
-        if about
-            || words::is_prose(text, (start, end), is_strong(text, at), typed)
-            || flag && words::option_in_prose(text, at, end)
-        {
-            return None;
-        }
-        let end = end - text.get(start..end)?.iter().rev().take_while(|byte| b",;".contains(byte)).count();
-        return worth_masking(text.get(start..end)?, word).then_some((start, end));
+    if name.signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
+        return assigned(text, &name);
     }
-    if signs.is_empty() && spaced > closed {
-        return if word == b"bearer" { headers::bearer(text, spaced) } else { spoken(text, at, name_end, spaced) };
+    match word {
+        _ if !name.signs.is_empty() || !name.spaced.0 => None,
+        b"bearer" => headers::bearer(text, name.start),
+        _ => spoken(text, at, name_end, name.start),
     }
-    None
+}
+
+/// The value of a header of that name, which has rules of its own; None if `name` is no header's.
+fn of_header(text: &[u8], name: &Named<'_>, start: usize) -> Option<Option<(usize, usize)>> {
+    match name.word {
+        _ if lower_starts(text, name.at, b"authori") => Some(headers::authorization(text, name.at, start)),
+        b"cookie" => Some(headers::cookies(text, start)),
+        _ => None,
+    }
+}
+
+/// The quoted `value` behind a name, if it is a secret.
+fn in_quotes(text: &[u8], name: &Named<'_>, value: (usize, usize)) -> Option<(usize, usize)> {
+    let inside = text.get(value.0..value.1)?;
+    if let Some(found) = of_header(text, name, value.0) {
+        return found;
+    }
+    let drawn = || inside.split(|byte| is_space(*byte)).any(words::looks_drawn);
+    if matches!(name.signs, b">" | b"<") || name.signs.is_empty() && inside.contains(&b' ') && !drawn() {
+        return None;
+    }
+    // `"password", "type": …`: the next field's name.
+    let behind = stretch(text, value.1, 2, |byte| is_quote(byte) || byte == b'\\');
+    let is_key = name.signs == b"," && text.get(behind) == Some(&b':');
+    (!is_key && !is_said(text, name.at, name.end, inside)).then_some(value)
+}
+
+/// The bare value behind an equals sign or a colon, if it is a secret.
+fn assigned(text: &[u8], name: &Named<'_>) -> Option<(usize, usize)> {
+    let start = name.start;
+    if let Some(found) = of_header(text, name, start) {
+        return found;
+    }
+    if let Some(scheme) = scheme_end(text, start) {
+        return headers::bearer(text, scheme);
+    }
+    let strong = is_strong(text, name.at);
+    if let Some(annotated) = annotated_end(text, name.signs, start) {
+        let prose = words::is_prose(text, annotated, true, false);
+        return (!prose && worth_masking(text.get(annotated.0..annotated.1)?, name.word)).then_some(annotated);
+    }
+    let end = bare_end(text, start, is_password(name.word));
+    let value = text.get(start..end)?;
+    let typed = name.signs == b"=" && name.spaced == (false, false);
+    if says_about(text.get(name.at..name.end)?, value)
+        || is_minified(value) && matches!(byte_before(text, name.at), Some(b'.' | b'{' | b','))
+        || !strong && words::is_colour(words::without_stops(value))
+        || name.signs == b":" && value.starts_with(b"?") && byte_before(text, name.at) == Some(b'{')
+        || words::is_prose(text, (start, end), strong, typed)
+        || name.flag && words::option_in_prose(text, name.at, end)
+    {
+        return None;
+    }
+    let end = end - value.iter().rev().take_while(|byte| b",;".contains(byte)).count();
+    worth_masking(text.get(start..end)?, name.word).then_some((start, end))
+}
+
+/// `token=t,this.x`, `secret:e}`, `auth:!0,`: what a tool made of names, or of true and false.
+fn is_minified(value: &[u8]) -> bool {
+    let value = value.strip_prefix(b"!").unwrap_or(value);
+    matches!(value, [head, b')' | b'}' | b'|' | b'?', ..] | [head, b',' | b';', _, ..] if head.is_ascii_alphanumeric())
+}
+
+/// What stands before the whole name around `at`.
+fn byte_before(text: &[u8], at: usize) -> Option<u8> {
+    let before = text.get(at.saturating_sub(REST_MAX)..at)?;
+    before.iter().rev().find(|byte| !is_word(**byte)).copied()
 }
 
 /// Whether quoted text only stands for a secret or speaks of one; a plain word is one under a name that says so.
@@ -185,7 +242,7 @@ fn is_said(text: &[u8], at: usize, name_end: usize, inside: &[u8]) -> bool {
     words::is_placeholder(inside)
         || words::is_sentence(inside)
         || says_about(name, inside)
-        || plain && !is_strong(text, at) && !is_beside_user(text, at)
+        || (plain || words::is_colour(inside)) && !is_strong(text, at) && !is_beside_user(text, at)
 }
 
 /// Whether the name at `at` is `pass`, with `user:` on its line or the one before.
@@ -229,85 +286,10 @@ session license webhook host";
 fn says_about(name: &[u8], value: &[u8]) -> bool {
     let ends = b"name names type types url urls uri endpoint file path dir length len size count limit expiry expires \
 ttl policy field label hint format model budget usage scheme strength description column header _at _on date time \
-tokens seconds expires_in stdin vault";
+tokens seconds expires_in stdin vault id ids ref";
     let name = name.to_ascii_lowercase();
     let long = value.len() >= 16 && value.iter().all(|byte| is_word(*byte) || b"+=-".contains(byte));
     name.starts_with(b"tokeni") || !long && ends.split(|byte| *byte == b' ').any(|end| name.ends_with(end))
-}
-
-/// `"value"` from its opening quote on: the inside, up to the same quote. None if that never comes.
-fn quoted(text: &[u8], opening: usize) -> Option<(usize, usize)> {
-    let quote = *text.get(opening)?;
-    let triple = text.get(opening..opening + 3).is_some_and(|three| three.iter().all(|byte| *byte == quote));
-    let start = opening + if triple { 3 } else { 1 };
-    let escaped = opening.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'\\');
-    let mut at = start;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            // In JSON inside of JSON the quotes themselves are escaped; elsewhere an escaped quote is content.
-            b'\\' if !escaped => at += 2,
-            _ if *byte == quote && (!triple || text.get(at..at + 3).is_some_and(|three| three == [quote; 3])) => {
-                let end = if escaped { at - 1 } else { at };
-                return Some((start, end.max(start)));
-            }
-            _ => at += 1,
-        }
-    }
-    None
-}
-
-/// `<password type="x">value</password>`, from the name at `at`: what stands between its tag and the next.
-fn element(text: &[u8], at: usize, name_end: usize) -> Option<(usize, usize)> {
-    let in_name = |byte: &u8| is_word(*byte) || matches!(byte, b'.' | b':' | b'-');
-    let before = text.get(at.saturating_sub(REST_MAX)..at)?;
-    let opening = before.iter().rev().find(|byte| !in_name(byte))?;
-    let tag_end = stretch(text, name_end, WORD_MAX, |byte| !matches!(byte, b'<' | b'>' | b'\n'));
-    if *opening != b'<' || text.get(tag_end) != Some(&b'>') {
-        return None;
-    }
-    let end = stretch(text, tag_end + 1, WORD_MAX, |byte| byte != b'<');
-    let told = words::is_placeholder(text.get(tag_end + 1..end)?);
-    (!told && end > tag_end + 1 && text.get(end) == Some(&b'<')).then_some((tag_end + 1, end))
-}
-
-/// `password: str = "value"`: where the value behind the type ends.
-fn annotated_end(text: &[u8], signs: &[u8], start: usize) -> Option<(usize, usize)> {
-    let in_type = |byte: u8| is_word(byte) || matches!(byte, b'.' | b'[' | b']' | b',' | b' ' | b'|');
-    let equals = stretch(text, start, WORD_MAX, in_type);
-    if !signs.contains(&b':') || text.get(equals) != Some(&b'=') {
-        return None;
-    }
-    let value = stretch(text, equals + 1, 8, |byte| matches!(byte, b' ' | b'\t'));
-    Some(if text.get(value).copied().is_some_and(is_quote) {
-        quoted(text, value).unwrap_or((value, text.len()))
-    } else {
-        (value, bare_end(text, value, false))
-    })
-}
-
-/// Where the credential behind `Bearer` and the like begins.
-fn scheme_end(text: &[u8], start: usize) -> Option<usize> {
-    let schemes = [&b"bearer "[..], b"basic ", b"token ", b"digest "];
-    schemes.into_iter().find(|scheme| lower_starts(text, start, scheme)).map(|scheme| start + scheme.len())
-}
-
-/// The end of a bare value: white space, but a quoted part belongs to it. In a connection string (`password=my pass;Server=…`) the semicolon ends it.
-fn bare_end(text: &[u8], start: usize, password: bool) -> usize {
-    let bare = |byte: u8| !is_space(byte) && !is_quote(byte);
-    let mut end = stretch(text, start, usize::MAX, bare);
-    if password {
-        let semicolon = stretch(text, start, WORD_MAX, |byte| !is_quote(byte) && !matches!(byte, b';' | b'\n' | b'\r'));
-        let name = stretch(text, semicolon + 1, REST_MAX, |byte| is_word(byte) || byte == b' ');
-        if text.get(semicolon) == Some(&b';') && text.get(name) == Some(&b'=') {
-            end = end.max(semicolon);
-        }
-    }
-    match text.get(end) {
-        Some(byte) if is_quote(*byte) => {
-            quoted(text, end).map_or(end, |(_, inside)| inside.saturating_add(1).min(text.len()))
-        }
-        _ => end,
-    }
 }
 
 fn is_password(word: &[u8]) -> bool {
@@ -337,6 +319,10 @@ fn spoken(text: &[u8], at: usize, name_end: usize, mut start: usize) -> Option<(
         end = stretch(text, start, WORD_MAX, |byte| !is_space(byte) && !is_quote(byte));
     }
     let value = text.get(start..end)?;
+    let attribute = value.iter().take_while(|byte| is_word(**byte) || **byte == b'-').count();
+    if matches!(value.get(attribute..), Some([b'=', quote, ..]) if is_quote(*quote)) && attribute > 0 {
+        return None;
+    }
     let bare = words::without_stops(value);
     let plain = words::is_placeholder(bare) || words::is_compound(bare);
     let masked = match () {

@@ -1,6 +1,6 @@
 //! Finds secrets by the command or statement that they are typed into, with no telling name beside them.
 
-use super::{is_quote, is_space, is_word, stretch, words as prose, Span};
+use super::{assignments, fields, is_quote, is_space, is_word, stretch, tools, words as prose, Span};
 
 const LINE_MAX: usize = 1024;
 const RULE: &str = "assignment";
@@ -16,34 +16,68 @@ fn words(text: &[u8], mut at: usize, end: usize) -> impl Iterator<Item = (usize,
     })
 }
 
+/// Up to where the words of a line were looked at for an earlier command of each kind.
+#[derive(Default)]
+struct Seen {
+    passwords: usize,
+    mysql: usize,
+    users: usize,
+    logins: usize,
+    tools: usize,
+}
+
 pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
+    let mut seen = Seen::default();
     let mut at = 0;
-    // Up to here the words of a line were looked at for an earlier command of the same kind.
-    let (mut passwords, mut mysql, mut users, mut logins) = (0, 0, 0, 0);
     while at < text.len() {
-        let end = stretch(text, at, usize::MAX, is_word).max(at + 1);
-        let word = text.get(at..end).unwrap_or(&[]);
-        let near = text.len().min(end + LINE_MAX);
-        match word {
-            b"sshpass" if at >= passwords => passwords = option_values(text, at, 0, spans),
-            _ if at >= mysql && is_mysql(word) => mysql = option_values(text, at, 3, spans),
-            b"curl" | b"wget" | b"http" | b"https" if at >= users => users = user_options(text, at, spans),
-            b"docker" | b"podman" | b"nerdctl" | b"buildah" | b"skopeo" | b"helm" | b"oras" | b"crane"
-                if at >= logins =>
-            {
-                logins = registry_login(text, at, spans);
-            }
-            b"npm" | b"pnpm" | b"yarn" => npm_setting(text, end, near, spans),
-            b"pass" | b"passin" | b"passout" if at > 0 && text.get(at - 1) == Some(&b'-') => {
-                openssl_password(text, end, near, spans);
-            }
-            b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
-            _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
-            _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
-            _ if text.get(end) == Some(&b'=') && is_session_cookie(text, at, word) => cookie(text, end + 1, spans),
-            _ => {}
+        let end = stretch(text, at, usize::MAX, is_word);
+        if let Some(word) = text.get(at..end).filter(|word| !word.is_empty()) {
+            program(text, at, word, &mut seen, spans);
+            phrase(text, at, word, spans);
         }
-        at = end;
+        at = end.max(at + 1);
+    }
+}
+
+/// The options of the program named `word`.
+fn program(text: &[u8], at: usize, word: &[u8], seen: &mut Seen, spans: &mut Vec<Span>) {
+    match word {
+        b"sshpass" if at >= seen.passwords => seen.passwords = option_values(text, at, 0, spans),
+        _ if at >= seen.mysql && is_mysql(word) => seen.mysql = option_values(text, at, 3, spans),
+        b"curl" | b"wget" | b"http" | b"https" if at >= seen.users => seen.users = user_options(text, at, spans),
+        b"docker" | b"podman" | b"nerdctl" | b"buildah" | b"skopeo" | b"helm" | b"oras" | b"crane"
+            if at >= seen.logins =>
+        {
+            seen.logins = registry_login(text, at, spans);
+        }
+        b"sqlplus" | b"sqlldr" | b"expdp" | b"impdp" => tools::oracle(text, at + word.len(), spans),
+        _ => {}
+    }
+    if at >= seen.tools && tools::is_one(word) {
+        seen.tools = tools::find(text, at, spans);
+    }
+}
+
+/// What stands behind `word` in a statement, a setting, a call.
+fn phrase(text: &[u8], at: usize, word: &[u8], spans: &mut Vec<Span>) {
+    let end = at + word.len();
+    let near = text.len().min(end + LINE_MAX);
+    match word {
+        b"npm" | b"pnpm" | b"yarn" => npm_setting(text, end, near, spans),
+        b"thin" | b"oci" if text.get(end) == Some(&b':') => tools::oracle(text, end + 1, spans),
+        b"pass" | b"passin" | b"passout" if at > 0 && text.get(at - 1) == Some(&b'-') => {
+            openssl_password(text, end, near, spans);
+        }
+        b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
+        _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
+        _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
+        _ if tools::is_login(word) => tools::login_pair(text, word, end, spans),
+        _ if fields::is_value(word) => {
+            let value = assignments::value_before_name(text, at);
+            spans.extend(value.map(|(start, end)| Span { start, end, rule: RULE }));
+        }
+        _ if text.get(end) == Some(&b'=') && is_session_cookie(text, at, word) => cookie(text, end + 1, spans),
+        _ => {}
     }
 }
 
@@ -134,7 +168,8 @@ fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
     for (start, stop, word) in words(text, at, end) {
         let option = user_option(word);
         if expected || option.is_some() {
-            if let Some(colon) = word.iter().position(|byte| *byte == b':') {
+            let password = |colon: &usize| word.get(colon + 1..).is_some_and(|value| !prose::is_placeholder(value));
+            if let Some(colon) = word.iter().position(|byte| *byte == b':').filter(password) {
                 push_bare(text, start + colon + 1, stop, spans);
             }
         }

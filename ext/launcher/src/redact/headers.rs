@@ -19,7 +19,8 @@ pub(super) fn authorization(text: &[u8], name: usize, start: usize) -> Option<(u
     let word_end = stretch(text, start, 32, |byte| is_word(byte) || byte == b'-');
     let word = text.get(start..word_end)?;
     let behind = stretch(text, word_end, 16, |byte| matches!(byte, b' ' | b'\t'));
-    let schemed = behind > word_end && SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
+    let schemed = behind > word_end
+        && (SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word)) || is_other_scheme(text, word, behind));
     let start = if schemed { behind } else { start };
     if let Some(end) = parameters(text, start) {
         return Some((start, end));
@@ -33,6 +34,14 @@ pub(super) fn authorization(text: &[u8], name: usize, start: usize) -> Option<(u
     let alone = schemed || quoted || value.len() >= 16 && value.iter().all(u8::is_ascii_alphanumeric);
     let least = if schemed { 6 } else { 16 };
     (alone && is_typed_in(text, name, end) || looks_drawn(value) && value.len() >= least).then_some((start, end))
+}
+
+/// Splunk, SSWS and the like: their credentials are long and have digits.
+fn is_other_scheme(text: &[u8], word: &[u8], behind: usize) -> bool {
+    let end = token_end(text, behind).unwrap_or(behind);
+    let value = text.get(behind..end).unwrap_or(&[]);
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    word.first().is_some_and(u8::is_ascii_uppercase) && value.len() >= 20 && digits >= 4 && looks_drawn(value)
 }
 
 /// Whether the header that begins at `name` and whose value ends at `end` is all there is on its line or in its quotes.

@@ -10,9 +10,12 @@ mod headers;
 mod issued;
 mod prefixes;
 mod runs;
+mod tools;
+mod values;
 mod words;
 
 pub use assignments::{is_password_word, names_a_secret};
+pub use fields::{is_name, is_value};
 pub use words::is_placeholder;
 
 /// A stretch of text to be replaced.
@@ -66,9 +69,14 @@ pub fn replace(rule: &str, out: &mut Vec<u8>) {
 }
 
 /// The end of the stretch of bytes from `at` on that satisfy `keep`, at most `limit` bytes long.
-fn stretch(text: &[u8], at: usize, limit: usize, keep: impl Fn(u8) -> bool) -> usize {
+fn stretch(text: &[u8], at: usize, limit: usize, mut keep: impl FnMut(u8) -> bool) -> usize {
     let rest = text.get(at..).unwrap_or(&[]);
     at + rest.iter().take(limit).take_while(|byte| keep(**byte)).count()
+}
+
+/// Whether `what`, in whatever case, stands at `at`.
+fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
+    text.get(at..at + what.len()).is_some_and(|part| part.eq_ignore_ascii_case(what))
 }
 
 fn is_word(byte: u8) -> bool {

@@ -142,7 +142,10 @@ fn url_credentials(text: &[u8], at: usize) -> Option<Span> {
     let at_sign = authority.iter().rposition(|byte| *byte == b'@')?;
     let userinfo = authority.get(..at_sign)?;
     let name = !userinfo.contains(&b':') && words::is_word_of_language(userinfo);
-    let secret = !userinfo.is_empty() && !name;
+    // postgres://user:password@host, as pages write it
+    let said = userinfo.iter().position(|byte| *byte == b':').and_then(|colon| userinfo.get(colon + 1..));
+    let told = said.is_some_and(|password| !password.is_empty() && words::is_placeholder(password));
+    let secret = !userinfo.is_empty() && !name && !told;
     secret.then_some(Span { start, end: start + at_sign, rule: "url-credentials" })
 }
 

@@ -8,6 +8,13 @@ const RUN_MIN: usize = 20;
 const RANDOM_MIN: usize = 16;
 /// Short mixed pieces (utf8mb4, k8s, x86) are words of the trade, unless they make up most of the run.
 const SHORT: usize = 10;
+/// A SHA-512 in hexadecimal, and its name.
+const HASH_MAX: usize = 136;
+const SUMS: [&[u8]; 5] = [b"sha1-", b"sha256-", b"sha384-", b"sha512-", b"md5-"];
+const SUM_SIGNS: [&[u8]; 7] = [b"sha1:", b"sha256:", b"sha384:", b"sha512:", b"md5:", b"SHA256:", b" h1:"];
+/// How the kind of an SSH key (ssh-, ecdsa, sk-) begins in base64.
+const SSH_KINDS: [&[u8]; 4] = [b"NzaC", b"VjZH", b"NrLW", b"NrLX"];
+const MEDIA: [&[u8]; 4] = [b"data:image/", b"data:font/", b"data:audio/", b"data:video/"];
 const GIT_WORDS: [&[u8]; 9] =
     [b"commit", b"merge", b"revert", b"tree", b"parent", b"object", b"checkout", b"HEAD", b"show"];
 
@@ -19,13 +26,24 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
     while at < text.len() {
         let end = stretch(text, at, usize::MAX, in_run);
-        if end - at >= RUN_MIN {
+        if end - at >= RUN_MIN && !is_public(text, at, end) {
             if let Some((start, end)) = random_part(text, at, end) {
                 spans.push(Span { start, end, rule: "high-entropy" });
             }
         }
         at = end.max(at + 1);
     }
+}
+
+/// Whether the run is a checksum, a public SSH key or a picture, as what stands before it says.
+fn is_public(text: &[u8], start: usize, end: usize) -> bool {
+    let run = text.get(start..end).unwrap_or(&[]);
+    let before = text.get(start.saturating_sub(64)..start).unwrap_or(&[]);
+    let hash = run.len() <= HASH_MAX
+        && (SUMS.iter().any(|sum| run.starts_with(sum)) || SUM_SIGNS.iter().any(|sign| before.ends_with(sign)));
+    let ssh = run.starts_with(b"AAAA") && SSH_KINDS.iter().any(|kind| run.get(6..10) == Some(*kind));
+    let media = || MEDIA.iter().any(|kind| before.windows(kind.len()).any(|part| part == *kind));
+    hash || ssh || before.ends_with(b";base64,") && media()
 }
 
 /// The part of the run from its first random-looking component to its last, if that is enough for a key.

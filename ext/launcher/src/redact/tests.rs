@@ -140,11 +140,13 @@ fn ids_keep_their_digits_but_not_a_key() {
 }
 
 /// Repeated, each asks for more than its share of some rule.
-const UNITS: [&str; 34] = [
+const UNITS: [&str; 44] = [
     "key=", "token: ", "\"password", "sk-", "://", "BEGIN PRIVATE KEY", "pass== ", "a1/", "\\\"", "ä😀key=ö", "AC-",
     "SK,", "mysql -pabcdef ", "sshpass -p x ", "curl -u a:b ", "pass='\\", "authorization:", "http://", "set -x -y ",
     "login x ", "1f2e3d4c5b6a-", "IDENTIFIED BY ", "key,value=", "key value='\\", "password: |\n  a b ", "curl \\\n",
     "docker login -p= ", "npm set -a ", "user: pass: '", "sk-T3BlbkFJ", "A3-", "12345678:", ".atlasv1.", "sdk-",
+    "value=a,", "value:\"a\",\"b\":1,", "\"value\":'", "\"key\",\"a\":1,", "echo x ", "zip -P ", "http -a b ",
+    "auth=('a',", "thin:a/", "data:image/png;base64,",
 ];
 
 #[test]
@@ -176,6 +178,12 @@ fn values_in_fields_and_blocks_are_masked_to_their_end() {
     for (text, expected) in [
         ("- name: DB_PASSWORD\n  value: plum7\n- b", "- name: DB_PASSWORD\n  value: [redacted:assignment]\n- b"),
         ("password: |\n  a1b2c3\n  d4\nuser: me", "password: |\n  [redacted:assignment]\nuser: me"),
+        (
+            "{\"value\": \"plum7\", \"name\": \"API_KEY\"}",
+            "{\"value\": \"[redacted:assignment]\", \"name\": \"API_KEY\"}",
+        ),
+        ("zip -P plum7 a.zip b", "zip -P [redacted:assignment] a.zip b"),
+        ("echo 'plum 7' | sudo -S ls", "echo '[redacted:assignment]' | sudo -S ls"),
         ("curl -su bob:plum7 x", "curl -su bob:[redacted:assignment] x"),
         ("podman login \\\n -p 'plum7' x", "podman login \\\n -p '[redacted:assignment]' x"),
         ("mysql -p'two words' db", "mysql -p'[redacted:assignment]' db"),
