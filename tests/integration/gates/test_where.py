@@ -207,6 +207,14 @@ ABOVE = [
     *("ls | xargs -i git -C ./{} commit", "ls | xargs --replace=@ git -C @ commit", "pushd $X; git commit"),
     *("fd -t d -x git -C {} commit", "parallel git -C {} commit ::: repo", "env -C re* git commit"),
     *("cd $OLDPWD/sub && git commit", 'git -C "$X" commit', "GIT_DIR=$X/.git git commit"),
+    *("cd $(mktemp -d -p repo) && git commit", "cd $(mktemp -d --tmpdir=repo) && git commit"),
+    *("cd $(mktemp -d repo/x.XXX) && git commit", "cd $(mktemp -d re*/x.XXX) && git commit"),
+    *("TMPDIR=repo; cd `mktemp -d`; git commit", "cd $(mktemp -d); cd -; cd repo; git commit"),
+    *("cd $(mktemp -du); cd repo; git commit", "git -C $(mktemp) commit; git -C repo commit"),
+    *(
+        'dirs=(other repo); for d in "${dirs[@]}"; do git -C $d commit; done',
+        "cd $(mktemp -d $X) && git commit",
+    ),
     *("git --git-dir=re*/.git commit", "cd no$X/../repo && git commit", "git -C ${X}po commit"),
 ]
 
@@ -247,6 +255,15 @@ def test_from_above_a_repository_every_way_into_it_counts(
             "for d in */; do git -C $d status; done",
             "ls | xargs -I{} git -C {} log",
             "git -C other$X commit",
+        ),
+        *(
+            'cd "$(mktemp -d)" && git init && git commit -m x',
+            "d=`mktemp -d`; git -C $d commit -m x",
+            "(cd $(mktemp -dq -t x.XXXX 2>/dev/null || mktemp -d) && git init -q && git commit)",
+            "T=$(mktemp -d -p /tmp); mkdir $T/a && cd $T/a && git init && git commit -m x",
+            "export T=$(mktemp -d); trap 'rm -rf $T' EXIT; cd $T/x; git commit",
+            "git -C $(mktemp -d --tmpdir x.XXX)/sub commit",
+            'dirs=(other); for d in "${dirs[@]}"; do git -C $d commit; done',
         ),
     ],
     ids=lambda text: text[-60:],

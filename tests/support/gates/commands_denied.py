@@ -284,4 +284,11 @@ TAKES_AWAY = [
         "find . -type f | grep requirements | xargs rm",
         "find . -mtime +1 | xargs rm",
     ),
+    *(
+        'files=(.claude/requirements.yaml); rm "${files[@]}"',
+        "files=(src/a.py .claude/settings.json); rm ${files[1]}",
+        "x=(rm -rf); x+=(.claude); ${x[@]}",
+        "rm -rf $(git rev-parse --git-dir)",
+        'mv "$(git rev-parse --git-common-dir)/HEAD" x',
+    ),
 ]

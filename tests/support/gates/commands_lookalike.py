@@ -95,4 +95,12 @@ LOOKALIKE = [
         "find . -name '*.py' | xargs grep -l requirements | wc -l",
         "git branch --merged | grep -v main | xargs git branch -d",
     ),
+    *(
+        'files=(src/*.py); rm "${files[@]}"',
+        'files=(.claude/requirements.yaml); cat "${files[@]}"',
+        "files=(src/a.py .claude/requirements.yaml); wc -l ${files[*]}",
+        "tmp=$(mktemp -d) && cd $tmp && git init && rm -rf .git",
+        'rm "$(git rev-parse --git-dir)/index.lock"',
+        "cp x $(git rev-parse --git-dir)/hooks/pre-commit",
+    ),
 ]

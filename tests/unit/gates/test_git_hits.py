@@ -32,11 +32,19 @@ GRAMMAR = [
     *("a[0]=1 git commit", "a[1 + 1]=2 git commit", "a[0]+=x b=c git commit", "echo [$(git\tcommit)]"),
     *("echo $(case a in a) git commit -m x;; esac)", "echo $(case a in (a|b) x;; *) git commit;; esac)"),
     *("echo $(case a in a) case b in b) x;; esac;; c) git commit;; esac)",),
+    *('x=(git commit); "${x[@]}"', "x=(git -c a=b); x+=(commit -m x); ${x[*]}", "set git commit; $1 $2"),
+    *(
+        "local x=(git commit); ${x[@]}",
+        "x=(a $(git commit) b)",
+        "x=(a # b\n); git commit",
+        "x=(a\ngit commit",
+    ),
     *('set -- git commit; "$@"', 'f() { git "$@"; }; f commit', "f() { git $*; }; f commit"),
 ]
 
 
 PRINTED = [
+    *("x=(git commit); ls", "declare -a x=(git push); echo ${x[@]}", "x=(git commit); echo ${#x[@]}"),
     *("echo $((1+2)) git commit", "cat <<E\ngit commit\nE", "case a in a) git log;; esac; echo git commit"),
     *("echo $(case a in a|b) c;; *) d;; esac) git commit", "x=$((git_a << commit))", "f() { git log; }; f"),
 ]

@@ -20,9 +20,9 @@ from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_
 from context_graph.gates.shell.listings import TEXT_SEARCHES, Listed, left_by, listed
 from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
+from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
 from context_graph.gates.shell.searches import SEARCHES, search_of
-from context_graph.gates.shell.shell import Reading
 from context_graph.gates.shell.written_by_text import written_by_text
 from context_graph.gates.state.project import Project
 
@@ -134,7 +134,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def _as_path(text: str, home: str) -> str:
     """``text`` as a path, for whatever can be one; a file's URI is its path, ``~`` the home."""
-    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\6" for char in text):
+    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\7" for char in text):
         return ""
     if text[:5].lower() == "file:":
         from urllib.parse import unquote

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from context_graph.gates.shell.command import UNKNOWN, could_be, is_plain
+from context_graph.gates.shell.command import FRESH, UNKNOWN, could_be, is_plain
 
 _PATH_CHARS = 4096
 _LOOKS = 20_000
@@ -49,12 +49,13 @@ class OnDisk:
         self._entries = _ENTRIES
 
     def is_there(self, path: str) -> bool:
-        """Whether ``path`` is a folder."""
+        """Whether ``path`` is a folder, or lies in one that the line makes."""
         found = self._there.get(path)
         if found is None:
             if len(self._there) >= _LOOKS:
                 return True
-            found = self._there[path] = is_plain(path) and os.path.isdir(path)
+            asked = path.partition(FRESH)[0] or "."
+            found = self._there[path] = is_plain(path) and os.path.isdir(asked)
         return found
 
     def named(self, folder: str, target: str) -> list[str]:

@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import join
 
-from context_graph.gates.shell.command import UNKNOWN, Command, filled, names, printed
+from context_graph.gates.shell.command import UNKNOWN, Command, filled, names
 from context_graph.gates.shell.folders import GIT_VARIABLES, follow_folders
+from context_graph.gates.shell.printed import printed
+from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.searches import SEARCHES, search_of
-from context_graph.gates.shell.shell import Reading, read
+from context_graph.gates.shell.shell import read, read_into
 from context_graph.gates.shell.wrappers import option, wrapped
 
 SHELLS = names("sh bash zsh dash ksh ash fish pwsh powershell")
@@ -118,7 +120,7 @@ def _read_more(text: str, command: Command, reading: Reading) -> list[Command]:
     if command.chdir:
         reading.starts[inner] = command.chdir
     reading.variables.update(_arguments(command))
-    found = reading.add(text, inner)
+    found = read_into(reading, text, inner)
     del reading.commands[first:]
     reading.variables.update(arguments)
     for one in found:
