@@ -122,6 +122,8 @@ def listed(command: Command, ours: Protected) -> Listed:
 def left_by(command: Command, before: Listed, ours: Protected) -> Listed:
     """What a list has of our files' names behind the command, a grep that it goes through."""
     search = _text_search(command.words) if before is Listed.AMONG_ALL else None
+    if search is not None and command.more and search.prints_names and not search.inverted:
+        return Listed.NOTHING  # `listed` tells what it finds
     if search is None or search.paths or search.deep or command.more or search.inverted:
         return before
     passing = search.matching(["?", *ours.shown_in(command.folders)])
@@ -133,6 +135,13 @@ def left_by(command: Command, before: Listed, ours: Protected) -> Listed:
 def _of_git(verb: str, rest: Sequence[str], ours: Protected, folders: Sequence[str]) -> Listed:
     if verb != "ls-files" and not (verb in _GIT_NAMES and "--name-only" in rest):
         return Listed.NOTHING
+    if (
+        verb == "ls-files"
+        and rest
+        and all(word in ("-d", "--deleted", "-z") for word in rest)
+        and rest != ["-z"]
+    ):
+        return Listed.NOTHING  # of files that are gone
     paths = operands(rest, "xX") if verb == "ls-files" else []
     paths = list(rest[rest.index("--") + 1 :]) if "--" in rest else paths
     paths = [path for path in paths if not path.startswith((":!", ":^", ":(exclude"))]
