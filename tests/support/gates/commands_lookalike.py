@@ -123,4 +123,26 @@ LOOKALIKE = [
     ),
     "git ls-files .claude 2>/dev/null; rm $TMP/x",
     "git ls-files .claude > /tmp/l; wc -l /tmp/l; rm $TMP/x",
+    # searches that leave them out, other working trees, git's index alone
+    *(
+        "find . -name '*.yaml' -not -path './.claude/*' -exec sed -i s/a/b/ {} +",
+        "find . -name '*.yaml' ! -name 'requirements*.yaml' -delete",
+        "find . -path ./.claude -prune -o -name '*.yaml' -exec sed -i s/a/b/ {} +",
+        "find . -maxdepth 9 -type d -name .claude -prune -o -name '*.yaml' -print | xargs sed -i s/a/b/",
+        "find . \\( -name .git -o -name .claude \\) -prune -o -type f -print0 | xargs -0 rm",
+        "find . -type f -not -path './.git/*' -not -path './.claude/*' -delete",
+        "find . -not -path '*/.*' -name '*.yaml' -exec sed -i s/a/b/ {} +",
+    ),
+    *(
+        "cd % && git reset --hard",
+        "cd %; git stash -u",
+        "git -C % clean -fdx",
+        "(cd % && git checkout .)",
+        "git worktree add ../wt main && cd ../wt && git reset --hard",
+        'cd "$(mktemp -d)" && git clone x . && git checkout -f main',
+        "git restore --staged .",
+        "git restore -S .claude",
+        "sed -i 's#.claude/requirements.yaml#x#' docs/a.md",
+        "awk '/.claude/ {print $1}' docs/a.md",
+    ),
 ]

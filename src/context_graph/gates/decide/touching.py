@@ -24,7 +24,7 @@ from context_graph.gates.shell.protected import Protected, Reach
 from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
 from context_graph.gates.shell.searches import SEARCHES, search_of
-from context_graph.gates.shell.written_by_text import written_by_text
+from context_graph.gates.shell.written_by_text import may_write, written_by_text
 from context_graph.gates.state.project import Project
 
 FILE_TOOLS = names("Edit Write MultiEdit NotebookEdit")
@@ -38,6 +38,9 @@ _TEXT_OPTIONS = names("-c -e -E -m --eval --execute --command -ex --cmd -r -p")
 _PATH_SIGNS = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/~=" + UNKNOWN + STAR + ONE
 )
+_TREES = names("GIT_DIR GIT_WORK_TREE --git-dir --work-tree")
+"""What names git's folders, wherever it runs."""
+
 _LISTERS = names("ls dir vdir ll la exa eza tree")
 _DOT_OPTIONS = names("dotglob globdots glob_dots dot_glob GLOB_DOTS")
 _VARIANTS = 8
@@ -276,6 +279,8 @@ class _Judge:
             return False
         words = command.words if passes_on or program in ("for", "read") else []
         given, values = words[1:], [value for _, value in command.assigned]
+        if program in SEARCHES and (search := search_of(program, given)).never:
+            given = search.starts  # `_lists_ours` tells what it selects
         if program in programs.CONTENT_PRINTERS and not any("filename" in word for word in given):
             # One that prints what is in a file does not print the file's name, unless it reads several.
             named = [word for word in given if _is_path(word)]
@@ -375,7 +380,10 @@ class _Judge:
         by_list = listed is Listed.CHOSEN or (listed and program in programs.REMOVERS)
         if by_list and (command.more or UNKNOWN in open_word) and program not in programs.PRINTERS:
             return open_word
-        if _runs_text(program) and any(map(mentions, _texts_run(command))):
+        texts = _texts_run(command) if _runs_text(program) else []
+        if any(
+            mentions(one) for one in texts if program not in programs.PROGRAMMED or may_write(program, one)
+        ):
             return ".claude"
         if program == "patch" and self.piped is Listed.CHOSEN:
             return program
@@ -432,6 +440,10 @@ class _Judge:
         ):
             return f"git {call.verb}"
         folder = join("", *(value for name, value in call.options if name == "-C"))
+        named = [*command.exported, *command.assigned, *call.options]
+        elsewhere = call.verb in programs.OF_ITS_TREE and not any(name in _TREES for name, _ in named)
+        if elsewhere and self.ours.lies_beside(folder, command.folders):
+            return ""
         return programs.git_writes(
             call, lambda word, least: self._reach(join(folder, word) if folder else word, command) >= least
         )

@@ -44,6 +44,9 @@ _TYPES = names("yaml json all")
 _GIT_NAMES = names("diff show log ls-tree diff-tree diff-index")
 """Verbs that print names where they are told to."""
 
+_GONE = names("-d --deleted -z")
+"""Options of a list that has nothing but files that are gone."""
+
 _EVERYTHING = ("", ".", "./", "*", ":/", ":/*")
 _GLOB_CHARS = 255
 _PATTERNS = 40
@@ -135,13 +138,9 @@ def left_by(command: Command, before: Listed, ours: Protected) -> Listed:
 def _of_git(verb: str, rest: Sequence[str], ours: Protected, folders: Sequence[str]) -> Listed:
     if verb != "ls-files" and not (verb in _GIT_NAMES and "--name-only" in rest):
         return Listed.NOTHING
-    if (
-        verb == "ls-files"
-        and rest
-        and all(word in ("-d", "--deleted", "-z") for word in rest)
-        and rest != ["-z"]
-    ):
-        return Listed.NOTHING  # of files that are gone
+    gone = verb == "ls-files" and not {"-d", "--deleted"}.isdisjoint(rest) and _GONE.issuperset(rest)
+    if gone or "--diff-filter=D" in rest:
+        return Listed.NOTHING
     paths = operands(rest, "xX") if verb == "ls-files" else []
     paths = list(rest[rest.index("--") + 1 :]) if "--" in rest else paths
     paths = [path for path in paths if not path.startswith((":!", ":^", ":(exclude"))]
