@@ -17,7 +17,7 @@ _LOOKS = 20_000
 _ENTRIES = 2_000
 """Entries of folders that are listed for one line."""
 
-_DEPTH = 4
+_DEPTH = 12
 """How far below a folder one is looked for whose name only a run would tell."""
 
 _WORDS = 16
@@ -96,9 +96,15 @@ class OnDisk:
         if anything:
             yield folder
         pattern = part if part.startswith(UNKNOWN) else os.path.join(folder, part)
-        for _ in range(_DEPTH):
-            level = [below for one in level for below in self._inside(one) if not _is_hidden(below)]
-            yield from (one for one in level if anything or could_be(pattern, one))
+        later: list[str] = []
+        for _ in range(2 * _DEPTH):
+            inside = [below for one in level for below in self._inside(one) if not _is_left_out(below)]
+            level = [one for one in inside if not _is_hidden(one)]
+            hidden = [one for one in inside if _is_hidden(one)]
+            later += hidden
+            yield from (one for one in (*level, *hidden) if anything or could_be(pattern, one))
+            if not level:  # hidden folders are looked through last, with what is left of the bound
+                level, later = later, []
 
     def _inside(self, folder: str) -> list[str]:
         """The folders in ``folder`` by name, links to some included, while entries may still be listed."""
@@ -147,5 +153,8 @@ def _parts(target: str) -> list[str]:
 
 
 def _is_hidden(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or name == "node_modules"
+    return path.rpartition("/")[2].startswith(".")
+
+
+def _is_left_out(path: str) -> bool:
+    return path.rpartition("/")[2] in ("node_modules", ".git")

@@ -73,7 +73,7 @@ class Protected:
         return max(self._reach(word if word[0] in "/" + UNKNOWN else f"{cwd}/{word}") for cwd in cwds)
 
     def lies_beside(self, folder: str, cwds: Sequence[str]) -> bool:
-        """Whether the working tree that ``folder``, given in one of ``cwds``, lies in has none of the files."""
+        """Whether the working tree around ``folder``, given in one of ``cwds``, has none of the files."""
         return bool(cwds) and all(self._is_beside(join(cwd, folder)) for cwd in cwds)
 
     def _is_beside(self, path: str) -> bool:

@@ -202,6 +202,11 @@ def _of_words(command: Command) -> str:
         rest = rest[2:] if rest[0] in ("-n", "-j", "-f", "-q") else rest[1:]
     if program == "parallel":
         rest = filled(rest, "{}")
+        if ":::" in rest:
+            at = rest.index(":::")
+            return "\n".join(" ".join([*rest[:at], one]) for one in rest[at + 1 :][:_STARTS]) or " ".join(
+                rest
+            )
     return " ".join(rest) if program in _JOINING and rest else _given(command)
 
 

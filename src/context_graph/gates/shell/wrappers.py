@@ -193,13 +193,13 @@ def _of_runner(words: Sequence[str]) -> Wrapped | None:
         return Wrapped(rest[marks[0] + 1 :]) if marks else None
     if program in ("npm", "pnpm", "yarn") and (text := option(rest[:dashes], "-c", "--call")):
         return Wrapped(text=text)
+    if program in ("npm", "pnpm", "yarn", "bun") and words[verb] in ("run", "run-script"):
+        return None  # a script's name, no program's
     if dashes < len(rest):
         return Wrapped(rest[dashes + 1 :], chdir=chdir) if dashes + 1 < len(rest) else None
     at = _plain_from(rest, 0)
     while program == "direnv" and at < len(rest) - 1 and rest[at] == ".":
         at += 1
-    if program in ("npm", "pnpm", "yarn", "bun") and words[verb] in ("run", "run-script"):
-        return None  # a script's name, no program's
     return Wrapped(rest[at:], chdir=chdir) if at < len(rest) else None
 
 
