@@ -274,6 +274,42 @@ def test_from_above_a_repository_what_stays_outside_is_free(tmp_path: Path, comm
     assert gate.bash(command, cwd=str(tmp_path), project_dir="").decision == ""
 
 
+@pytest.mark.parametrize("place", [".w", "a/b/c/d/e/f", "a/.b/c/.d/e", "x y"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        'ls | xargs -I{} git -C "{}" commit',
+        'git -C "$X" commit',
+        "while read d; do (cd $d && git commit); done",
+    ],
+)
+def test_a_repository_counts_however_deep_or_hidden_it_lies(tmp_path: Path, place: str, command: str) -> None:
+    gate = _gate(tmp_path / place, {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "node_modules" / "m").mkdir(parents=True)
+    assert named(gate.bash(command, cwd=str(tmp_path), project_dir="")) == {"plan"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C @/*/ commit",
+        "git -C @/re* commit",
+        "git -C @/$X commit",
+        "cd @/$X/sub && git commit",
+        "cd @/*; git commit",
+        "for d in @/*; do (cd $d && git commit); done",
+        "ls @ | xargs -I{} git -C @/{} commit",
+    ],
+)
+def test_an_absolute_folder_is_looked_up_from_anywhere(tmp_path: Path, command: str) -> None:
+    gate = _gate(tmp_path / "base", {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
+    (gate.repo / "sub").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    text = command.replace("@", str(tmp_path / "base"))
+    assert named(gate.bash(text, cwd=str(tmp_path / "elsewhere"), project_dir="")) == {"plan"}
+
+
 @pytest.mark.parametrize(
     "piece", ["cd ..;", "cd {a,b,c,d,e};", "git -C . x;", "for a in b c;do cd $a;", "env -C a git x;"]
 )

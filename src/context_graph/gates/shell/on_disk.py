@@ -18,7 +18,10 @@ _ENTRIES = 2_000
 """Entries of folders that are listed for one line."""
 
 _DEPTH = 12
-"""How far below a folder one is looked for whose name only a run would tell."""
+"""How far below a folder one is looked for whose name only a run would tell; as far again in hidden ones."""
+
+_LINKS = 4
+"""How far below it links are followed."""
 
 _WORDS = 16
 """Words of one line for which folders are looked through; further ones may name any of them."""
@@ -97,12 +100,13 @@ class OnDisk:
             yield folder
         pattern = part if part.startswith(UNKNOWN) else os.path.join(folder, part)
         later: list[str] = []
-        for _ in range(2 * _DEPTH):
+        for depth in range(2 * _DEPTH):
             inside = [below for one in level for below in self._inside(one) if not _is_left_out(below)]
+            yield from (one for one in inside if anything or could_be(pattern, one))
+            if depth >= _LINKS:  # one may lead back up
+                inside = [one for one in inside if not os.path.islink(one)]
             level = [one for one in inside if not _is_hidden(one)]
-            hidden = [one for one in inside if _is_hidden(one)]
-            later += hidden
-            yield from (one for one in (*level, *hidden) if anything or could_be(pattern, one))
+            later += [one for one in inside if _is_hidden(one)]
             if not level:  # hidden folders are looked through last, with what is left of the bound
                 level, later = later, []
 

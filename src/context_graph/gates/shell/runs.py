@@ -175,7 +175,7 @@ def _text_of(command: Command) -> str:
     if program == "eval":
         return " ".join(words[1:])
     if program in _WITH_C:
-        text = option(words[1:], "-c", "--command", "--run", "-qc", "-lc")
+        text = option(words[1:], "-c", "--command", "--run")
         if text:
             return text
     return _of_words(command) if program in _READING else ""

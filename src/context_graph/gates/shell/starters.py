@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from string import ascii_letters
 
 from context_graph.gates.shell.command import names
+from context_graph.gates.shell.options import takes_next
 from context_graph.gates.shell.programs import INTERPRETERS, PRINTERS, PROGRAMMED, READERS, REMOVERS
 
 _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
@@ -40,8 +42,8 @@ _FLAGS = names(
     "--rm --init --privileged --detach --interactive --tty --read-only --publish-all --no-healthcheck --tls "
     "--quiet --oom-kill-disable --no-deps --service-ports --use-aliases --build --remove-orphans --no-TTY"
 )
-_LETTERS = frozenset("ditPqTVD")
 """Options of a container's program that take no value."""
+_TAKING = frozenset(ascii_letters) - frozenset("ditPqTVD")
 
 
 def may_start(words: Sequence[str]) -> Sequence[str]:
@@ -79,10 +81,7 @@ def _behind_options(words: Sequence[str], at: int) -> int:
         if word[:2] == "--":
             at += 1 if "=" in word or word in _FLAGS else 2
         else:
-            first = next(
-                (number for number, letter in enumerate(word) if number and letter not in _LETTERS), 0
-            )
-            at += 2 if first and first == len(word) - 1 else 1
+            at += 2 if takes_next(word, _TAKING) else 1
     return at + (words[at : at + 1] == ["--"])
 
 
