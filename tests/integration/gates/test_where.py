@@ -207,6 +207,14 @@ ABOVE = [
     *("ls | xargs -i git -C ./{} commit", "ls | xargs --replace=@ git -C @ commit", "pushd $X; git commit"),
     *("fd -t d -x git -C {} commit", "parallel git -C {} commit ::: repo", "env -C re* git commit"),
     *("cd $OLDPWD/sub && git commit", 'git -C "$X" commit', "GIT_DIR=$X/.git git commit"),
+    *("cd $(mktemp -d -p repo) && git commit", "cd $(mktemp -d --tmpdir=repo) && git commit"),
+    *("cd $(mktemp -d repo/x.XXX) && git commit", "cd $(mktemp -d re*/x.XXX) && git commit"),
+    *("TMPDIR=repo; cd `mktemp -d`; git commit", "cd $(mktemp -d); cd -; cd repo; git commit"),
+    *("cd $(mktemp -du); cd repo; git commit", "git -C $(mktemp) commit; git -C repo commit"),
+    *(
+        'dirs=(other repo); for d in "${dirs[@]}"; do git -C $d commit; done',
+        "cd $(mktemp -d $X) && git commit",
+    ),
     *("git --git-dir=re*/.git commit", "cd no$X/../repo && git commit", "git -C ${X}po commit"),
 ]
 
@@ -248,6 +256,15 @@ def test_from_above_a_repository_every_way_into_it_counts(
             "ls | xargs -I{} git -C {} log",
             "git -C other$X commit",
         ),
+        *(
+            'cd "$(mktemp -d)" && git init && git commit -m x',
+            "d=`mktemp -d`; git -C $d commit -m x",
+            "(cd $(mktemp -dq -t x.XXXX 2>/dev/null || mktemp -d) && git init -q && git commit)",
+            "T=$(mktemp -d -p /tmp); mkdir $T/a && cd $T/a && git init && git commit -m x",
+            "export T=$(mktemp -d); trap 'rm -rf $T' EXIT; cd $T/x; git commit",
+            "git -C $(mktemp -d --tmpdir x.XXX)/sub commit",
+            'dirs=(other); for d in "${dirs[@]}"; do git -C $d commit; done',
+        ),
     ],
     ids=lambda text: text[-60:],
 )
@@ -255,6 +272,42 @@ def test_from_above_a_repository_what_stays_outside_is_free(tmp_path: Path, comm
     gate = _gate(tmp_path, {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
     (tmp_path / "other").mkdir()
     assert gate.bash(command, cwd=str(tmp_path), project_dir="").decision == ""
+
+
+@pytest.mark.parametrize("place", [".w", "a/b/c/d/e/f", "a/.b/c/.d/e", "x y"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        'ls | xargs -I{} git -C "{}" commit',
+        'git -C "$X" commit',
+        "while read d; do (cd $d && git commit); done",
+    ],
+)
+def test_a_repository_counts_however_deep_or_hidden_it_lies(tmp_path: Path, place: str, command: str) -> None:
+    gate = _gate(tmp_path / place, {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "node_modules" / "m").mkdir(parents=True)
+    assert named(gate.bash(command, cwd=str(tmp_path), project_dir="")) == {"plan"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C @/*/ commit",
+        "git -C @/re* commit",
+        "git -C @/$X commit",
+        "cd @/$X/sub && git commit",
+        "cd @/*; git commit",
+        "for d in @/*; do (cd $d && git commit); done",
+        "ls @ | xargs -I{} git -C @/{} commit",
+    ],
+)
+def test_an_absolute_folder_is_looked_up_from_anywhere(tmp_path: Path, command: str) -> None:
+    gate = _gate(tmp_path / "base", {"plan": {"trigger_tools": [{"git": "commit"}]}}, tracked=True)
+    (gate.repo / "sub").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    text = command.replace("@", str(tmp_path / "base"))
+    assert named(gate.bash(text, cwd=str(tmp_path / "elsewhere"), project_dir="")) == {"plan"}
 
 
 @pytest.mark.parametrize(

@@ -32,17 +32,45 @@ GRAMMAR = [
     *("a[0]=1 git commit", "a[1 + 1]=2 git commit", "a[0]+=x b=c git commit", "echo [$(git\tcommit)]"),
     *("echo $(case a in a) git commit -m x;; esac)", "echo $(case a in (a|b) x;; *) git commit;; esac)"),
     *("echo $(case a in a) case b in b) x;; esac;; c) git commit;; esac)",),
+    *('x=(git commit); "${x[@]}"', "x=(git -c a=b); x+=(commit -m x); ${x[*]}", "set git commit; $1 $2"),
+    *(
+        "local x=(git commit); ${x[@]}",
+        "x=(a $(git commit) b)",
+        "x=(a # b\n); git commit",
+        "x=(a\ngit commit",
+    ),
     *('set -- git commit; "$@"', 'f() { git "$@"; }; f commit', "f() { git $*; }; f commit"),
 ]
 
 
 PRINTED = [
+    *("x=(git commit); ls", "declare -a x=(git push); echo ${x[@]}", "x=(git commit); echo ${#x[@]}"),
     *("echo $((1+2)) git commit", "cat <<E\ngit commit\nE", "case a in a) git log;; esac; echo git commit"),
     *("echo $(case a in a|b) c;; *) d;; esac) git commit", "x=$((git_a << commit))", "f() { git log; }; f"),
 ]
 
 
 STARTED = [
+    *("docker exec -it c git push", "docker exec -w /x c git push", "docker run --rm -v .:/w img git push"),
+    *("docker run -v $PWD:/w -w /w alpine/git push", "docker --context x compose run --rm app git push"),
+    *(
+        "docker compose -f x.yml exec -T app git push",
+        "docker-compose exec app git push",
+        "podman run i git push",
+    ),
+    *("kubectl exec pod -- git push", "kubectl -n x exec -it pod -c y -- git push", "parallel git ::: push"),
+    *(
+        "python3 -c 'import os; os.system(\"cd x && git push\")'",
+        "python3 -c \"import subprocess; subprocess.run(['git', '-C', 'x', 'commit'], check=True)\"",
+        "python3 - <<'E'\nfrom subprocess import check_call\ncheck_call(\n  ['git', 'push']\n)\nE",
+        'python3 -c \'run(["bash", "-c", "git push"])\'',
+        "echo 'import os; os.system(\"git push\")' | python3",
+        'node -e \'require("child_process").execSync("git push")\'',
+        "node -e \"spawn('git', ['commit', '-m', 'x'])\"",
+        "perl -e 'system(\"git push\")'",
+        "ruby -e 'system \"git push\"'",
+        "awk 'BEGIN{system(\"git push\")}'",
+    ),
     *(
         "bash -euo pipefail -c 'git commit -m x'",
         "bash -o pipefail -c 'git commit'",
@@ -117,6 +145,45 @@ STARTED = [
 
 SHOWN = [
     *(
+        "docker build -t git push .",
+        "docker tag git push",
+        "docker run --name git commit",
+        "docker exec git push",
+    ),
+    *(
+        "docker compose -f git push up",
+        "docker -H x buildx build -t git push .",
+        "docker run -e git push img",
+    ),
+    *("kubectl apply -f git push", "kubectl logs git push", "kubectl exec git -- push", "make git commit"),
+    *(
+        "npm run git push",
+        "npm test -- -t git commit",
+        "npm run test -- -t git commit",
+        "rsync -a git push h:",
+    ),
+    *(
+        "tar czf x.tgz git push",
+        "curl -d git push x",
+        "pytest -k git commit",
+        "cargo test git push",
+        "vim git push",
+    ),
+    *(
+        "gh pr list --search git commit",
+        "go test -run git push ./...",
+        "helm upgrade git commit",
+        "zip x git push",
+    ),
+    *(
+        'python3 -c \'import os; print("git push"); os.system("git log push")\'',
+        "python3 - <<'E'\nimport subprocess\nsubprocess.run(['git', 'add'])\nprint('now git commit')\nE",
+        "python3 -c 'dry_run(\"git push\")'",
+        "python3 -c 'os.system(\"echo git push\")'",
+        "node -e 'console.log(\"git push\")'",
+        "awk '/git push/ {print}' x",
+    ),
+    *(
         "$DOCKER push x",
         '"$CLI" push',
         "$(x) commit",
@@ -156,6 +223,13 @@ def test_neither_the_shells_grammar_nor_what_starts_it_hides_git(command: str) -
 @pytest.mark.parametrize("command", [*PRINTED, *SHOWN])
 def test_what_only_prints_it_starts_no_git_or_changes_nothing_passes(command: str) -> None:
     assert not git_hits(command, ["commit", "push"])
+
+
+@pytest.mark.parametrize("piece", ["system(git ", "system(git)", "run(", 'system "git\n', "(", "a "])
+def test_looking_for_git_in_a_text_takes_no_longer_than_reading_it(piece: str) -> None:
+    began = time.thread_time()
+    git_hits("python3 -c 'git " + piece * (150_000 // len(piece)) + "'", ["commit"])
+    assert time.thread_time() - began < 5
 
 
 @pytest.mark.parametrize("piece", ["git -C ", "git ", "-C git ", "--git-dir git x "])

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.gates.shell.command import could_be
+from context_graph.gates.shell.reading import LIMIT
 from context_graph.gates.shell.runs import runs
-from context_graph.gates.shell.shell import LIMIT, read
+from context_graph.gates.shell.shell import read
 
 PLAIN = [
     "a b  c",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,19 @@ def test_only_what_is_named_counts(place: Place, command: str, names: list[str])
     """Client defect 15: a plain requirement's satisfaction was refused because another is human_only."""
     found = place.touch(command)
     assert found.why and found.names == names
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "read a;",
+        "x < <(y);",
+        "read a; x < <(y);",
+        "while read a; do rm $a; done < l;",
+        "a=$a$(git ls-files);",
+    ],
+)
+def test_following_lists_takes_no_longer_than_the_line_is_long(place: Place, piece: str) -> None:
+    began = time.thread_time()
+    place.touch("git ls-files > l;" + piece * (100_000 // len(piece)) + "read a;" * 100 + "x < <(y);" * 200)
+    assert time.thread_time() - began < 10

@@ -18,8 +18,8 @@ from context_graph.gates.shell.command import Command, could_be, is_plain, names
 from context_graph.gates.shell.folders import GIT_VARIABLES
 from context_graph.gates.shell.on_disk import OnDisk
 from context_graph.gates.shell.patterns import IGNORE_CASE, matches
-from context_graph.gates.shell.programs import PRINTERS, READERS, REMOVERS
 from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
+from context_graph.gates.shell.starters import may_start, texts_started
 from context_graph.gates.shell.wrappers import names_packages
 from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
@@ -227,9 +227,6 @@ def described(trigger: list[str]) -> str:
     return f"{tool}({given})" if given else tool
 
 
-_NO_STARTERS = READERS | PRINTERS | REMOVERS | names("cp touch ln chmod chown tee apt apt-get brew")
-"""Programs that never start what their words name."""
-
 _FLAGS = names(
     "-a -v -q -s -f --all --amend --no-edit --no-verify --quiet --verbose --signoff --allow-empty "
     "--force --force-with-lease --tags --set-upstream --porcelain --atomic --follow-tags --short --status"
@@ -239,11 +236,14 @@ _FLAGS = names(
 _DROPPED = str.maketrans("", "", "'\"\\\n")
 
 
-def git_hits(command: str, verbs: Collection[str], aliases: Aliases | None = None) -> bool:
+def git_hits(
+    command: str, verbs: Collection[str], aliases: Aliases | None = None, *, inner: bool = True
+) -> bool:
     """Whether the command runs git with one of ``verbs``, however it is written.
 
     Options before the verb, quotes, paths, wrappers, inner shells and aliases are seen through; words that
-    are only quoted, searched for or printed don't count. What can't be read counts if it names both.
+    are only quoted, searched for or printed don't count. What can't be read counts if it names both. With
+    ``inner`` it also looks at the programs that a text for an interpreter (`python -c`) starts.
     """
     plain = command.translate(_DROPPED)
     named = "git" in plain.lower()
@@ -260,29 +260,34 @@ def git_hits(command: str, verbs: Collection[str], aliases: Aliases | None = Non
             if configured is None:
                 configured = dict(aliases() if aliases is not None else {})
             configured.update(_configured(one.words))
-        elif not _may_run_git(one, verbs, named=named):
-            continue
-        elif holds_git(one.words, verbs):
+        elif _starts_git(one, verbs, named=named, inner=inner):
             return True
+        elif not _may_be_git(one, named=named):
+            continue
         if not one.wraps and _is_verb(one.words, verbs, configured or {}, more=one.more):
             return True
     return False
 
 
-def _may_run_git(one: Command, verbs: Collection[str], *, named: bool) -> bool:
-    """Whether a program that is not git itself may start it, or be it.
+def _may_be_git(one: Command, *, named: bool) -> bool:
+    """Whether a program that only a run would tell may be git: if the line names git at all."""
+    return named and not one.wraps and not is_plain(one.program) and could_be(one.program, "git")
 
-    A program that only a run would tell may, if the line names git at all; one that is given `git VERB` as
-    words may, unless it is known to do something else with them.
+
+def _starts_git(one: Command, verbs: Collection[str], *, named: bool, inner: bool) -> bool:
+    """Whether a program that is not git starts it with one of ``verbs``.
+
+    One that is given `git VERB` as words may, unless it is known to do something else with them.
     """
-    program = one.program
-    if not is_plain(program):
-        return named and not one.wraps and could_be(program, "git")
-    if (one.wraps and program not in SHELLS) or program in _NO_STARTERS:
+    if inner and any(
+        git_hits(text, verbs, inner=False) for text in texts_started(one.program, one.texts(), "git")
+    ):
+        return True
+    if not is_plain(one.program):
+        return _may_be_git(one, named=named) and holds_git(one.words, verbs)
+    if (one.wraps and one.program not in SHELLS) or one.program == "command":  # command -v
         return False
-    if program == "command" or names_packages(one.words):  # command -v
-        return False
-    return holds_git(one.words, verbs)
+    return not names_packages(one.words) and holds_git(may_start(one.words), verbs)
 
 
 def _configured(words: list[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from posixpath import join
 
+from context_graph.gates.decide.lists import KEEPING, SETTING, Lists, fed_first, written_to
 from context_graph.gates.decide.tool_call import command_of, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import SHELLS as SHELL_TOOLS
@@ -20,10 +21,10 @@ from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_
 from context_graph.gates.shell.listings import TEXT_SEARCHES, Listed, left_by, listed
 from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
+from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
 from context_graph.gates.shell.searches import SEARCHES, search_of
-from context_graph.gates.shell.shell import Reading
-from context_graph.gates.shell.written_by_text import written_by_text
+from context_graph.gates.shell.written_by_text import may_write, written_by_text
 from context_graph.gates.state.project import Project
 
 FILE_TOOLS = names("Edit Write MultiEdit NotebookEdit")
@@ -33,13 +34,13 @@ _RUN_TEXT = programs.INTERPRETERS | names("sed awk gawk mawk crontab")
 _RUN_FILES = programs.INTERPRETERS | SHELLS | {"source", "."}
 _WRITTEN = 20
 _SHOWN = 100
-_SETTING = names("export declare readonly typeset local")
-_KEEPING = names("read for select mapfile readarray")
-"""Readers that keep what they read for later commands."""
 _TEXT_OPTIONS = names("-c -e -E -m --eval --execute --command -ex --cmd -r -p")
 _PATH_SIGNS = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/~=" + UNKNOWN + STAR + ONE
 )
+_TREES = names("GIT_DIR GIT_WORK_TREE --git-dir --work-tree")
+"""What names git's folders, wherever it runs."""
+
 _LISTERS = names("ls dir vdir ll la exa eza tree")
 _DOT_OPTIONS = names("dotglob globdots glob_dots dot_glob GLOB_DOTS")
 _VARIANTS = 8
@@ -134,7 +135,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def _as_path(text: str, home: str) -> str:
     """``text`` as a path, for whatever can be one; a file's URI is its path, ``~`` the home."""
-    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\6" for char in text):
+    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\7" for char in text):
         return ""
     if text[:5].lower() == "file:":
         from urllib.parse import unquote
@@ -157,7 +158,7 @@ def touch(command: str, protected: Collection[str], ours: Protected, cwd: str, h
     if reading.broken and (mentions(command) or programs.names_us(command)):
         return Touch("this command can't be read to its end", list(protected))
     judge = _Judge(reading, list(protected), ours)
-    return next(filter(None, map(judge.judge, reading.commands)), Touch())
+    return next(filter(None, map(judge.judge, fed_first(reading.commands))), Touch())
 
 
 def mentions(text: str) -> bool:
@@ -186,6 +187,8 @@ class _Judge:
         self.decoded = any(one.program in programs.DECODERS for one in reading.commands)
         self.fed = False
         """Whether one of the files' names went where a later command may take it from."""
+        self.lists = Lists()
+        self.functions = reading.functions
         self.piped = Listed.NOTHING
         """What of their names a later command of the same pipeline may take."""
         self.searches = 0
@@ -236,26 +239,31 @@ class _Judge:
         last, piped, self.piped = self.last, self.piped, Listed.NOTHING
         if last.program in programs.COUNTERS or piped is not Listed.CHOSEN:
             return
-        kept = (
-            last.captured or self._is_piped(last) or last.program in _KEEPING or last.shell != self.piped_in
-        )
+        kept = last.captured or self._is_piped(last) or last.program in KEEPING or last.shell != self.piped_in
         written = any(">" in sign and target[:1] != "&" for sign, target in last.redirects)
         self.fed |= kept or written or not last.words or not programs.leaves_alone(last.words)
 
     def _feed(self, command: Command) -> None:
-        piped = self._is_piped(command)
-        if self.fed or (piped and self.piped is Listed.CHOSEN):
+        piped, named = self._is_piped(command), False
+        found = taken = self.lists.taken(command)
+        if not self.fed and not (piped and self.piped is Listed.CHOSEN):
+            self.piped = left_by(command, self.piped, self.ours)
+            named = self._names_ours(command)
+            found = Listed.CHOSEN if named else self._listed(command)
+        given = max(found, taken, self.piped if command.source is not None else Listed.NOTHING)
+        self.lists.note(command, given, passed_on=piped)
+        if self.fed:
             return
-        self.piped = left_by(command, self.piped, self.ours)
-        found = Listed.CHOSEN if self._names_ours(command) else self._listed(command)
+        if command.program in programs.PRINTERS and (piped or command.captured):
+            found = max(found, taken)
         if piped and found > self.piped:
             self.piped, self.piped_in = found, command.shell
-        elif not piped and found is Listed.CHOSEN:
-            self.fed = True
+        elif not piped and found is Listed.CHOSEN and (named or command.captured):
+            self.fed |= self.functions or not _keeps_plainly(command)
 
     def _listed(self, command: Command) -> Listed:
         """What the command, which prints names of files, passes on of ours."""
-        if not command.captured and not self._is_piped(command):
+        if not command.captured and not self._is_piped(command) and not written_to(command):
             return Listed.NOTHING
         if command.program not in SEARCHES:
             self.searches += command.program in TEXT_SEARCHES or command.is_git
@@ -271,6 +279,8 @@ class _Judge:
             return False
         words = command.words if passes_on or program in ("for", "read") else []
         given, values = words[1:], [value for _, value in command.assigned]
+        if program in SEARCHES and (search := search_of(program, given)).never:
+            given = search.starts  # `_lists_ours` tells what it selects
         if program in programs.CONTENT_PRINTERS and not any("filename" in word for word in given):
             # One that prints what is in a file does not print the file's name, unless it reads several.
             named = [word for word in given if _is_path(word)]
@@ -320,7 +330,7 @@ class _Judge:
         return None
 
     def _skipping(self, command: Command) -> Touch | None:
-        given = command.words if command.wraps or command.program in _SETTING else []
+        given = command.words if command.wraps or command.program in SETTING else []
         variables = [name for name, _ in command.assigned] + [word.partition("=")[0] for word in given]
         if "CLAUDE_SKIP_REQUIREMENTS" in variables:
             return Touch("this command switches the requirements off for what it starts", self.protected)
@@ -362,10 +372,18 @@ class _Judge:
     def _changed(self, command: Command) -> str:
         """The word by which a program that may write what it is given is given one of the files."""
         program, words = command.program, command.words
+        open_word = next((word for word in words if UNKNOWN in word), words[0])
         taken = self.fed or self.piped is Listed.CHOSEN or (self.piped and program in programs.REMOVERS)
         if taken and _is_open(command) and program not in programs.PRINTERS:
-            return next((word for word in words if UNKNOWN in word), words[0])
-        if _runs_text(program) and any(map(mentions, _texts_run(command))):
+            return open_word
+        listed = self.lists.taken(command)
+        by_list = listed is Listed.CHOSEN or (listed and program in programs.REMOVERS)
+        if by_list and (command.more or UNKNOWN in open_word) and program not in programs.PRINTERS:
+            return open_word
+        texts = _texts_run(command) if _runs_text(program) else []
+        if any(
+            mentions(one) for one in texts if program not in programs.PROGRAMMED or may_write(program, one)
+        ):
             return ".claude"
         if program == "patch" and self.piped is Listed.CHOSEN:
             return program
@@ -422,9 +440,20 @@ class _Judge:
         ):
             return f"git {call.verb}"
         folder = join("", *(value for name, value in call.options if name == "-C"))
+        named = [*command.exported, *command.assigned, *call.options]
+        elsewhere = call.verb in programs.OF_ITS_TREE and not any(name in _TREES for name, _ in named)
+        if elsewhere and self.ours.lies_beside(folder, command.folders):
+            return ""
         return programs.git_writes(
             call, lambda word, least: self._reach(join(folder, word) if folder else word, command) >= least
         )
+
+
+def _keeps_plainly(command: Command) -> bool:
+    """Whether the command does no more than set variables: what takes them can be told by their names."""
+    return not command.captured and (
+        not command.words or command.program == "for" or command.program in SETTING
+    )
 
 
 def _is_open(command: Command) -> bool:

@@ -5,7 +5,7 @@ A word is text with marks for what only a run (``UNKNOWN``) or a file system (``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 UNKNOWN = "\0"
@@ -14,6 +14,9 @@ STAR = "\1"
 """Any text without a slash: an unquoted ``*``."""
 ONE = "\2"
 """Any one character: an unquoted ``?`` or ``[…]``."""
+
+FRESH = "\6"
+"""The name of a folder that the line has just made (`mktemp -d`): part of a path like any other."""
 
 OPEN, COMMA, CLOSE = "\3", "\4", "\5"
 """Signs of a brace list, within ``shell`` only."""
@@ -38,7 +41,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _OCTAL = frozenset("01234567")
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 
-_GLOB = str.maketrans({UNKNOWN: "*", STAR: "*", ONE: "?"})
+_GLOB = str.maketrans({UNKNOWN: "*", STAR: "*", ONE: "?", FRESH: "tmp.XXXX"})
 _QUOTING = str.maketrans("", "", "'\"\\+ ,()\n")
 
 _DECLARING = names("export declare local readonly typeset")
@@ -70,6 +73,10 @@ class Command:
     """What it runs follows as commands of its own."""
     given: list[str] = field(default_factory=list)
     """What its process substitutions print."""
+    inside: list[Command] = field(default_factory=list)
+    """The commands whose output its words, or its input, have."""
+    takes: set[str] = field(default_factory=set)
+    """The variables whose values they have."""
     choices: list[tuple[int, int]] = field(default_factory=list)
     """Begin and number of words of which each run has one: those of a loop's variable."""
     chdir: str = ""
@@ -197,7 +204,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     while end < min(len(text), start + most) and text[end] in digits:
         end += 1
     code = int(text[start:end] or "0", base)
-    return chr(code) if 5 < code < 0x110000 else "", end
+    return chr(code) if 6 < code < 0x110000 else "", end
 
 
 def could_be(word: str, path: str) -> bool:
@@ -227,6 +234,12 @@ def _hides(path: str, at: int) -> bool:
     return path[at] == "." and (at == 0 or path[at - 1] == "/")
 
 
+def listing(values: Sequence[str]) -> str:
+    """One word that stands for all of ``values``: those of a loop's variable, an array's elements."""
+    inner = [one[1:-1] if one[:1] == OPEN and one[-1:] == CLOSE else one for one in values]
+    return OPEN + COMMA.join(inner) + CLOSE if len(values) > 1 else "".join(values)
+
+
 def learn(command: Command, variables: dict[str, str]) -> None:
     """Keep in ``variables`` what the command sets; one that it sets to something unknown is known no more."""
     first, rest = command.words[:1], command.words[1:]
@@ -235,12 +248,12 @@ def learn(command: Command, variables: dict[str, str]) -> None:
         _set(variables, name, value)
     if first == ["for"] and rest[1:2] == ["in"]:
         # A word with the variable stands for all that it may become.
-        listed = rest[2:]
-        _set(variables, rest[0], OPEN + COMMA.join(listed) + CLOSE if len(listed) > 1 else "".join(listed))
-    elif first == ["set"] and rest[:1] == ["--"]:
-        for number, word in enumerate(rest[1:10], 1):
+        _set(variables, rest[0], listing(rest[2:]))
+    elif first == ["set"] and rest and (rest[0] == "--" or rest[0][:1] not in ("-", "+")):
+        given = rest[rest[0] == "--" :]
+        for number, word in enumerate(given[:9], 1):
             _set(variables, str(number), word)
-        _set(variables, "@", " ".join(rest[1:]))
+        _set(variables, "@", " ".join(given))
         variables["*"] = variables["@"]
     elif first == ["read"] and command.stdin is not None:
         for name in rest:
@@ -257,23 +270,3 @@ def _set(variables: dict[str, str], name: str, value: str) -> None:
     if name.endswith("+"):
         name, value = name[:-1], variables.get(name[:-1], UNKNOWN) + value
     variables[name] = value if len(value) <= _VALUE else UNKNOWN
-
-
-def printed(commands: Sequence[Command], variables: Mapping[str, str]) -> str:
-    """What the commands print, where that is plain: one echo, printf, pwd or cat of a text; else the mark."""
-    if len(commands) != 1 or not commands[0].words:
-        return UNKNOWN
-    command, (program, words) = commands[0], (commands[0].program, commands[0].words[1:])
-    if program == "cat" and command.stdin is not None:
-        return command.stdin
-    if command.redirects:
-        return UNKNOWN
-    if program == "echo":
-        while words and words[0] in ("-n", "-e", "-E", "-ne", "-en"):
-            words = words[1:]
-        return " ".join(words)
-    if program == "printf" and words and words[0] != "-v":
-        if "%" not in words[0]:
-            return words[0]
-        return " ".join(words[1:]) if words[0].strip("\\n") in ("%s", "%s ", "%b") else UNKNOWN
-    return variables.get("PWD", UNKNOWN) if program == "pwd" else UNKNOWN

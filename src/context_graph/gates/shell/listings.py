@@ -44,6 +44,9 @@ _TYPES = names("yaml json all")
 _GIT_NAMES = names("diff show log ls-tree diff-tree diff-index")
 """Verbs that print names where they are told to."""
 
+_GONE = names("-d --deleted -z")
+"""Options of a list that has nothing but files that are gone."""
+
 _EVERYTHING = ("", ".", "./", "*", ":/", ":/*")
 _GLOB_CHARS = 255
 _PATTERNS = 40
@@ -122,6 +125,8 @@ def listed(command: Command, ours: Protected) -> Listed:
 def left_by(command: Command, before: Listed, ours: Protected) -> Listed:
     """What a list has of our files' names behind the command, a grep that it goes through."""
     search = _text_search(command.words) if before is Listed.AMONG_ALL else None
+    if search is not None and command.more and search.prints_names and not search.inverted:
+        return Listed.NOTHING  # `listed` tells what it finds
     if search is None or search.paths or search.deep or command.more or search.inverted:
         return before
     passing = search.matching(["?", *ours.shown_in(command.folders)])
@@ -132,6 +137,9 @@ def left_by(command: Command, before: Listed, ours: Protected) -> Listed:
 
 def _of_git(verb: str, rest: Sequence[str], ours: Protected, folders: Sequence[str]) -> Listed:
     if verb != "ls-files" and not (verb in _GIT_NAMES and "--name-only" in rest):
+        return Listed.NOTHING
+    gone = verb == "ls-files" and not {"-d", "--deleted"}.isdisjoint(rest) and _GONE.issuperset(rest)
+    if gone or "--diff-filter=D" in rest:
         return Listed.NOTHING
     paths = operands(rest, "xX") if verb == "ls-files" else []
     paths = list(rest[rest.index("--") + 1 :]) if "--" in rest else paths

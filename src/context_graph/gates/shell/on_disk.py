@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from context_graph.gates.shell.command import UNKNOWN, could_be, is_plain
+from context_graph.gates.shell.command import FRESH, UNKNOWN, could_be, is_plain
 
 _PATH_CHARS = 4096
 _LOOKS = 20_000
@@ -17,8 +17,11 @@ _LOOKS = 20_000
 _ENTRIES = 2_000
 """Entries of folders that are listed for one line."""
 
-_DEPTH = 4
-"""How far below a folder one is looked for whose name only a run would tell."""
+_DEPTH = 12
+"""How far below a folder one is looked for whose name only a run would tell; as far again in hidden ones."""
+
+_LINKS = 4
+"""How far below it links are followed."""
 
 _WORDS = 16
 """Words of one line for which folders are looked through; further ones may name any of them."""
@@ -49,12 +52,13 @@ class OnDisk:
         self._entries = _ENTRIES
 
     def is_there(self, path: str) -> bool:
-        """Whether ``path`` is a folder."""
+        """Whether ``path`` is a folder, or lies in one that the line makes."""
         found = self._there.get(path)
         if found is None:
             if len(self._there) >= _LOOKS:
                 return True
-            found = self._there[path] = is_plain(path) and os.path.isdir(path)
+            asked = path.partition(FRESH)[0] or "."
+            found = self._there[path] = is_plain(path) and os.path.isdir(asked)
         return found
 
     def named(self, folder: str, target: str) -> list[str]:
@@ -95,9 +99,16 @@ class OnDisk:
         if anything:
             yield folder
         pattern = part if part.startswith(UNKNOWN) else os.path.join(folder, part)
-        for _ in range(_DEPTH):
-            level = [below for one in level for below in self._inside(one) if not _is_hidden(below)]
-            yield from (one for one in level if anything or could_be(pattern, one))
+        later: list[str] = []
+        for depth in range(2 * _DEPTH):
+            inside = [below for one in level for below in self._inside(one) if not _is_left_out(below)]
+            yield from (one for one in inside if anything or could_be(pattern, one))
+            if depth >= _LINKS:  # one may lead back up
+                inside = [one for one in inside if not os.path.islink(one)]
+            level = [one for one in inside if not _is_hidden(one)]
+            later += [one for one in inside if _is_hidden(one)]
+            if not level:  # hidden folders are looked through last, with what is left of the bound
+                level, later = later, []
 
     def _inside(self, folder: str) -> list[str]:
         """The folders in ``folder`` by name, links to some included, while entries may still be listed."""
@@ -146,5 +157,8 @@ def _parts(target: str) -> list[str]:
 
 
 def _is_hidden(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or name == "node_modules"
+    return path.rpartition("/")[2].startswith(".")
+
+
+def _is_left_out(path: str) -> bool:
+    return path.rpartition("/")[2] in ("node_modules", ".git")

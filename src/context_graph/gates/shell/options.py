@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 
-def letters(words: Sequence[str], taking: str = "") -> Iterator[tuple[str, str]]:
-    """Each letter of the short options in ``words`` with its value; only those in ``taking`` have one.
+def cluster(word: str, after: str, taking: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each letter of one word of short options with its value; only the first of those in ``taking`` has one.
 
-    A value is the rest of the word, or the next word. Nothing behind ``--`` is an option.
+    A value is the rest of the word, or the next word ``after``. Any other word has no letters.
     """
+    if word[:1] != "-" or word[:2] == "--":
+        return
+    for at, letter in enumerate(word[1:], 2):
+        if letter in taking:
+            yield letter, word[at:] or after
+            return
+        yield letter, ""
+
+
+def letters(words: Sequence[str], taking: Collection[str] = "") -> Iterator[tuple[str, str]]:
+    """The letters of all short options in ``words``. Nothing behind ``--`` is an option."""
     for word, after in pairwise([*words, ""]):
         if word == "--":
             return
-        if word[:1] != "-" or word[:2] == "--":
-            continue
-        for at, letter in enumerate(word[1:], 2):
-            if letter in taking:
-                yield letter, word[at:] or after
-                break
-            yield letter, ""
+        yield from cluster(word, after, taking)
+
+
+def takes_next(word: str, taking: Collection[str], long: Collection[str] = ()) -> bool:
+    """Whether the value of an option is the next word; of a cluster the first letter with a value decides."""
+    if word[:2] == "--":
+        return word in long
+    found = list(cluster(word, "", taking))
+    return bool(found) and found[-1][0] in taking and not found[-1][1]
 
 
 def long_values(words: Sequence[str], name: str) -> list[str]:
@@ -33,7 +46,7 @@ def long_values(words: Sequence[str], name: str) -> list[str]:
     return found
 
 
-def operands(words: Sequence[str], taking: str = "", long: Sequence[str] = ()) -> list[str]:
+def operands(words: Sequence[str], taking: Collection[str] = "", long: Collection[str] = ()) -> list[str]:
     """The words that are neither options nor values of the options in ``taking`` and ``long``."""
     found: list[str] = []
     skip = ended = False
@@ -44,9 +57,6 @@ def operands(words: Sequence[str], taking: str = "", long: Sequence[str] = ()) -
             found.append(word)
         elif word == "--":
             ended = True
-        elif word[:2] == "--":
-            skip = word in long
         else:
-            at = next((at for at, letter in enumerate(word) if at and letter in taking), 0)
-            skip = at == len(word) - 1 and at > 0
+            skip = takes_next(word, taking, long)
     return found

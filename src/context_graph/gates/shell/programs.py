@@ -9,6 +9,7 @@ from context_graph.gates.shell.command import Command, bare_text, is_plain, name
 from context_graph.gates.shell.options import letters, long_values, operands
 from context_graph.gates.shell.protected import Reach
 from context_graph.gates.shell.runs import GitCall, git_call, runs
+from context_graph.gates.shell.written_by_text import may_write
 
 PRINTERS = names("echo printf cat ls find head tail dir fd git grep rg")
 """What prints what it is given, for another command to take."""
@@ -69,7 +70,7 @@ def writes_anyway(words: Sequence[str]) -> bool:
         return True
     if program in PROGRAMMED:
         return (program != "sed" and any("inplace" in word for word in rest)) or any(
-            ".claude" in word and any(sign in word for sign in " >|(") for word in rest
+            ".claude" in word and may_write(program, word) for word in rest
         )
     if program in ("xxd", "uniq"):
         return "-r" in rest or sum(not word.startswith("-") for word in rest) > 1
@@ -179,6 +180,11 @@ _TREE_WIDE = {
 }
 """Verbs and the options with which they overwrite the whole working tree."""
 
+OF_ITS_TREE = names(
+    "stash reset checkout switch restore clean rm mv checkout-index read-tree sparse-checkout"
+)
+"""Verbs that change files of no other working tree than that which git runs in."""
+
 _WHOLE_TREE = names("checkout-index read-tree filter-branch filter-repo sparse-checkout")
 _STASH_VERBS = names("list show drop pop apply branch clear create store")
 
@@ -202,6 +208,8 @@ def git_writes(call: GitCall, reaches: Callable[[str, Reach], bool]) -> str:
     if verb == "clean":
         return _of_clean(rest, first)
     moved = verb == "worktree" and plain[:1] in (["remove"], ["move"])
+    if verb == "restore" and _restores_index_alone(rest):
+        return ""
     hit = first(paths, Reach.ABOVE) if moved or verb in ("rm", "mv", "checkout", "restore") else ""
     if hit:
         return hit
@@ -211,6 +219,11 @@ def git_writes(call: GitCall, reaches: Callable[[str, Reach], bool]) -> str:
     if verb in ("apply", "am"):
         return first(_values(rest, "--directory"), Reach.HOME_OF)
     return first(_values(rest, "--output", "-o"), Reach.HOME_OF)
+
+
+def _restores_index_alone(rest: Sequence[str]) -> bool:
+    given = {letter for letter, _ in letters(rest, "s")}
+    return ("S" in given or "--staged" in rest) and "W" not in given and "--worktree" not in rest
 
 
 def _values(words: Sequence[str], *options: str) -> list[str]:

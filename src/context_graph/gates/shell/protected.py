@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from posixpath import join
 
 from context_graph.gates.config.config import layers
 from context_graph.gates.files import open_regular
 from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, could_be, is_plain
-from context_graph.gates.state.git import parents
+from context_graph.gates.state.git import find_repo, parents
 from context_graph.gates.state.project import Project, real_path
 from context_graph.gates.state.state_files import FOLDER
 
@@ -70,6 +71,29 @@ class Protected:
             return Reach.NOTHING
         word = _of_process(word) if word.lstrip("/").startswith("proc/") else word
         return max(self._reach(word if word[0] in "/" + UNKNOWN else f"{cwd}/{word}") for cwd in cwds)
+
+    def lies_beside(self, folder: str, cwds: Sequence[str]) -> bool:
+        """Whether the working tree around ``folder``, given in one of ``cwds``, has none of the files."""
+        return bool(cwds) and all(self._is_beside(join(cwd, folder)) for cwd in cwds)
+
+    def _is_beside(self, path: str) -> bool:
+        if path[:1] != "/" or not is_plain(path):
+            return False
+        place = _real(path)
+        repo = find_repo(place)
+        top = place if repo is None else repo.top
+        return top not in self._above and self._of_plain(top) is Reach.NOTHING
+
+    def below(self, start: str, folders: Iterable[str], *, files: bool = False) -> Iterator[str]:
+        """The files, and the folders that hold them, as a search that begins in ``start`` prints them."""
+        every = {path for path in self._every if path not in self._homes} if files else self._every
+        for folder in folders:
+            top = _normal(join(folder, start))
+            for above in {top, _real(top)}:
+                base = above.rstrip("/") + "/"
+                yield from (join(start, path[len(base) :]) for path in every if path.startswith(base))
+                if above in every:
+                    yield start
 
     def fits(self, pattern: str, folders: Iterable[str], *, any_case: bool = False) -> bool:
         """Whether a `find -path` pattern, used in one of ``folders``, may select one of the files or of the

@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import join
 
-from context_graph.gates.shell.command import UNKNOWN, Command, filled, names, printed
+from context_graph.gates.shell.command import UNKNOWN, Command, filled, names
 from context_graph.gates.shell.folders import GIT_VARIABLES, follow_folders
+from context_graph.gates.shell.printed import printed
+from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.searches import SEARCHES, search_of
-from context_graph.gates.shell.shell import Reading, read
+from context_graph.gates.shell.shell import read, read_into
 from context_graph.gates.shell.wrappers import option, wrapped
 
 SHELLS = names("sh bash zsh dash ksh ash fish pwsh powershell")
@@ -90,7 +92,7 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
         started = replace(
             command,
             words=made.rest,
-            redirects=[],
+            redirects=_input_of(command),
             more=command.program == "xargs" or command.more,
             assigned=[*command.assigned, *made.assigned],
             chdir=join(command.chdir, made.chdir) if made.chdir else command.chdir,
@@ -104,7 +106,12 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
 
 
 def _with_words(command: Command, words: list[str], *, more: bool = False) -> Command:
-    return replace(command, words=words, redirects=[], more=more or command.more)
+    return replace(command, words=words, redirects=_input_of(command), more=more or command.more)
+
+
+def _input_of(command: Command) -> list[tuple[str, str]]:
+    """The redirections that what the command starts reads from."""
+    return [pair for pair in command.redirects if pair[0].endswith("<")]
 
 
 def _read_more(text: str, command: Command, reading: Reading) -> list[Command]:
@@ -118,7 +125,7 @@ def _read_more(text: str, command: Command, reading: Reading) -> list[Command]:
     if command.chdir:
         reading.starts[inner] = command.chdir
     reading.variables.update(_arguments(command))
-    found = reading.add(text, inner)
+    found = read_into(reading, text, inner)
     del reading.commands[first:]
     reading.variables.update(arguments)
     for one in found:
@@ -168,7 +175,7 @@ def _text_of(command: Command) -> str:
     if program == "eval":
         return " ".join(words[1:])
     if program in _WITH_C:
-        text = option(words[1:], "-c", "--command", "--run", "-qc", "-lc")
+        text = option(words[1:], "-c", "--command", "--run")
         if text:
             return text
     return _of_words(command) if program in _READING else ""
@@ -195,6 +202,11 @@ def _of_words(command: Command) -> str:
         rest = rest[2:] if rest[0] in ("-n", "-j", "-f", "-q") else rest[1:]
     if program == "parallel":
         rest = filled(rest, "{}")
+        if ":::" in rest:
+            at = rest.index(":::")
+            return "\n".join(" ".join([*rest[:at], one]) for one in rest[at + 1 :][:_STARTS]) or " ".join(
+                rest
+            )
     return " ".join(rest) if program in _JOINING and rest else _given(command)
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
-from context_graph.gates.shell.command import names, shown
+from context_graph.gates.shell.command import is_plain, names, shown
 from context_graph.gates.shell.options import letters, long_values, operands
 from context_graph.gates.shell.protected import Protected
 
 _STARTS = names("-exec -execdir -ok -okdir")
 _LISTS = names("-fprint -fprint0 -fprintf -fls")
 _NOT, _OR = ("!", "-not"), names("-o -or ,")
+_WHOLE = names("-path -wholename")
+_TESTS = _WHOLE | {"-name"}
+_LEVELS = names("-maxdepth -mindepth")
+_DEPTH = names("-delete -depth -d")
+_ACTIONS = _STARTS | _LISTS | names("-print -print0 -printf -ls")
 _IN_PATHS = ("claude", ".git", "req", "settings")
 _NAME_CHARS = 255
 """Longest name of a file; a longer glob may mean any."""
@@ -51,6 +57,10 @@ class Search:
     tails: list[str] = field(default_factory=list)
     """What a name ends with, or holds, in lower case; from regular expressions."""
     paths: list[tuple[str, bool]] = field(default_factory=list)
+    never: list[tuple[str, bool, bool]] = field(default_factory=list)
+    """Globs of what it leaves out; whether each is for the whole path, and whether for all below it too."""
+    files: bool = False
+    """Whether it selects files alone, no folders."""
     either: bool = False
     """One filter that fits is enough."""
 
@@ -73,18 +83,38 @@ class Search:
         if len(self.globs) + len(self.tails) + len(self.paths) > _FILTERS:
             return True
         answers = []
+        found = self._names_of(ours, folders)
         if self.globs:
             answers.append(
-                any(_fits(glob, name, any_case) for glob, any_case in self.globs for name in ours.names)
+                any(_fits(glob, name, any_case) for glob, any_case in self.globs for name in found)
             )
         if self.tails:
-            answers.append(any(tail in name.lower() for tail in self.tails for name in ours.names))
+            answers.append(any(tail in name.lower() for tail in self.tails for name in found))
         if self.paths:
             told = any(part in path for path, _ in self.paths for part in _IN_PATHS)
             answers.append(
                 told or any(ours.fits(path, folders, any_case=any_case) for path, any_case in self.paths)
             )
-        return (any(answers) if self.either else all(answers)) if answers else True
+        return (any(answers) if self.either else all(answers)) if answers else bool(found)
+
+    def _names_of(self, ours: Protected, folders: Collection[str]) -> set[str]:
+        """The names of our files and folders that it does not leave out."""
+        sure = [one for one in self.never if is_plain(one[0]) and len(one[0]) <= _NAME_CHARS][:_FILTERS]
+        if not sure or len(self.starts) > _FILTERS or not all(map(is_plain, (*self.starts, *folders))):
+            return ours.names
+        shown_paths = {path for start in self.starts for path in ours.below(start, folders, files=self.files)}
+        left = [path for path in shown_paths if not any(_leaves_out(one, path) for one in sure)]
+        return {path.rstrip("/").rpartition("/")[2] for path in left}
+
+
+def _leaves_out(one: tuple[str, bool, bool], path: str) -> bool:
+    glob, whole, deep = one
+    above = path
+    while above:
+        if fnmatchcase(above if whole else above.rpartition("/")[2], glob):
+            return True
+        above = above.rpartition("/")[0] if deep else ""
+    return False
 
 
 def _fits(glob: str, name: str, any_case: bool) -> bool:
@@ -103,20 +133,82 @@ def _of_find(words: list[str]) -> Search:
         words = words[1:]
     stop = next((at for at, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
     found = Search(words[:stop] or ["."], removes="-delete" in words)
-    found.either = not _OR.isdisjoint(words)
+    at = _leave_out_pruned(found, words, stop)
+    rest = words[at:]
+    found.either = not _OR.isdisjoint(rest)
+    kinds = [at for at, pair in enumerate(pairwise(rest)) if pair == ("-type", "f")]
+    found.files = not found.either and bool(kinds) and rest[kinds[0] - 1] not in _NOT
     at = 0
-    while at < len(words):
-        option, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+    while at < len(rest):
+        option, value = rest[at], rest[at + 1] if at + 1 < len(rest) else ""
         if option in _STARTS:
-            found.programs.append(_up_to_end(words, at + 1))
+            found.programs.append(_up_to_end(rest, at + 1))
             at += len(found.programs[-1])
             found.in_folders |= option.endswith("dir")
         elif option in _LISTS:
             found.writes.append(value)
-        elif not at or words[at - 1] not in _NOT:
+        elif option in _NOT and value == "(":
+            at = _behind_bracket(rest, at + 1)
+            continue
+        elif not at or rest[at - 1] not in _NOT:
             _filter(found, option, value)
+        elif option in _TESTS and not found.either and rest[at - 2 : at - 1] != [rest[at - 1]]:
+            found.never.append((value, option in _WHOLE, False))
         at += 1
     return found
+
+
+def _leave_out_pruned(found: Search, words: list[str], at: int) -> int:
+    """Take in what a search begins with to keep out of folders: `-path X -prune -o`; where the rest begins.
+
+    It keeps nothing out where it visits a folder last, and prints the folder where nothing else is said.
+    """
+    if not _DEPTH.isdisjoint(words) or _ACTIONS.isdisjoint(words):
+        return at
+    while at < len(words):
+        start = at
+        while words[at : at + 1] and words[at] in _LEVELS:
+            at += 2
+        many = words[at : at + 1] == ["("]
+        stop = _behind_bracket(words, at) if many else at
+        inner = words[at + 1 : stop - 1] if many else words[at : _end_of_tests(words, at)]
+        stop = stop if many else at + len(inner)
+        tests = list(_tests_of(inner))
+        ends = words[stop : stop + 1] == ["-prune"] and words[stop + 1 : stop + 2] in (["-o"], ["-or"])
+        if not ends or not tests or (len(tests) > 1 and not many) or None in tests:
+            return start
+        found.never += [test for test in tests if test is not None]
+        at = stop + 2
+    return at
+
+
+def _tests_of(words: Sequence[str]) -> Iterator[tuple[str, bool, bool] | None]:
+    """The tests for names in ``words``, any of which is enough; None for what else stands there."""
+    at = 0
+    while at < len(words):
+        option, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+        if option in _TESTS:
+            yield (value, option in _WHOLE, True)
+        elif (option, value) != ("-type", "d") and option not in ("-o", "-or"):
+            yield None
+        at += 1 if option in ("-o", "-or") else 2
+
+
+def _end_of_tests(words: Sequence[str], at: int) -> int:
+    while words[at : at + 1] and words[at] in (*_TESTS, "-type"):
+        at += 2
+    return at
+
+
+def _behind_bracket(words: Sequence[str], at: int) -> int:
+    """Behind the bracket that closes the one at ``at``."""
+    depth = 0
+    while at < len(words):
+        depth += (words[at] == "(") - (words[at] == ")")
+        at += 1
+        if not depth:
+            break
+    return at
 
 
 def _filter(found: Search, option: str, value: str) -> None:

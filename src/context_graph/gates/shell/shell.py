@@ -13,6 +13,7 @@ from context_graph.gates.shell.arithmetic import NAME, closing, is_name, is_odd,
 from context_graph.gates.shell.command import (
     CLOSE,
     COMMA,
+    FRESH,
     ONE,
     OPEN,
     STAR,
@@ -20,74 +21,23 @@ from context_graph.gates.shell.command import (
     Command,
     ansi_c,
     learn,
+    listing,
     names,
-    printed,
     spread,
 )
+from context_graph.gates.shell.printed import printed
+from context_graph.gates.shell.reading import Reading
 from context_graph.gates.shell.words import Cases, Word, here_document
 
-LIMIT = 200_000
-"""Characters that are read at all, inner texts included; what is longer is ``broken``."""
-
-_DEPTH = 12
 _BLANK = " \t\r"
 _ENDS = " \t\r\n;&|<>()"
 _SPECIAL = frozenset(_ENDS + "'\"\\$`*?[{,}~")
 _IN_QUOTES = frozenset('"\\$`')
 _SIGNS = {"*": STAR, "?": ONE, "{": OPEN, ",": COMMA, "}": CLOSE}
-_UNMARKED = str.maketrans(dict.fromkeys((UNKNOWN, *_SIGNS.values()), " "))
+_UNMARKED = str.maketrans(dict.fromkeys((UNKNOWN, FRESH, *_SIGNS.values()), " "))
 _KEYWORDS = names("if then else elif fi while until do done esac ! { } coproc time")
 _COMPOUND = names("{ if while until for case select [[")
 _REDIRECTIONS = ("&>>", "<<<", "<<-", "&>", ">>", ">|", ">&", "<<", "<&", "<>", ">", "<")
-
-
-class Reading:
-    """The commands of a text in their order. ``broken``: it could not be read to its end, or is too long."""
-
-    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
-        self.commands: list[Command] = []
-        self.variables = dict(variables or {})
-        self.broken = False
-        self.left = LIMIT
-        """Characters that may still be read."""
-        self.functions = False
-        """Whether functions are defined: what they are given may be anything."""
-        self.starts: dict[tuple[int, ...], str] = {}
-        """Where a subshell begins that a program starts in another folder."""
-        self._depth = self._shells = 0
-
-    def add(self, text: str, shell: tuple[int, ...] = (0,), *, captured: bool = False) -> list[Command]:
-        """Read ``text`` too, with the variables known so far; its own commands."""
-        first = len(self.commands)
-        if self.spend(len(text)) and self.enter():
-            reader = _Reader(text, self)
-            reader.captured = captured
-            reader.commands(shell)
-            self.broken |= bool(reader.waiting)  # a here-document that never came
-            self.leave()
-        return self.commands[first:]
-
-    def spend(self, chars: int) -> bool:
-        """Count ``chars`` against the limit of what may be read; whether enough was left."""
-        self.left -= chars
-        self.broken |= self.left < 0
-        return self.left >= 0
-
-    def enter(self) -> bool:
-        """Go one level deeper, unless that is too deep; each True is followed by ``leave``."""
-        fits = self._depth < _DEPTH
-        self._depth += fits
-        self.broken |= not fits
-        return fits
-
-    def leave(self) -> None:
-        """Come back from a level."""
-        self._depth -= 1
-
-    def subshell(self, shell: tuple[int, ...] = (0,)) -> tuple[int, ...]:
-        """A new subshell of ``shell``."""
-        self._shells += 1
-        return (*shell, self._shells)
 
 
 def read(text: str, variables: Mapping[str, str] | None = None) -> Reading:
@@ -95,8 +45,22 @@ def read(text: str, variables: Mapping[str, str] | None = None) -> Reading:
     reading = Reading(variables)
     clean = text.translate(_UNMARKED)
     reading.broken = clean != text
-    reading.add(clean)
+    read_into(reading, clean)
     return reading
+
+
+def read_into(
+    reading: Reading, text: str, shell: tuple[int, ...] = (0,), *, captured: bool = False
+) -> list[Command]:
+    """Read ``text`` too, with the variables known so far; its own commands."""
+    first = len(reading.commands)
+    if reading.spend(len(text)) and reading.enter():
+        reader = _Reader(text, reading)
+        reader.captured = captured
+        reader.commands(shell)
+        reading.broken |= bool(reader.waiting)  # a here-document that never came
+        reading.leave()
+    return reading.commands[first:]
 
 
 class _Reader:
@@ -110,6 +74,9 @@ class _Reader:
         self.cases = Cases()
         self.chose = False
         """Whether the word at hand has a variable that stands for several values."""
+        self.takes: set[str] = set()
+        self.inside: list[Command] = []
+        """Variables and commands of the command at hand, as it will have them."""
         self.given: list[str] = []
         """What the process substitutions of the word at hand print."""
         self.open_bracket = False
@@ -181,8 +148,10 @@ class _Reader:
 
     def _finish(self, command: Command, operator: str) -> None:
         self.skips = 0
-        if command.words or command.assigned or command.redirects:
+        takes, inside, self.takes, self.inside = self.takes, self.inside, set(), []
+        if command.words or command.assigned or command.redirects or command.stdin is not None:
             command.ends, command.captured = operator, self.captured
+            command.takes, command.inside = takes, inside
             self.into.commands.append(command)
             self.last = command
             learn(command, self.into.variables)
@@ -247,6 +216,8 @@ class _Reader:
         if self.text.startswith(("<", ">"), self.at) and self.text[start : self.at].isdigit():
             self._redirect(command, self.text[start : self.at])
             return
+        if self.text.startswith("(", self.at) and words and is_name(words[-1][:-1].removesuffix("+")):
+            words[-1] = self._array(words[-1])
         chosen = self.chose and len(words) > 1
         command.given += self.given
         for word in words:
@@ -257,7 +228,26 @@ class _Reader:
             command.choices.append((first, len(command.words) - first))
         elif chosen and command.assigned:
             name, values = command.assigned[-1][0], [word.partition("=")[2] for word in words]
-            command.assigned.append((name, OPEN + COMMA.join(values) + CLOSE))
+            command.assigned.append((name, listing(values)))
+
+    def _array(self, start: str) -> str:
+        """`NAME=(…)` from its parenthesis on, as an assignment of all its elements."""
+        if start[-1] != "=":
+            return start
+        name, self.at, values = start[:-1], self.at + 1, []
+        if name[-1] == "+":
+            name = name[:-1]
+            values += [self.into.variables.get(name) or UNKNOWN]
+        while self.at < self.end and self.text[self.at] != ")":
+            if self.text[self.at] == "#":
+                self.at = self._find("\n")
+            elif self.text[self.at] in _BLANK + "\n":
+                self.at += 1
+            else:
+                values += self._word()
+        self.into.broken |= self.at >= self.end
+        self.at += 1
+        return f"{name}={listing(values)}"
 
     def _in_head(self, word: str, command: Command) -> bool:
         """Whether the word stands before a command's program: a keyword, a name for it, an assignment."""
@@ -404,6 +394,7 @@ class _Reader:
     def _value(self, name: str) -> str:
         if name in ("@", "*") and name not in self.into.variables:
             return UNKNOWN if self.into.functions else ""
+        self.takes.add(name)
         value = self.into.variables.get(name, " " if name == "IFS" else UNKNOWN)
         self.chose |= OPEN in value
         return value if self.into.spend(len(value) // 4) else UNKNOWN
@@ -417,6 +408,11 @@ class _Reader:
             return self._value(name) if name else ""
         if not name:  # ${@}, ${#x}, ${!x}
             return self._value(given) if given in ("@", "*") else UNKNOWN
+        self.takes.add(name)
+        if given[:1] == "[":  # ${a[@]} is each of its elements, ${a[1]} may be any
+            value = self._value(name) if given.partition("]")[2][:1] in ("", ":") else UNKNOWN
+            self.chose &= given[1:2] not in ("@", "*")
+            return value
         given = given.lstrip(":")
         if given[:1] in ("-", "=", "+") and name not in self.into.variables:
             return given[1:]
@@ -476,9 +472,11 @@ class _Reader:
 
     def _substituted(self) -> str:
         """Read the commands of a substitution; what they print, if that can be told."""
-        last, self.last, outer, self.captured = self.last, None, self.captured, True
+        outer = self.last, self.captured, self.takes, self.inside
+        self.last, self.captured, self.takes, self.inside = None, True, set(), []
         found = self._nested(self.into.subshell())
-        self.last, self.captured = last, outer
+        self.last, self.captured, self.takes, self.inside = outer
+        self.inside += found
         return printed(found, self.into.variables)
 
     def _backticks(self) -> str:
@@ -491,5 +489,6 @@ class _Reader:
             self.at += 1
         self.into.broken |= self.at >= self.end
         self.at += 1
-        found = self.into.add("".join(parts), self.into.subshell(), captured=True)
+        found = read_into(self.into, "".join(parts), self.into.subshell(), captured=True)
+        self.inside += found
         return printed(found, self.into.variables)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from posixpath import join
 
 from context_graph.gates.shell.arithmetic import is_name
 from context_graph.gates.shell.command import filled, names
+from context_graph.gates.shell.options import cluster, takes_next
 
 _WRAPPERS = {
     "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type",
@@ -98,6 +100,7 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
 
 def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
     values = names(_WRAPPERS[program])
+    taking = _letters_of(values)
     at, left = 1, _OWN_WORDS.get(program, 0)
     assigned: list[tuple[str, str]] = []
     while at < len(words):
@@ -106,7 +109,7 @@ def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
             at += 1
             break
         if word.startswith("-") and len(word) > 1:
-            at += 2 if takes_next(word, values) else 1
+            at += 2 if takes_next(word, taking, values) else 1
         elif "=" in word and program in ("env", "sudo", "doas") and is_name(word.partition("=")[0]):
             assigned.append((word.partition("=")[0], word.partition("=")[2]))
             at += 1
@@ -119,7 +122,7 @@ def _of_wrapper(program: str, words: Sequence[str]) -> Wrapped | None:
         return None
     if program == "flock" and own[-1] in ("-c", "--command"):
         return Wrapped(text=" ".join(rest[:1]))
-    chdir = folder_option(own, values & _FOLDERS)
+    chdir = folder_option(own, values & _FOLDERS, taking)
     text = option(own, "-S", "--split-string") if program == "env" else ""
     if text:  # what follows are further words of that command
         return Wrapped(text=" ".join([text, *rest]), assigned=assigned, chdir=chdir)
@@ -135,25 +138,21 @@ def names_packages(words: Sequence[str]) -> bool:
     return words[0].rpartition("/")[2] in _PACKAGERS and not _OF_PACKAGES.isdisjoint(words[verb : verb + 1])
 
 
-def takes_next(word: str, values: frozenset[str]) -> bool:
-    """Whether the value of an option is the next word; of a cluster the first letter with a value decides."""
-    if word in values or word.startswith("--"):
-        return word in values
-    return next((at == len(word) - 1 for at in range(1, len(word)) if f"-{word[at]}" in values), False)
-
-
 def option(words: Sequence[str], *options: str) -> str:
     """The value of an option, joined to it or the next word; empty where it is not given."""
-    for at, word in enumerate(words):
-        if word in options:
-            return words[at + 1] if at + 1 < len(words) else ""
-        for name in options:
-            if word.startswith(name + "=") or (len(name) == 2 and word.startswith(name)):
-                return word[len(name) :].lstrip("=")
-            if len(name) == 2 and word[:1] == "-" and word[1:2] != "-" and name[1] in word:  # -iS, a cluster
-                value = word.partition(name[1])[2]
-                return value or (words[at + 1] if at + 1 < len(words) else "")
+    short = _letters_of(options)
+    for word, after in pairwise([*words, ""]):
+        name, equals, value = word.partition("=")
+        if name in options and name[:2] == "--":
+            return value if equals else after
+        given = next((value for letter, value in cluster(word, after, short) if letter in short), None)
+        if given is not None:
+            return given.lstrip("=")
     return ""
+
+
+def _letters_of(options: Collection[str]) -> set[str]:
+    return {name[1] for name in options if len(name) == 2}
 
 
 def _with_names(words: list[str], own: Sequence[str]) -> list[str]:
@@ -163,19 +162,16 @@ def _with_names(words: list[str], own: Sequence[str]) -> list[str]:
     return filled(words, option(own, "-I", "-i", "--replace"))
 
 
-def folder_option(words: Sequence[str], options: frozenset[str]) -> str:
-    """The folder that the options name, each in the one before it."""
+def folder_option(words: Sequence[str], options: frozenset[str], taking: Collection[str]) -> str:
+    """The folder that the options name, each in the one before it; ``taking`` are all that have a value."""
     found: list[str] = []
-    for at, word in enumerate(words):
+    for word, after in pairwise([*words, ""]):
         name, equals, value = word.partition("=")
-        if word in options:
-            found += words[at + 1 : at + 2]
-        elif (equals and name in options and name.startswith("--")) or (
-            word[:2] in options and len(word) > 2 and word[1] != "-"
-        ):
-            found.append(value if name.startswith("--") else word[2:])
-        elif word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in options:
-            found += words[at + 1 : at + 2]
+        if name in options and name[:2] == "--":
+            found.append(value if equals else after)
+        found += [
+            value for letter, value in cluster(word, after, taking) if f"-{letter}" in options and value
+        ]
     return join("", *found[:8])
 
 
@@ -187,19 +183,19 @@ def _of_runner(words: Sequence[str]) -> Wrapped | None:
     start = verb + (2 if words[verb] == "tool" else 1)
     program, rest = words[0].rpartition("/")[2], list(words[start:])
     dashes = rest.index("--") if "--" in rest else len(rest)
-    chdir = folder_option(words[: start + dashes], names("--directory --cwd --dir -C"))
+    chdir = folder_option(words[: start + dashes], names("--directory --cwd --dir -C"), "C")
     if program == "nix":
         marks = [at for at, word in enumerate(rest) if word in ("-c", "--command")]
         return Wrapped(rest[marks[0] + 1 :]) if marks else None
     if program in ("npm", "pnpm", "yarn") and (text := option(rest[:dashes], "-c", "--call")):
         return Wrapped(text=text)
+    if program in ("npm", "pnpm", "yarn", "bun") and words[verb] in ("run", "run-script"):
+        return None  # a script's name, no program's
     if dashes < len(rest):
         return Wrapped(rest[dashes + 1 :], chdir=chdir) if dashes + 1 < len(rest) else None
     at = _plain_from(rest, 0)
     while program == "direnv" and at < len(rest) - 1 and rest[at] == ".":
         at += 1
-    if program in ("npm", "pnpm", "yarn", "bun") and words[verb] in ("run", "run-script"):
-        return None  # a script's name, no program's
     return Wrapped(rest[at:], chdir=chdir) if at < len(rest) else None
 
 

@@ -34,6 +34,22 @@ def written_by_text(program: str, words: Sequence[str], stdin: str = "") -> list
     return [name for name in found if len(name) <= _CHARS][-_MOST:]
 
 
+def may_write(program: str, text: str) -> bool:
+    """Whether a text for sed or awk may run a program, or for awk write a file."""
+    if program == "sed":
+        return any(map(_runs_in_sed, text.split("\n")))
+    return any(sign in text for sign in _AWK_WRITES)
+
+
+def _runs_in_sed(line: str) -> bool:
+    """Whether it has sed's command `e`, or that flag behind a replacement."""
+    line = line.rstrip(" ;}")
+    flags = len(line)
+    while flags and line[flags - 1].isalnum():
+        flags -= 1
+    return "e" in line[flags:] or line.partition(" ")[0][-1:] == "e"
+
+
 def _in_sed(line: str) -> list[str]:
     """The names behind each ``w`` of a line, up to its end; behind an ``e`` the words of a command."""
     found: list[str] = []
