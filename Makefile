@@ -159,10 +159,10 @@ bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, r
 	$(BENCHES) --benchmark-only
 
 bench-processes: build ## Hooks from start to exit, beside a static no-op and plain hooks of interpreters
-	$(BIN)/python benches/processes.py --json artifacts/processes.json
+	$(BIN)/python benches/hooks/processes.py --json artifacts/processes.json
 
 bench-mcp: build ## MCP through the bridge, over 10,000 memories
-	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp_calls.py --json artifacts/mcp.json
+	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/memory/mcp_calls.py --json artifacts/mcp.json
 
 bench-smoke: build ## Each bench of pytest-benchmark at a small size, to see that it runs
 	mkdir -p $(dir $(BENCH_JSON))

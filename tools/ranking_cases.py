@@ -25,7 +25,7 @@ from drift_data import hook_event
 from measures.report import Data
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from benches.recall_data import cosqa, locomo
+from benches.memory.recall_data import cosqa, locomo
 
 from context_graph.kernels import ranking
 from context_graph.memory.context.summary import SessionWork

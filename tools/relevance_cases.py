@@ -25,8 +25,8 @@ from zlib import crc32
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benches.recall_data import Collection, Item, Question, cosqa, locomo
-from benches.recall_quality import node
+from benches.memory.recall_data import Collection, Item, Question, cosqa, locomo
+from benches.memory.recall_quality import node
 
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider

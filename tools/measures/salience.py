@@ -238,7 +238,7 @@ def _talk(raw: dict[str, Any]) -> _Talk:
 def _of_texts(texts: Sequence[str]) -> Snapshot:
     """Memories without any history, a minute apart, a month old."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from benches.snapshots import of_memories
+    from benches.consolidation.snapshots import of_memories
 
     provider, now = default_provider(), 1_700_000_000_000
     nodes = []
