@@ -1,6 +1,6 @@
 """The golden files that the launcher's tests read too: both languages mean the same bytes.
 
-tools/make_golden.py writes them without either implementation; see there for the tables' quoting.
+tools/golden/make.py writes them without either implementation; see there for the tables' quoting.
 """
 
 from __future__ import annotations

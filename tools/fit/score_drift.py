@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the IC of every case of drift_bench as signals for its score.py, in this process.
 
-    python tools/score_drift.py DATA OUT.jsonl [--split dev] [--score PATH/score.py] [--json RESULT.json]
+    python tools/fit/score_drift.py DATA OUT.jsonl [--split dev] [--score PATH/score.py] [--json RESULT.json]
 
 The events take the owner's path (flatten, cut, LiveSession) without its sockets and store, so the figures are
 those of `hooks ... --format json`, in seconds instead of hours.
@@ -19,10 +19,9 @@ from pathlib import Path
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 
-try:
-    from tools.drift_data import Case, Session, load_cases, load_sessions
-except ImportError:  # run as a script: the folder of this file is on the path, its parent is not
-    from drift_data import Case, Session, load_cases, load_sessions  # type: ignore[no-redef]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.fit.drift_data import Case, Session, load_cases, load_sessions
 
 
 def signals(case: Case, sessions: dict[str, Session]) -> Iterator[float]:

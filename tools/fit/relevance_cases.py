@@ -1,7 +1,7 @@
 """Questions that a store answers and questions that none does, with what speaks for each memory found.
 
 Stores of three kinds: talks (LoCoMo), functions (CoSQA) and summaries of agent sessions, whole and in part,
-and young stores of facts (tools/floor_cases.py). Summaries come one by one: before each session its prompt is
+and young stores of facts (floor_cases.py). Summaries come one by one: before each session its prompt is
 asked, and the sessions whose patch changes a file that its own changes are what it should bring. Each store
 is also asked what has nothing to do with it: prompts of other projects, whole and their first line, questions
 to stores of other kinds, short requests of programmers, general questions and nonsense; and, within its kind,
@@ -14,7 +14,6 @@ import gzip
 import json
 import random
 import string
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,9 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches.memory.recall_data import Collection, Item, Question, cosqa, locomo
 from benches.memory.recall_quality import node
+from tools.fit.floor_cases import DEV, DEV_REQUESTS, HELD_BACK, HELD_BACK_REQUESTS
 
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
@@ -35,7 +33,6 @@ from context_graph.memory.recall import MAX_QUERY_CHARS, Recaller
 from context_graph.memory.relevance import NAMES, Kind, kind_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent
 from context_graph.text.flattening import flatten_text
-from floor_cases import DEV, DEV_REQUESTS, HELD_BACK, HELD_BACK_REQUESTS
 
 __all__ = ["ODDS", "Case", "cases", "cross_validated", "fitted", "probability"]
 

@@ -1,6 +1,6 @@
 """Golden records of memories: a third, independent statement of their layouts (docs/formats.md).
 
-Imported by tools/make_golden.py; imports nothing of the package.
+Imported by tools/golden/make.py; imports nothing of the package.
 """
 
 from __future__ import annotations

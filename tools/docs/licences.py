@@ -1,7 +1,7 @@
 """Writes docs/licences.md: every distribution that an installation brings, with version and licence.
 
-    python tools/licences.py            write the page
-    python tools/licences.py --check    exit 1 if the page differs in anything but versions
+    python tools/docs/licences.py            write the page
+    python tools/docs/licences.py --check    exit 1 if the page differs in anything but versions
 
 Starts from pyproject.toml's dependencies, not from what happens to be installed, and follows requirements
 as installed for this Python. tests/contract/test_licences.py holds the page to it.
@@ -20,7 +20,7 @@ from typing import Final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "licences.md"
 OURS: Final = frozenset({"context-graph-cli", "context-graph-core", "context-graph-launcher"})
 
@@ -129,7 +129,7 @@ def crates() -> list[tuple[str, str]]:
 _HEAD: Final = """# Licences of what is installed
 
 context-graph is under the MIT licence ([LICENSE](../LICENSE)). This page lists what an installation brings
-along. `python tools/licences.py` writes it from the packages' own metadata, and a test holds it to
+along. `python tools/docs/licences.py` writes it from the packages' own metadata, and a test holds it to
 `pyproject.toml` and to what is installed. Versions are those it was last made with.
 
 Allowed are MIT, BSD, Apache-2.0, ISC, PSF-2.0 and the like; MPL-2.0, which asks something of those who

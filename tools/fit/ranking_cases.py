@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
-
-from drift_data import hook_event
-from measures.report import Data
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 from benches.memory.recall_data import cosqa, locomo
+from numpy.typing import NDArray
+from tools.fit.drift_data import hook_event
+from tools.measures.report import Data
 
 from context_graph.kernels import ranking
 from context_graph.memory.context.summary import SessionWork

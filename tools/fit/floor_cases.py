@@ -1,6 +1,6 @@
 """Facts of a young store with what their owner asks next, and requests that none of them answers.
 
-Written by hand for `tools/fit_floor.py`. The constants of `memory/relevance.py` were chosen on
+Written by hand for `tools/fit/floor.py`. The constants of `memory/relevance.py` were chosen on
 DEV; HELD_BACK was written at the same time and is only counted.
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Refit the constants of the forecast of tool failures (identity.forecast) on recorded agent sessions.
 
-    python tools/fit_forecast.py DATA            # print the constants
-    python tools/fit_forecast.py DATA --check    # and fail unless they are those in the code
+    python tools/fit/forecast.py DATA            # print the constants
+    python tools/fit/forecast.py DATA --check    # and fail unless they are those in the code
 
 DATA is drift_bench's format; only its dev split is read. A ridge logistic regression of failure on the
 features that a tracker has before each call's result; subagents' calls are left out, as the product does.
@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from context_graph.identity.forecast import BASE_RATE, FEATURES, WEIGHTS, PredictionTracker, command_head
 from context_graph.model import EventKind
 
-try:
-    from tools.drift_data import Session, load_sessions
-except ImportError:  # run as a script: the folder of this file is on the path, its parent is not
-    from drift_data import Session, load_sessions  # type: ignore[no-redef]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.fit.drift_data import Session, load_sessions
 
 Array = NDArray[np.float64]
 

@@ -1,8 +1,8 @@
 """Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, the man
 page, and the table of the `memory …` commands' options, which are read without Typer and msgspec.
 
-    python tools/reference.py          # rewrites the files where they differ
-    python tools/reference.py --check  # says which differ, and ends with 1
+    python tools/docs/reference.py          # rewrites the files where they differ
+    python tools/docs/reference.py --check  # says which differ, and ends with 1
 
 In docs/mcp.md each tool's table, in docs/commands.md each command's; the sentences around them are written by
 hand.
@@ -25,9 +25,12 @@ from context_graph.cli.memory.typed import table
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
-from man import leaves, page
 
-ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.docs.man import leaves, page
+
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 MAN = DOCS / "man" / "context-graph-cli.1"
 MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
@@ -121,7 +124,7 @@ def memory_table() -> str:
     lines = [
         '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).',
         "",
-        "Written by tools/reference.py from the operations; a test compares them.",
+        "Written by tools/docs/reference.py from the operations; a test compares them.",
         '"""',
         "",
         "from __future__ import annotations",

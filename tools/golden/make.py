@@ -3,7 +3,7 @@
 A third, independent statement of the formats: standard library only, no import of context_graph, plain
 enough to be read instead of the two implementations. The files never change for a format version;
 `--check` says whether what is on disk is what this script writes. The tables of paths are in
-golden_paths.py, memories in golden_memory.py. In all tables bytes outside of printable ASCII, and `%`,
+paths.py, memories in memory.py. In all tables bytes outside of printable ASCII, and `%`,
 stand as %XX; `-` is empty.
 """
 
@@ -18,10 +18,12 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from golden_memory import FILES as MEMORY_FILES
-from golden_paths import TABLES, fnv1a64, quoted, table
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+from tools.golden.memory import FILES as MEMORY_FILES
+from tools.golden.paths import TABLES, fnv1a64, quoted, table
+
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 
 SESSION = "0ae1c2d3-1111-4222-8333-444455556666"
 EVENT_ID = "00112233445566778899aabbccddeeff"
@@ -225,7 +227,7 @@ def main() -> int:
     for name, make in FILES.items():
         path, data = GOLDEN / name, make()
         if check and (not path.exists() or path.read_bytes() != data):
-            print(f"{name} is not what tools/make_golden.py writes", file=sys.stderr)
+            print(f"{name} is not what tools/golden/make.py writes", file=sys.stderr)
             wrong += 1
         elif not check:
             path.write_bytes(data)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Chooses the weights of recall's ranking on talk, code and summaries of work together; prints them.
 
-    python tools/fit_spaces.py DATA
+    python tools/fit/spaces.py DATA
 
 Each weight of `Blend` is varied alone, the others as shipped. A value is chosen on all groups but one (a
 conversation, a fifth of CoSQA's queries, a project), the three tasks counting the same, and measured on
@@ -20,10 +20,12 @@ from typing import Final
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.fit.ranking_cases import TASKS, Case, Folds, Values, cases
+from tools.measures.report import Data, Table
+
 from context_graph.memory.index.blend import DEFAULT, Blend
-from measures.report import Data, Table
-from ranking_cases import TASKS, Case, Folds, Values, cases
 
 STEPS: Final[dict[str, tuple[float, ...]]] = {
     "k1": (0.6, 0.9, 1.2),

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import lexicons
+from tools.distil import lexicons
 
 MAGIC = b"CGTABLE1"
 ALIGN = 64

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Refit the purpose vector's constants (identity.ego.CALIBRATION) on recorded agent sessions.
 
-    python tools/fit_identity.py DATA                  # print the constants
-    python tools/fit_identity.py DATA --check          # and fail unless they are those in the code
+    python tools/fit/identity.py DATA                  # print the constants
+    python tools/fit/identity.py DATA --check          # and fail unless they are those in the code
 
 DATA is drift_bench's format; only its dev split is read. From every session, cut at three places, come its
 own continuation (control), three of the same project (near) and three of other projects (splice), each after
@@ -43,10 +43,9 @@ from context_graph.identity.ego import (
 from context_graph.identity.live import MEASURED
 from context_graph.model import HookEvent
 
-try:
-    from tools.drift_data import Session, load_sessions
-except ImportError:  # run as a script: the folder of this file is on the path, its parent is not
-    from drift_data import Session, load_sessions  # type: ignore[no-redef]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.fit.drift_data import Session, load_sessions
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""The sessions and cases of drift_bench as HookEvents: what score_drift and fit_identity share."""
+"""The sessions and cases of drift_bench as HookEvents: what score_drift.py and identity.py share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the terminal view's pictures from a real run: the demo's acts fill a store, the view shows it.
 
-python tools/view_picture.py docs/pictures   # writes view.svg and view-session.svg
+python tools/pictures/view.py docs/pictures   # writes view.svg and view-session.svg
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from rich.console import Console
 from context_graph.cli.moments import moment
 from context_graph.cli.view_source import OwnerSource
 from context_graph.view.terminal.app import ViewApp
-from demo import CLI, Demo, drift, gate, today, yesterday
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.demo import CLI, Demo, drift, gate, today, yesterday
 
 FILES: Final = ("src/gateway/rate_limiter.py", "src/gateway/retries.py")
 MEMORIES: Final = (

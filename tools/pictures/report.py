@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the report's pictures from a real run: the demo's acts fill a store, Chromium opens its report.
 
-python tools/report_picture.py docs/pictures   # writes report.png and report-session.png
+python tools/pictures/report.py docs/pictures   # writes report.png and report-session.png
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import Final
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 
-from demo import CLI, Demo
-from view_picture import fill
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.demo import CLI, Demo
+from tools.pictures.view import fill
 
 SIZE: Final = {"width": 1260, "height": 1270}
 

@@ -1,7 +1,7 @@
 """Writes the tables of docs/specification.md from the manifest of requirements in tests/contract.
 
-python tools/specification.py          # rewrites the page
-python tools/specification.py --check  # exits 1 where the page is out of date
+python tools/docs/specification.py          # rewrites the page
+python tools/docs/specification.py --check  # exits 1 where the page is out of date
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.contract.requirements import REQUIREMENTS  # noqa: E402
 
 PAGE = ROOT / "docs" / "specification.md"
-START = "<!-- written by tools/specification.py: change tests/contract, then run it -->"
+START = "<!-- written by tools/docs/specification.py: change tests/contract, then run it -->"
 FAMILIES = {
     "REQ-SESSION": "Session identity: what is required",
     "TC-SESSION": "Session identity: test cases",

@@ -1,4 +1,4 @@
-"""The golden tables of paths, and how such tables are written; see make_golden.py.
+"""The golden tables of paths, and how such tables are written; see make.py.
 
 `{T}` is a fresh temporary folder below /tmp (canonical) that the reader of the table makes. `setup`
 lists, separated by spaces, what to make in it: `d:PATH` a folder with its parents, `f:PATH=CONTENT` a

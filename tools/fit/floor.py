@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fit how likely a memory is what was asked for, and print what memory/relevance.py has of it.
 
-    python tools/fit_floor.py --fit DATA
+    python tools/fit/floor.py --fit DATA
 
 DATA is a folder with the data sets (`measures/report.py` names them). `python tools/numbers.py DATA --number
 relevance` judges the same fit on stores and questions that it did not see.
@@ -10,10 +10,14 @@ relevance` judges the same fit on stores and questions that it did not see.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from context_graph.memory.relevance import Kind
-from relevance_cases import cases, fitted
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.fit.relevance_cases import cases, fitted
 
 
 def main() -> None:

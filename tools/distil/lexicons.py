@@ -1,6 +1,6 @@
 """Seed words of the spaces that follow a lexicon, and the markers of those that follow connectives.
 
-`tools/distill_table.py` extends each seed list by the teacher's own similarities. The order of
+`tools/distil/make_table.py` extends each seed list by the teacher's own similarities. The order of
 categories is part of the data file's format. See docs/embedding.md.
 """
 
