@@ -11,7 +11,7 @@ from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from context_graph.cli.moments import moment
+from context_graph.cli.console.moments import moment
 from context_graph.view.terminal.app import ViewApp
 
 NARROW, WIDE = (80, 24), (160, 50)

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from context_graph.cli.moments import moment
-from context_graph.cli.view_source import OwnerSource
+from context_graph.cli.console.moments import moment
+from context_graph.cli.view.source import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -9,8 +9,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
-from context_graph.cli.moments import moment
-from context_graph.cli.view_source import OwnerSource
+from context_graph.cli.console.moments import moment
+from context_graph.cli.view.source import OwnerSource
 from context_graph.errors import ConfigError, UsageError
 from context_graph.view.rows import Health
 

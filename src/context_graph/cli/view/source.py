@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from context_graph.cli.calling import ask
+from context_graph.cli.console.calling import ask
 from context_graph.cli.memory.edit import editable, successor_of
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.doctor.findings import NOTE

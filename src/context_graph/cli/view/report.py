@@ -9,10 +9,10 @@ from typing import Annotated, Final
 
 import typer
 
-from context_graph.cli.moments import TAKEN, moment
-from context_graph.cli.options import DbPath
-from context_graph.cli.tables import size
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.moments import TAKEN, moment
+from context_graph.cli.console.options import DbPath
+from context_graph.cli.console.tables import size
+from context_graph.cli.console.terminal import shown
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.whole_file import replacing
 
@@ -57,7 +57,7 @@ def report(
     """
     if find_spec("jinja2") is None:
         raise ConfigError(_EXTRA)
-    from context_graph.cli.view_source import OwnerSource
+    from context_graph.cli.view.source import OwnerSource
     from context_graph.view.report.gather import gather
     from context_graph.view.report.page import MARK, render
 

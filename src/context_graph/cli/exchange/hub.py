@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import age, columns, counted, size
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import age, columns, counted, size
+from context_graph.cli.console.terminal import shown
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 from context_graph.sync.hub import place_name

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from context_graph.cli.tables import columns, width
+from context_graph.cli.console.tables import columns, width
 from context_graph.view.safe import shown as shown
 
 _NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"

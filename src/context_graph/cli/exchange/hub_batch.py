@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import typer
 
-from context_graph.cli.hub import ADMIN_URL, admin_connection, app, need_psycopg
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import counted
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted
+from context_graph.cli.console.terminal import shown
+from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, app, need_psycopg
 from context_graph.config import locate
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import counted
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted
+from context_graph.cli.console.terminal import shown
 from context_graph.config import Location, checkout_top, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError
 
@@ -92,7 +92,7 @@ def _folder(folder: str, name: str | None) -> tuple[str, Transport]:
 
 
 def _hub(location: Location) -> tuple[str, Transport]:
-    from context_graph.cli.hub import need_psycopg
+    from context_graph.cli.exchange.hub import need_psycopg
     from context_graph.sync.hub.membership import joined
 
     found = joined(location.store)
