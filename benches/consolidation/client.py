@@ -3,8 +3,8 @@
 
     python benches/consolidation/client.py [--turns 5] [--memories 10000] [--json FILE]
 
-Needs the client and its driver (tests/support/real_client.py). Each session runs one tool; what counts is the
-time from its last result to its exit, in which it runs the hooks of its session's end.
+Needs the client and its driver (tests/support/clients/real_client.py). Each session runs one tool; what
+counts is the time from its last result to its exit, in which it runs the hooks of its session's end.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from benches.hooks.processes import CLI, live_env
 from benches.report import described, grid, machine, options, save
 from tests.realclient.installed import why_not
 from tests.support.cli import Cli
-from tests.support.owner_consolidations import Owner
-from tests.support.real_client import drive
+from tests.support.clients.real_client import drive
+from tests.support.owner.consolidations import Owner
 
 TURNS: list[Any] = [{"tool": "Bash", "input": {"command": "echo deployed"}}, "Deployed."]
 CASES = ("off", "light")

@@ -33,7 +33,7 @@ from benches.exchange.sync_folder import run, timed
 from benches.hooks.injection import fill
 from benches.hooks.processes import live_env
 from benches.report import described, grid, machine, options, save, spread
-from tests.support.postgres import Postgres, Team, started, team
+from tests.support.exchange.postgres import Postgres, Team, started, team
 
 from context_graph.config import locate
 from context_graph.sync.change import MEMORY, VERSION, Change, encode

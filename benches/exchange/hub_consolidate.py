@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benches.hooks.processes import CLI, live_env
 from benches.report import described, grid, machine, options, save
+from tests.support.exchange.postgres import Postgres, started, team
 from tests.support.memories import WHY, open_memex
-from tests.support.postgres import Postgres, started, team
 
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub.transport import Hub

@@ -29,8 +29,8 @@ from benches.exchange.hub import joined
 from benches.exchange.sync_folder import run
 from benches.hooks.processes import CLI, SESSION, build_native, case, live_env, timed, tool_event
 from benches.report import described, grid, machine, options, save
-from tests.support.network import Cable
-from tests.support.postgres import Team, started, team
+from tests.support.exchange.network import Cable
+from tests.support.exchange.postgres import Team, started, team
 
 NONE, GOAL = "no hub", 5.0
 EVERY_S = 5.0

@@ -30,7 +30,7 @@ from benches.hooks.processes import live_env
 from benches.memory.mcp_calls import Client
 from benches.micro.bench_recall import node, texts
 from benches.report import described, grid, machine, options, save, spread
-from tests.support.postgres import Postgres, Team, started, team
+from tests.support.exchange.postgres import Postgres, Team, started, team
 
 from context_graph.memory.elsewhere import sought
 from context_graph.memory.embed import default_provider, dense_part

@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.brief_reader import read_line
-from tests.support.spool_writer import encode_record
+from tests.support.owner.brief_reader import read_line
+from tests.support.owner.spool_writer import encode_record
 
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot, decode_slot, encode_slot
 from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
 
-OWNER = Path(__file__).parents[2] / "tests" / "support" / "echo_owner.py"
+OWNER = Path(__file__).parents[2] / "tests" / "support" / "owner" / "echo_owner.py"
 IDLE_S = 2.0
 
 # The least that asyncio's Protocol classes can do: same frames, no decoding, no log.

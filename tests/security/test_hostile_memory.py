@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import Peer
+from tests.support.clients.mcp_client import Peer
 from tests.support.sessions import context_of, hook, remember, work_session
 
 from context_graph.cli.console.terminal import shown

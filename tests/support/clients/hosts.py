@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.cli import Cli
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "hosts"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "hosts"
 NAMES = ("codex", "gemini", "cursor")
 _PLACE = "/home/user/bucket"
 """The project's folder in the recordings."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.support.view_rows import RowsSource
+from tests.support.view.rows import RowsSource
 from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot

@@ -21,7 +21,7 @@ from tests.support.cli import Cli
 
 __all__ = ["drive", "fired_and_stored", "last_messages", "needs_client", "text_of", "watching"]
 
-_DRIVER = Path(__file__).parents[1] / "realclient" / "run.py"
+_DRIVER = Path(__file__).parents[2] / "realclient" / "run.py"
 
 _KINDS = {
     "SessionStart": "session-start",
