@@ -63,8 +63,8 @@ demo: build ## Three acts through the real hooks: remembered, refused, drifted (
 
 pictures: build ## Draw the pictures of the README and docs from real runs, into docs/pictures
 	@$(BIN)/python tools/demo.py --svg docs/pictures/demo.svg >/dev/null
-	@$(BIN)/python tools/view_picture.py docs/pictures
-	@$(BIN)/python tools/report_picture.py docs/pictures && ls docs/pictures
+	@$(BIN)/python tools/pictures/view.py docs/pictures
+	@$(BIN)/python tools/pictures/report.py docs/pictures && ls docs/pictures
 
 test: build ## Run all tests but the long ones and those of the real client
 	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -P tools/run_tests.py -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
@@ -159,10 +159,10 @@ bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, r
 	$(BENCHES) --benchmark-only
 
 bench-processes: build ## Hooks from start to exit, beside a static no-op and plain hooks of interpreters
-	$(BIN)/python benches/processes.py --json artifacts/processes.json
+	$(BIN)/python benches/hooks/processes.py --json artifacts/processes.json
 
 bench-mcp: build ## MCP through the bridge, over 10,000 memories
-	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp_calls.py --json artifacts/mcp.json
+	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/memory/mcp_calls.py --json artifacts/mcp.json
 
 bench-smoke: build ## Each bench of pytest-benchmark at a small size, to see that it runs
 	mkdir -p $(dir $(BENCH_JSON))

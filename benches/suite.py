@@ -24,8 +24,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches import processes
 from benches.groups import consolidation, kernels, mcp, recall, store
+from benches.hooks import processes
 from benches.report import Figure, described, machine, markdown, table, write
 from benches.scale import SMOKE
 

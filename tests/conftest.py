@@ -14,7 +14,7 @@ from tests.faults.report import pytest_terminal_summary  # noqa: F401  # the tab
 from tests.support.cli import Cli
 
 if TYPE_CHECKING:
-    from tests.support.mcp_client import Peer
+    from tests.support.clients.mcp_client import Peer
 
 # The same inputs at each run, so that a change is judged by what it changes; `make fuzz` looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -88,7 +88,9 @@ def _installed(project: Path, env: Mapping[str, str]) -> Cli:
 @pytest.fixture
 def peer(cli: Cli) -> Iterator[Peer]:
     """A client of the memory tools in ``cli``'s project."""
-    from tests.support.mcp_client import connected  # the SDK takes its time to import, and few tests want it
+    from tests.support.clients.mcp_client import (
+        connected,  # the SDK takes its time to import, and few tests want it
+    )
 
     with connected(cli) as made:
         yield made

@@ -6,7 +6,8 @@ from importlib import import_module
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.exit(import_module("measures.command").main())
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    sys.exit(import_module("tools.measures.command").main())
 
 # A script of this folder that imports `numbers`, as numpy does, means the standard library's module.
 _here = str(Path(__file__).parent)

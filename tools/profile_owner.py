@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.mcp_calls import CLI, Bench, Client, inject, recall, store
+from benches.memory.mcp_calls import CLI, Bench, Client, inject, recall, store
 
 HOOK = {
     "session_id": "s",

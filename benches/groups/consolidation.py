@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benches import dream_store
-from benches.dream import GOALS_S, computed
+from benches.consolidation import stores
+from benches.consolidation.runs import GOALS_S, computed
 from benches.interleave import measure
 from benches.report import Figure, Kind, figures
 
@@ -36,7 +36,7 @@ LIMIT = "Python, NumPy, each record read once"
 def run(folder: Path, rounds: int, memories: int, modes: tuple[str, ...]) -> list[Figure]:
     """From the start of the process to its last line, by mode; nothing is committed: each does the same."""
     store = folder / "store"
-    dream_store.make(store, memories)
+    stores.make(store, memories)
     with Memex.open(store, redactor=Redactor()) as memex:
         taken = itertools.count()
 

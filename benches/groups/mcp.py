@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.interleave import Work, measure
-from benches.mcp_calls import Bench, Client, text
+from benches.memory.mcp_calls import Bench, Client, text
 from benches.report import Figure, Kind, figures
 
 RIVALS = Path(__file__).resolve().parents[2] / ".make" / "rivals"

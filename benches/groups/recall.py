@@ -7,8 +7,8 @@ import statistics
 from itertools import islice
 
 import numpy as np
-from benches.bench_recall import QUESTIONS, STORE, node, texts
 from benches.interleave import measure
+from benches.micro.bench_recall import QUESTIONS, STORE, node, texts
 from benches.report import Figure, figures
 
 from context_graph.memory.embed import default_provider, dense_part

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from benches.bench_store import event, full_snapshot
 from benches.interleave import measure
-from benches.memory_store import NODE_BYTES, RATIONALE, VECTOR_BYTES, raw_batch, texts
+from benches.memory.throughput import NODE_BYTES, RATIONALE, VECTOR_BYTES, raw_batch, texts
+from benches.micro.bench_store import event, full_snapshot
 from benches.report import Figure, figures
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 

@@ -1,4 +1,4 @@
-"""The Python twin of the launcher's path rules, held to the same golden tables (tools/golden_paths.py)."""
+"""The Python twin of the launcher's path rules, held to the same golden tables (tools/golden/paths.py)."""
 
 from __future__ import annotations
 

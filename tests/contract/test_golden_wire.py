@@ -1,6 +1,6 @@
 """The golden files that the launcher's tests read too: both languages mean the same bytes.
 
-tools/make_golden.py writes them without either implementation; see there for the tables' quoting.
+tools/golden/make.py writes them without either implementation; see there for the tables' quoting.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from tests.support.brief_reader import read_line
-from tests.support.spool_writer import encode_record
+from tests.support.owner.brief_reader import read_line
+from tests.support.owner.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
 from context_graph.owner.sessions.brief_cache import decode_slot, encode_slot, session_bytes

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("licences_tool", ROOT / "tools" / "licences.py")
+    spec = importlib.util.spec_from_file_location("licences_tool", ROOT / "tools" / "docs" / "licences.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses looks its own module up
@@ -56,7 +56,7 @@ def test_the_page_lists_what_is_installed() -> None:
         if line.startswith("| ") and len(cells) == 4 and cells[0] != "package":
             rows.append((cells[0], cells[2], cells[3]))
     found = [(row.name, row.licence, ", ".join(row.needed_by)) for row in ROWS]
-    assert rows == found, "run `python tools/licences.py`"
+    assert rows == found, "run `python tools/docs/licences.py`"
 
 
 def test_every_crate_of_the_launcher_is_one_we_may_ship_with_its_notice() -> None:
@@ -65,7 +65,7 @@ def test_every_crate_of_the_launcher_is_one_we_may_ship_with_its_notice() -> Non
     assert "Permission is hereby granted" in notice
     for name, licence in tool.CRATES.items():
         assert "MIT" in licence.split(" OR "), f"{name}: {licence}"
-        assert f"- {name}" in notice and f"| {name} |" in page, f"{name}: run `python tools/licences.py`"
+        assert f"- {name}" in notice and f"| {name} |" in page, f"{name}: run `python tools/docs/licences.py`"
 
 
 def test_every_requirement_has_a_lower_limit_and_none_is_a_loose_file_or_address() -> None:

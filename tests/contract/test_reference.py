@@ -5,31 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from tools.docs import reference
 
 from context_graph.memory.filters import RecallFilters
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import parameters
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import reference
-
 
 @pytest.mark.parametrize(
     "path", [reference.DOCS / "mcp.md", reference.DOCS / "commands.md"], ids=lambda one: one.name
 )
 def test_the_tables_are_those_of_the_definitions(path: Path) -> None:
-    """`python tools/reference.py` writes them."""
+    """`python tools/docs/reference.py` writes them."""
     assert reference.pages()[path] == path.read_text(encoding="utf-8")
 
 
 def test_the_man_page_is_the_help_s_and_its_roff_is_sound(tmp_path: Path) -> None:
-    """`python tools/reference.py` writes it; the wheel installs it."""
+    """`python tools/docs/reference.py` writes it; the wheel installs it."""
     assert reference.MAN.read_text(encoding="utf-8") == reference.page()
     man = shutil.which("man")
     if man is None:

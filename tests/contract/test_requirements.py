@@ -38,7 +38,7 @@ def _ids(docstring: str) -> Iterator[str]:
 
 def _named_in_tests() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benches").glob("bench_*.py")]
+    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benches").rglob("bench_*.py")]
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tools.specification import PAGE, page
+from tools.docs.specification import PAGE, page
 
 ROOT = Path(__file__).resolve().parents[2]
 CITED = re.compile(r"\b(?:(?:REQ|EC|ERR|TC)-[A-Z]+-\d+|D[1-6]\.\d+)\b")
@@ -15,7 +15,7 @@ FOLDERS = ("src", "ext", "docs", "tools", "benches")
 
 def test_the_page_is_what_the_manifest_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert page(text) == text, "run python tools/specification.py"
+    assert page(text) == text, "run python tools/docs/specification.py"
 
 
 def test_every_id_that_is_cited_is_explained() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, last_messages, needs_client, text_of
+from tests.support.clients.real_client import drive, last_messages, needs_client, text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

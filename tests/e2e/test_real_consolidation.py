@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client
+from tests.support.clients.real_client import drive, needs_client
 from tests.support.sessions import memory, remember
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -1,6 +1,6 @@
 """A real client's session whose end is followed by a consolidation, and what that costs the client: nothing.
 
-Skipped with a word where the client and its driver are not there (tests/support/real_client.py).
+Skipped with a word where the client and its driver are not there (tests/support/clients/real_client.py).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_consolidations import Owner, twins, until
-from tests.support.real_client import drive, needs_client
+from tests.support.clients.real_client import drive, needs_client
+from tests.support.owner.consolidations import Owner, twins, until
 from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

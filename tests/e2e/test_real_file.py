@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client, requests_of
+from tests.support.clients.real_client import drive, needs_client, requests_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 

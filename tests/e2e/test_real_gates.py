@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.realclient.installed import VERSION
 from tests.support.cli import Cli
+from tests.support.clients.real_client import drive, last_messages, needs_client, text_of
 from tests.support.gates.installed import GateProject
-from tests.support.real_client import drive, last_messages, needs_client, text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client, requests_of
+from tests.support.clients.real_client import drive, needs_client, requests_of
 
 from context_graph.memory.context.quoting import TRUST
 

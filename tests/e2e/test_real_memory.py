@@ -1,6 +1,6 @@
 """Memory through the real Claude Code client: one session stores, works and ends; the next one is told.
 
-Skipped with a word where the client and its driver are not there (tests/support/real_client.py).
+Skipped with a word where the client and its driver are not there (tests/support/clients/real_client.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client
+from tests.support.clients.real_client import drive, needs_client
 from tests.support.sessions import memory
 
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN

@@ -1,6 +1,6 @@
 """Sessions of the real Claude Code client that are resumed, forked and compacted.
 
-Skipped with a word where the client and its driver are not there (tests/support/real_client.py).
+Skipped with a word where the client and its driver are not there (tests/support/clients/real_client.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, fired_and_stored, needs_client, watching
+from tests.support.clients.real_client import drive, fired_and_stored, needs_client, watching
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.realclient.installed import FOLDER, NAMESPACES
 from tests.support.cli import Cli
-from tests.support.real_client import drive, fired_and_stored, needs_client, watching
+from tests.support.clients.real_client import drive, fired_and_stored, needs_client, watching
 from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client, requests_of
+from tests.support.clients.real_client import drive, needs_client, requests_of
 from tests.support.sessions import remember
 
 from context_graph.doctor.native_memory import native_memory

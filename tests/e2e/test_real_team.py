@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.postgres import started, with_passwords
-from tests.support.real_client import drive, needs_client
+from tests.support.clients.real_client import drive, needs_client
+from tests.support.exchange.postgres import started, with_passwords
 from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.hub, pytest.mark.timeout(300)]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.clients.real_client import drive, last_messages, needs_client
 from tests.support.gates.installed import GateProject
-from tests.support.real_client import drive, last_messages, needs_client
 from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.world import LONG, World
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 
 SESSIONS = 6
 CONSOLIDATE = ("memory", "consolidate", "--mode", "deep", "--any-state", "--format", "json")

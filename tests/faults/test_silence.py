@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.cli import Cli, stopped
 from tests.support.gates.in_process import git
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook, memory, work_session
 
 STAND_IN = Path(__file__).with_name("stuck_owner.py")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.faults.world import LONG, World
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
-from tests.support.owner_harness import wait_until
+from tests.support.clients.mcp_client import connected
+from tests.support.owner.harness import wait_until
 
 from context_graph import __version__
 from context_graph.config import lock_path

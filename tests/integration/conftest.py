@@ -14,7 +14,7 @@ import pytest
 from tests.faults.report import Row
 from tests.faults.world import SEED
 from tests.support.memories import open_memex
-from tests.support.owner_harness import PROGRAM, OwnerHarness
+from tests.support.owner.harness import PROGRAM, OwnerHarness
 
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor, load_redactor

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 
 from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tools.fit.drift_data import Session, load_sessions
+from tools.measures.report import Data, Table, auc, interval
+
 from context_graph.identity.circles import Circles
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-from drift_data import Session, load_sessions
-from measures.report import Data, Table, auc, interval
 
 BLOCKS: Final = (3, 4, 5, 6)
 TIMES: Final = (2, 3, 4)

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from measures.report import Data
+from tools.measures.report import Data
 
 MEASURES: Final[tuple[str, ...]] = (
     "consciousness",
@@ -43,6 +43,6 @@ def main(argv: list[str] | None = None) -> int:
     if not options.data.is_dir():
         parser.error(f"{options.data} is not a folder")
     for name in options.number or MEASURES:
-        for table in import_module(f"measures.{name}").tables(Data(options.data)):
+        for table in import_module(f"tools.measures.{name}").tables(Data(options.data)):
             print(table.text(), flush=True)
     return 0

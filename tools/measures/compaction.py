@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tools.measures.report import Data, Table
+from tools.measures.sessions import sessions, set_of, transcripts
+
 from context_graph.claude.hooks.origin import own_words
 from context_graph.memory.context.after_compaction import MAX_TOKENS, facts_of, text_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.model import EventKind, HookEvent
-from measures.report import Data, Table
-from measures.sessions import sessions, set_of, transcripts
 
 KINDS: Final = ("goal", "file", "failing test", "decision")
 LEAST_EVENTS: Final = 12

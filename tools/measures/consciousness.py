@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tools.fit.drift_data import load_cases
+from tools.measures.report import Data, Table, auc, bits, interval, quantiles
+from tools.measures.sessions import sessions, set_of
+
 from context_graph.identity.consciousness import Metrics, johari_system
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-from drift_data import load_cases
-from measures.report import Data, Table, auc, bits, interval, quantiles
-from measures.sessions import sessions, set_of
 
 AHEAD: Final = 5
 """Tool calls before and after an event that are asked whether they failed."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from tools.fit.drift_data import hook_event, load_sessions
+from tools.measures.report import Data, Table, auc, interval, quantiles
 
 from context_graph.identity.across import (
     EVENTS_NEEDED,
@@ -38,10 +39,6 @@ from context_graph.identity.ego import EventReader, Goals
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.redact import Redactor
-from measures.report import Data, Table, auc, interval, quantiles
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from drift_data import hook_event, load_sessions  # beside this package, as scripts find it
 
 Array = NDArray[np.float64]
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tools.fit.drift_data import Session
+from tools.fit.forecast import Call, base_rate, calls_of, fit
+from tools.measures.report import Data, Table, auc, brier_skill, interval
+from tools.measures.sessions import sessions, set_of
+
 from context_graph.identity.forecast import BASE_RATE, DOUBT, WEIGHTS, WINDOW, command_head
-from drift_data import Session
-from fit_forecast import Call, base_rate, calls_of, fit
-from measures.report import Data, Table, auc, brier_skill, interval
-from measures.sessions import sessions, set_of
 
 AHEAD: Final = 10
 """Forecasts ahead that the running score is compared with."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from drift_data import load_cases, load_sessions
-from fit_identity import ALARM, WINDOW, Recorder, Trial, fit, signals, training_trials
-from measures.circles import SETS
-from measures.report import Data, Table, auc, interval
+from tools.fit.drift_data import load_cases, load_sessions
+from tools.fit.identity import ALARM, WINDOW, Recorder, Trial, fit, signals, training_trials
+from tools.measures.circles import SETS
+from tools.measures.report import Data, Table, auc, interval
 
 SIGNALS: Final = ("IC", "r alone", "cosine alone", "words alone")
 _PACE: Final = 0.4

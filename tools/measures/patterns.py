@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tools.measures.report import Data, Table, interval
+from tools.measures.summaries import handover_sessions, summarised
+
 from context_graph.consolidation.finders import areas, habits
 from context_graph.consolidation.snapshot import Snapshot
-from measures.report import Data, Table, interval
-from measures.summaries import handover_sessions, summarised
 
 SHUFFLES: Final = 20
 PLANTED: Final = 10

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from tools.measures.report import Data, Table, auc, bits, quantiles
+
 from context_graph.consolidation.consolidate import consolidate
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.memex import Memex
@@ -27,7 +29,6 @@ from context_graph.model.memory import MemoryNode, SuggestedAction
 from context_graph.owner.sessions.hook_call import HookCall
 from context_graph.redact import Redactor
 from context_graph.wire.frames import Request
-from measures.report import Data, Table, auc, bits, quantiles
 
 WHY: Final = "kept to be measured"
 SIZES: Final = (20, 100, 500)

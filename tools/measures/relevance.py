@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tools.fit.relevance_cases import ODDS, Case, cases, cross_validated
+from tools.measures.report import Data, Table, auc, interval
+
 from context_graph.config import Settings
 from context_graph.memory.relevance import Kind, floor_unasked
 from context_graph.model.memory import MIN_RELEVANCE
-from measures.report import Data, Table, auc, interval
-from relevance_cases import ODDS, Case, cases, cross_validated
 
 _BINS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 _SIZES = ((1, 20), (21, 300), (301, 1000))

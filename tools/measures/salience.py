@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,8 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from tools.measures.replayed import Replay, replays
+from tools.measures.report import Data, Table, auc, interval, quantiles
 
 from context_graph.consolidation.finders import salience
 from context_graph.consolidation.finders.summaries import summary_facts
@@ -28,8 +29,6 @@ from context_graph.consolidation.snapshot import F64, Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SLICES, SPACES, WEIGHTS
-from measures.replayed import Replay, replays
-from measures.report import Data, Table, auc, interval, quantiles
 
 AT: Final = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Shares of a project's sessions before which its store is judged."""
@@ -237,8 +236,7 @@ def _talk(raw: dict[str, Any]) -> _Talk:
 
 def _of_texts(texts: Sequence[str]) -> Snapshot:
     """Memories without any history, a minute apart, a month old."""
-    sys.path.insert(0, str(Path(__file__).parents[2]))
-    from benches.snapshots import of_memories
+    from benches.consolidation.snapshots import of_memories
 
     provider, now = default_provider(), 1_700_000_000_000
     nodes = []

@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tools.fit.drift_data import Session, load_sessions
+from tools.measures.report import Data
+
 from context_graph.claude.transcripts import AGENT, told_by
 from context_graph.model import EventKind
 from context_graph.owner.sessions.hook_call import recorded_event
 from context_graph.redact import Redactor
-from drift_data import Session, load_sessions
-from measures.report import Data
 
 
 @cache

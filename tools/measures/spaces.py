@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from tools.fit.ranking_cases import MEASURES, TASKS, Case, Folds, Values, cases
+from tools.measures.report import Data, Table
 
 from context_graph.memory.index.blend import DEFAULT, Blend, asks_when, lead_of
 from context_graph.model.spaces import DIM, SLICES, SPACES
-from measures.report import Data, Table
-from ranking_cases import MEASURES, TASKS, Case, Folds, Values, cases
 
 STEPS: Final = (0.1, 0.2, 0.4)
 PARTS: Final[dict[str, Blend]] = {

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tools.fit.drift_data import Session, load_sessions
+from tools.measures.circles import SETS, begun, is_result
+from tools.measures.report import Data, Table, bits
+
 from context_graph.identity.changes import standing
 from context_graph.identity.consciousness import ConsciousnessState, state_for
-from drift_data import Session, load_sessions
-from measures.circles import SETS, begun, is_result
-from measures.report import Data, Table, bits
 
 _BEFORE: Final = 0.95
 """The earlier rule called everything with r above this HYPERSYNC."""

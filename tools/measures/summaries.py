@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from tools.fit.drift_data import hook_event
+
 from context_graph.config.settings import MemoryConfig
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.snapshot import Snapshot
@@ -18,7 +20,6 @@ from context_graph.memory.capture import capture
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
-from drift_data import hook_event
 
 DAY_MS: Final = 86_400_000
 BEGAN_MS: Final = 1_700_000_000_000

@@ -18,14 +18,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from tools.measures.report import Data, Table, quantiles
+from tools.measures.sessions import hook_bodies
+
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.config import Settings
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
 from context_graph.memory.embed import default_provider
 from context_graph.owner.service import OwnerService, build_service
 from context_graph.wire.frames import Request
-from measures.report import Data, Table, quantiles
-from measures.sessions import hook_bodies
 
 BUDGET: Final = 600
 """Tokens, besides memories, of a session of CALLS calls and PROMPTS prompts that does not drift."""

@@ -1,4 +1,4 @@
-//! The launcher's side of the golden files in tests/golden (tools/make_golden.py writes them).
+//! The launcher's side of the golden files in tests/golden (tools/golden/make.py writes them).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod support;

@@ -18,10 +18,10 @@ import typer
 from context_graph.backup import make as making
 from context_graph.backup import manifest
 from context_graph.backup.put_back import put_back
-from context_graph.cli.calling import Finished, ask, finish
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import counted
-from context_graph.cli.terminal import bar
+from context_graph.cli.console.calling import Finished, ask, finish
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted
+from context_graph.cli.console.terminal import bar
 from context_graph.config import locate
 from context_graph.errors import StoreLockedError, UsageError
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import typer
 
-from context_graph.cli.calling import Finished, ask, ask_json, finish, warn
 from context_graph.cli.command_table import BRIEF, CHECK_IDENTITY, INJECT_CONTEXT, typer_command
+from context_graph.cli.console.calling import Finished, ask, ask_json, finish, warn
+from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
+from context_graph.cli.console.tables import status_text
 from context_graph.cli.native import serve
-from context_graph.cli.options import DbPath, Json, SessionId, both_forms
-from context_graph.cli.tables import status_text
 from context_graph.errors import ContextGraphError, OwnerError, WireError
 
 app = typer.Typer(

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from context_graph.cli.calling import Finished
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import counted, size, span
-from context_graph.cli.terminal import show
+from context_graph.cli.console.calling import Finished
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted, size, span
+from context_graph.cli.console.terminal import show
 from context_graph.doctor.report import examine
 from context_graph.view.health import exchange_text
 

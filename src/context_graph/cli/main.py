@@ -154,7 +154,7 @@ def _load_group(name: str) -> typer.Typer:
     elif name == "hooks":
         from context_graph.cli.hooks import app
     elif name == "hub":
-        from context_graph.cli import hub_batch  # adds its command to those of `hub`
+        from context_graph.cli.exchange import hub_batch  # adds its command to those of `hub`
 
         app = hub_batch.app
     elif name == "owner":
@@ -183,9 +183,9 @@ def _load_command(name: str) -> Callable[..., None]:
     elif name == "doctor":
         from context_graph.cli.doctor import doctor as command
     elif name == "report":
-        from context_graph.cli.report import report as command
+        from context_graph.cli.view.report import report as command
     elif name == "sync":
-        from context_graph.cli.sync import sync as command
+        from context_graph.cli.exchange.sync import sync as command
     elif name in _ABOUT_ITSELF:
         from context_graph.cli.about_itself import completion_command, help_command
 
@@ -227,7 +227,7 @@ def _run(words: list[str]) -> None:
     app = build_app(*words[:2])
     if not words or (len(words) == 1 and words[0] in _GROUPS and words[0] != "req"):
         words = [*words, "--help"]
-    from context_graph.cli.usage import run_typer
+    from context_graph.cli.console.usage import run_typer
 
     code = run_typer(app, words, PROGRAM)
     if code == 2:
@@ -264,7 +264,7 @@ def run_directly(words: Sequence[str]) -> bool:
 def _work_of(command: Command) -> Callable[..., None]:
     """The function of a command of the table ``DIRECT``."""
     if command.word == "view":
-        from context_graph.cli.view import view
+        from context_graph.cli.view.terminal import view
 
         return view
     if command.word == "status":

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from context_graph.cli.calling import finish
 from context_graph.cli.command_table import OWNER_STATUS, typer_command
-from context_graph.cli.options import Json, both_forms
+from context_graph.cli.console.calling import finish
+from context_graph.cli.console.options import Json, both_forms
 from context_graph.cli.owner_view import owner_status, owner_view
 from context_graph.config import Location, data_root
 from context_graph.wire.client import request, restart_owner, start_owner, stop_owner, wait_ready

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.calling import Finished, finish
 from context_graph.cli.command_table import wants_json
-from context_graph.cli.tables import owner_text
+from context_graph.cli.console.calling import Finished, finish
+from context_graph.cli.console.tables import owner_text
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.client import look_at, request

@@ -8,11 +8,11 @@ from typing import Annotated, Final
 
 import typer
 
-from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, typer_command
-from context_graph.cli.options import DbPath, Json, SessionId, both_forms
-from context_graph.cli.tables import chain_text, session_table, session_text
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
+from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
+from context_graph.cli.console.tables import chain_text, session_table, session_text
+from context_graph.cli.console.terminal import shown
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
 app = typer.Typer(

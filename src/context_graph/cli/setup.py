@@ -29,8 +29,8 @@ from context_graph.claude.install.record import Record
 from context_graph.claude.settings import Change, apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
+from context_graph.cli.console.tables import columns, counted
 from context_graph.cli.hosts import Asked, set_up
-from context_graph.cli.tables import columns, counted
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.wire.client import find_launcher, find_owner_command

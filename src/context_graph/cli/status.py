@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.calling import Finished, ask
 from context_graph.cli.command_table import wants_json
+from context_graph.cli.console.calling import Finished, ask
+from context_graph.cli.console.tables import counted, size, span
+from context_graph.cli.console.terminal import show, shown
 from context_graph.cli.native import become_launcher
-from context_graph.cli.tables import counted, size, span
-from context_graph.cli.terminal import show, shown
 from context_graph.config import project_dir
 from context_graph.errors import ContextGraphError
 

@@ -66,7 +66,7 @@ def consolidate(
         ModeNotAllowedError: ``strict``, and C does not allow the mode.
         StoreError: The store can't be read or written; nothing is changed.
 
-    Cost: benches/dream.py; light some 0.5 s for 10,000 memories.
+    Cost: benches/consolidation/runs.py; light some 0.5 s for 10,000 memories.
     """
     began = time.monotonic()
     requested = mode_of(mode)

@@ -3,7 +3,7 @@
 A forecast is a logistic regression of what is known before the call's result: the tool, its input, and the
 outcomes of the session's calls so far. It is scored against the base rate: the Brier skill is one minus the
 forecasts' squared error over that of always saying BASE_RATE, 0 for no better and 1 for perfect. The
-constants are fitted by tools/fit_forecast.py on recorded sessions and judged by tools/measures/forecast.py,
+constants are fitted by tools/fit/forecast.py on recorded sessions and judged by tools/measures/forecast.py,
 one project left out.
 """
 

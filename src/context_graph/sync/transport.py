@@ -1,7 +1,7 @@
 """What carries logs of changes between machines, and one in memory. The conformance kit proves each of them.
 
 A transport knows logs and lines, not memories. Each machine appends to its own log alone; all read all.
-`tests/support/transports.py` is that kit.
+`tests/support/exchange/transports.py` is that kit.
 """
 
 from __future__ import annotations

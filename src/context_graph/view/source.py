@@ -1,6 +1,6 @@
 """Says where renderers get their rows from, and what a person can have done there.
 
-`cli/view_source.py` asks the owner. Nothing else is known to a renderer: it shows rows, and asks again when
+`cli/view/source.py` asks the owner. Nothing else is known to a renderer: it shows rows, and asks again when
 `follow` names a part that changed.
 """
 

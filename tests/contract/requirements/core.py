@@ -106,7 +106,7 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-011": Requirement(
         "10,000 writes a second, batches, metrics",
         (
-            "benches/bench_memory.py::test_stores_in_a_row",
+            "benches/micro/bench_memory.py::test_stores_in_a_row",
             "tests/integration/memory/test_memex.py::test_a_batch_is_stored_whole_or_not_at_all",
             "tests/integration/memory/test_memex_life.py::test_metrics_are_prometheus_text_too",
             "tests/integration/cli/test_memory.py::test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus",

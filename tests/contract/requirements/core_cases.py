@@ -116,7 +116,7 @@ CORE_CASES: dict[str, Requirement] = {
     "EC-CORE-013": Requirement(
         "Fifty writers at once",
         (
-            "benches/bench_memory.py::test_fifty_writers",
+            "benches/micro/bench_memory.py::test_fifty_writers",
             "tests/integration/memory/test_memex.py::test_fifty_threads_lose_nothing_and_keep_the_order_of_commit",
             "tests/integration/memory/test_torture.py::test_random_kills_of_fifty_writers_lose_nothing_short_run",
         ),
@@ -295,12 +295,12 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-012": Requirement(
         "10,000 sequential writes",
-        ("benches/bench_memory.py::test_stores_in_a_row",),
+        ("benches/micro/bench_memory.py::test_stores_in_a_row",),
     ),
     "TC-CORE-013": Requirement(
         "50 writers of 200",
         (
-            "benches/bench_memory.py::test_fifty_writers",
+            "benches/micro/bench_memory.py::test_fifty_writers",
             "tests/integration/memory/test_memex.py::test_fifty_threads_lose_nothing_and_keep_the_order_of_commit",
         ),
     ),
@@ -388,7 +388,7 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-028": Requirement(
         "100,000 nodes",
-        ("benches/bench_memory.py::test_a_hundred_thousand",),
+        ("benches/micro/bench_memory.py::test_a_hundred_thousand",),
     ),
     "TC-CORE-029": Requirement(
         "10,000 nodes through a cache of 1,000",

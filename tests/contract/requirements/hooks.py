@@ -18,7 +18,7 @@ HOOKS: dict[str, Requirement] = {
     "REQ-HOOKS-02": Requirement(
         "PreToolUse hook, within 100 ms; recorded by the owner (decided so), the hook opens no database",
         (
-            "benches/bench_commands.py::test_a_command_from_start_to_exit",
+            "benches/hooks/bench_commands.py::test_a_command_from_start_to_exit",
             "tests/integration/claude/test_hooks.py::test_a_pre_tool_hook_opens_no_database",
             "tests/integration/claude/test_hooks.py::test_in_the_claude_format_a_hook_prints_one_document_of_the_clients_schema_or_nothing",
             "tests/unit/claude/test_hook_input.py::test_each_flat_event_gives_what_it_is_about",

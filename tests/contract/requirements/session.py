@@ -93,7 +93,7 @@ SESSION: dict[str, Requirement] = {
     "REQ-SESSION-09": Requirement(
         "The brief's text, `[C:STATE r=X.XX IC=X.XX]`, in microseconds",
         (
-            "benches/bench_brief.py::test_brief_line_from_a_snapshot",
+            "benches/micro/bench_brief.py::test_brief_line_from_a_snapshot",
             "tests/integration/claude/test_hooks.py::test_the_brief_is_cold_then_the_sessions_own_line",
             "tests/kernels/test_oscillators.py::test_thirteen_equal_phases_have_order_one",
             "tests/unit/identity/test_brief.py::test_the_brief_is_one_line_of_state_r_and_ic",
@@ -251,7 +251,7 @@ SESSION: dict[str, Requirement] = {
     ),
     "TC-SESSION-11": Requirement(
         "Brief text within 100 us at p95",
-        ("benches/bench_brief.py::test_brief_line_from_a_snapshot",),
+        ("benches/micro/bench_brief.py::test_brief_line_from_a_snapshot",),
     ),
     "TC-SESSION-12": Requirement(
         "Brief, warm",
@@ -328,6 +328,6 @@ SESSION: dict[str, Requirement] = {
     ),
     "TC-SESSION-24": Requirement(
         "Latency of the commands",
-        ("benches/bench_commands.py::test_a_command_from_start_to_exit",),
+        ("benches/hooks/bench_commands.py::test_a_command_from_start_to_exit",),
     ),
 }

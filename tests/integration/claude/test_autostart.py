@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_consolidations import until
+from tests.support.owner.consolidations import until
 
 from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.errors import ConfigError

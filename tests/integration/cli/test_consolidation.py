@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import memory, remember, run_folders
 
 OLD = ("--occurred-at", "2025-01-31T09:30:00Z")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember
+from tools.docs import reference
 
 HEAVY = {
     *("typer", "click", "pydantic", "pydantic_core", "rich", "msgspec", "orjson", "numpy", "yaml", "re2"),
@@ -96,8 +96,5 @@ def test_a_time_is_given_as_people_say_it(cli: Cli, word: str) -> None:
 
 
 def test_the_table_without_typer_is_the_operations_own() -> None:
-    """`python tools/reference.py` writes it; what is read without Typer means what --help says."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
-    import reference
-
+    """`python tools/docs/reference.py` writes it; what is read without Typer means what --help says."""
     assert reference.MEMORY_TABLE.read_text(encoding="utf-8") == reference.memory_table()

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.chromium import browser, needs_chromium, opened
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember, work_session
+from tests.support.view.chromium import browser, needs_chromium, opened
 
-from context_graph.cli.report import report
+from context_graph.cli.view.report import report
 from context_graph.errors import ConfigError
 
 NAME = "context-graph-report.html"

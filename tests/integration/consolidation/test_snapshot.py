@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation import messages, snapshot

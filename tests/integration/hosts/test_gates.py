@@ -6,8 +6,8 @@ import json
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.clients.hosts import NAMES, calls, denial, one, send
 from tests.support.gates.installed import GateProject, decided_by
-from tests.support.hosts import NAMES, calls, denial, one, send
 
 from context_graph.hosts.host import NOT_THE_USER
 

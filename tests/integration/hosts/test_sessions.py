@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.clients.hosts import NAMES, calls, one, play, send, told
 from tests.support.gates.installed import no_owner
-from tests.support.hosts import NAMES, calls, one, play, send, told
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.hosts.host import NOT_THE_USER

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import stopped
-from tests.support.owner_harness import WAIT_S, OwnerHarness, wait_until
+from tests.support.owner.harness import WAIT_S, OwnerHarness, wait_until
 
 LAUNCHER = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 LINE_MAX = 2 * 1024 * 1024

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import Peer, connected
-from tests.support.owner_harness import wait_until
+from tests.support.clients.mcp_client import Peer, connected
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import memory, run_folders
 
 from context_graph import Memex

@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 from mcp.types import ErrorData
 from tests.support.cli import Cli
-from tests.support.mcp_client import Peer, connected
+from tests.support.clients.mcp_client import Peer, connected
 
 from context_graph.store.layout import NODES, wrap
 from context_graph.store.schema import open_database

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
+from tests.support.clients.mcp_client import connected
 
 SECRET = "Tr0ub4dor99"
 JWT = ".".join(("eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"))

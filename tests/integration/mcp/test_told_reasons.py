@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.integration.mcp.test_consolidation_tools import fill
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
-from tests.support.owner_consolidations import Owner
-from tests.support.owner_harness import wait_until
+from tests.support.clients.mcp_client import connected
+from tests.support.owner.consolidations import Owner
+from tests.support.owner.harness import wait_until
 
 from context_graph.errors import (
     ContextGraphError,

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import Peer, connected
+from tests.support.clients.mcp_client import Peer, connected
 from tests.support.sessions import memory
 
 from context_graph import Memex, __version__

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.faults.writes import Writes
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.config import data_root, store_dir

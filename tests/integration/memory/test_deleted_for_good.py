@@ -16,7 +16,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.consolidation import Merge, Prune, exported, judge, prepared_of, run
 from tests.support.memories import REDACTOR, WHY, again, open_memex
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import memory, remember, run_folders
 from tests.support.store import run as run_python
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember
 
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from tests.support.cli import Cli
 from tests.support.memories import WHY
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember
 
 from context_graph.errors import InvalidParamsError

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
+from tests.support.clients.mcp_client import connected
 from tests.support.memories import WHY, open_memex
 from tests.support.sessions import context_of, hook, remember
 

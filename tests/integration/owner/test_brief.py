@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.brief_reader import COLD_LINE, read_line
+from tests.support.owner.brief_reader import COLD_LINE, read_line
 
 from context_graph.wire.brief_layout import HOME_SLOTS, first_slot
 

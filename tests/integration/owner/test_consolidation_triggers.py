@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli, stopped
-from tests.support.owner_consolidations import Owner, twins, until
+from tests.support.owner.consolidations import Owner, twins, until
 from tests.support.sessions import hook
 
 from context_graph.model import SessionIdentitySnapshot

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, stopped
-from tests.support.owner_consolidations import Owner, twins, until
+from tests.support.owner.consolidations import Owner, twins, until
 
 pytestmark = pytest.mark.timeout(300)
 

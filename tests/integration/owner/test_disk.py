@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.brief_reader import COLD_LINE, read_line
-from tests.support.owner_harness import OwnerHarness, wait_until
-from tests.support.spool_writer import encode_record
+from tests.support.owner.brief_reader import COLD_LINE, read_line
+from tests.support.owner.harness import OwnerHarness, wait_until
+from tests.support.owner.spool_writer import encode_record
 
 from context_graph.errors import OwnerUnavailableError, StoreFullError
 from context_graph.model import SessionIdentitySnapshot

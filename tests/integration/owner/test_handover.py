@@ -6,7 +6,7 @@ import importlib
 import time
 
 import pytest
-from tests.support.owner_harness import WAIT_S, OwnerHarness
+from tests.support.owner.harness import WAIT_S, OwnerHarness
 
 from context_graph import __version__
 from context_graph.errors import OwnerUnavailableError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.integration.owner.test_lines import Lines, attach, message
-from tests.support.owner_harness import OwnerHarness, wait_until
+from tests.support.owner.harness import OwnerHarness, wait_until
 
 LONG_MS = 30_000
 

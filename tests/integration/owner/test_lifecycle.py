@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
+from tests.support.owner.harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
 
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError

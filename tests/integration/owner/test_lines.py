@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.owner_harness import WAIT_S, OwnerHarness, wait_until
+from tests.support.owner.harness import WAIT_S, OwnerHarness, wait_until
 
 from context_graph.mcp.rpc import parse
 from context_graph.owner.socket import lines

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.support.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
+from tests.support.owner.harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
 
 from context_graph.config import lock_path, socket_path
 from context_graph.errors import OwnerUnavailableError

@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from tests.support.owner_harness import WAIT_S, OwnerHarness, wait_until
+from tests.support.owner.harness import WAIT_S, OwnerHarness, wait_until
 
 from context_graph.errors import DeadlineExceededError
 from context_graph.wire.client import request

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support import spool_drainer
-from tests.support.owner_harness import wait_until
-from tests.support.spool_drainer import applied
-from tests.support.spool_writer import encode_record
+from tests.support.owner import spool_drainer
+from tests.support.owner.harness import wait_until
+from tests.support.owner.spool_drainer import applied
+from tests.support.owner.spool_writer import encode_record
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
 from context_graph.owner.sessions.spool import (
@@ -38,7 +38,7 @@ DRAINER = Path(spool_drainer.__file__)
 WRITER = """
 import fcntl, os, sys
 from context_graph.owner.sessions.spool import SpoolRecord
-from tests.support.spool_writer import encode_record
+from tests.support.owner.spool_writer import encode_record
 path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.stdin.readline()
 for number in range(count):

@@ -14,7 +14,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import memory
 
-from context_graph.cli.view_source import OwnerSource, RefusedError
+from context_graph.cli.view.source import OwnerSource, RefusedError
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, OwnerUnavailableError
 from context_graph.store.layout import EVENTS, event_key

@@ -19,7 +19,7 @@ import pytest
 import typer
 from mcp import MCPError
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
+from tests.support.clients.mcp_client import connected
 
 from context_graph.claude.hooks.hook_input import Wire
 from context_graph.claude.settings.events import EVENTS

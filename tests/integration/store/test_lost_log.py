@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
+from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook, memory, remember
 from tests.support.store import run
 

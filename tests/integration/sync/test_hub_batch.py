@@ -22,8 +22,8 @@ import pytest
 from distributed import Client, LocalCluster
 from tests.integration.sync.test_merge import state, stores
 from tests.support.cli import Cli
+from tests.support.exchange.postgres import Postgres, Team, started, team
 from tests.support.memories import WHY, fill
-from tests.support.postgres import Postgres, Team, started, team
 
 from context_graph.batch.pairs import PART_ROWS, spread_search
 from context_graph.consolidation.finders import closeness

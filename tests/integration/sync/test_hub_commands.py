@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.postgres import Postgres, started, with_passwords
+from tests.support.exchange.postgres import Postgres, started, with_passwords
 from tests.support.sessions import memory
 
 pytestmark = pytest.mark.hub

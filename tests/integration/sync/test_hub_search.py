@@ -17,10 +17,10 @@ from uuid import UUID
 import psutil
 import pytest
 from tests.support.cli import Cli
-from tests.support.mcp_client import connected
+from tests.support.clients.mcp_client import connected
+from tests.support.exchange.postgres import Postgres, started, with_passwords
+from tests.support.exchange.postgres import team as team_of
 from tests.support.memories import open_memex
-from tests.support.postgres import Postgres, started, with_passwords
-from tests.support.postgres import team as team_of
 from tests.support.sessions import memory
 
 from context_graph.sync.change import MEMORY, VERSION, Change, encode

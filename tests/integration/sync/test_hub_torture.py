@@ -19,10 +19,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_merge import state, stores
+from tests.support.exchange.network import Cable
+from tests.support.exchange.postgres import Postgres, Team, started, team, with_passwords
+from tests.support.exchange.transports import ONE, line
 from tests.support.memories import WHY, open_memex
-from tests.support.network import Cable
-from tests.support.postgres import Postgres, Team, started, team, with_passwords
-from tests.support.transports import ONE, line
 
 from context_graph.memory.memex import Memex
 from context_graph.sync.exchange import OpenStore

@@ -15,9 +15,9 @@ from unittest.mock import patch
 import pytest
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_merge import state, stores
+from tests.support.exchange.postgres import Postgres, Team, started, team
+from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 from tests.support.memories import WHY
-from tests.support.postgres import Postgres, Team, started, team
-from tests.support.transports import ONE, TWO, TransportKit, all_of, line, lines
 
 from context_graph.errors import ConfigError
 from context_graph.model.memory import author_of

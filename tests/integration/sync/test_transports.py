@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.transports import ONE, TransportKit, all_of, line, lines
+from tests.support.exchange.transports import ONE, TransportKit, all_of, line, lines
 
 from context_graph.sync.folder import MAX_SEGMENTS, Folder
 from context_graph.sync.transport import ConflictError, InMemory, Transport, TransportError

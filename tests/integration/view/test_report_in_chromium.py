@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
-from tests.support.chromium import Opened, browser, needs_chromium, opened
-from tests.support.report_rows import memory, some_rows
+from tests.support.view.chromium import Opened, browser, needs_chromium, opened
+from tests.support.view.report_rows import memory, some_rows
 
 from context_graph.view.report.gather import gather
 from context_graph.view.report.page import render

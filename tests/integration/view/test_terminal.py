@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.owner_harness import wait_until
-from tests.support.terminal import WIDE, Driver
-from tests.support.view_store import SESSION, TEXTS, fill
+from tests.support.owner.harness import wait_until
+from tests.support.view.store import SESSION, TEXTS, fill
+from tests.support.view.terminal import WIDE, Driver
 
-from context_graph.cli.moments import moment
-from context_graph.cli.view_source import OwnerSource
+from context_graph.cli.console.moments import moment
+from context_graph.cli.view.source import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.support.terminal import WIDE, Driver, driven
-from tests.support.view_rows import SUCCESSOR, RowsSource, filled, memory_row
+from tests.support.view.rows import SUCCESSOR, RowsSource, filled, memory_row
+from tests.support.view.terminal import WIDE, Driver, driven
 
 FIRST = "00000000-0000-4000-8000-000000000000"
 SECOND = "00000001-0000-4000-8000-000000000000"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from tests.support.terminal import Driver, driven
-from tests.support.view_rows import filled, memory_row
+from tests.support.view.rows import filled, memory_row
+from tests.support.view.terminal import Driver, driven
 
 from context_graph.view.terminal.follow import Follower
 

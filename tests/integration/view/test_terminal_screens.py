@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.terminal import NARROW, WIDE, Driver, driven
-from tests.support.view_rows import RowsSource, filled, memory_row
+from tests.support.view.rows import RowsSource, filled, memory_row
+from tests.support.view.terminal import NARROW, WIDE, Driver, driven
 
 from context_graph.errors import DatabaseCorruptionError
 from context_graph.view.rows import PARTS

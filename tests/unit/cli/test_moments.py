@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_graph.cli.moments import moment, span_s
+from context_graph.cli.console.moments import moment, span_s
 from context_graph.errors import InvalidInputError
 
 NOW = datetime(2026, 3, 29, 15, 30)

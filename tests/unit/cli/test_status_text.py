@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from context_graph.cli.tables import owner_text
+from context_graph.cli.console.tables import owner_text
 
 STATUS: dict[str, Any] = {
     **{"pid": 1, "version": "0", "uptime_s": 1.0, "rss_bytes": 1, "clients": 0, "stores": 0},

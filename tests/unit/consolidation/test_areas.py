@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from uuid import UUID
 
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 
 from context_graph.consolidation.finders import area_goals, areas, drift
 from context_graph.consolidation.snapshot import Snapshot

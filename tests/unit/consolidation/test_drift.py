@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 
 from context_graph.consolidation.finders import drift
 from context_graph.consolidation.plan import Goal, GoalLevel

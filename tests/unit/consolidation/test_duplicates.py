@@ -7,8 +7,8 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from benches.planted import TRAPS, judged, planted
-from benches.snapshots import of_memories
+from benches.consolidation.planted import TRAPS, judged, planted
+from benches.consolidation.snapshots import of_memories
 
 from context_graph.consolidation.finders import duplicates
 from context_graph.consolidation.progress import Cancelled, silent

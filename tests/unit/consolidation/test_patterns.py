@@ -8,8 +8,8 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-from benches.planted_sequences import Score, planted, score
-from benches.snapshots import of_memories
+from benches.consolidation.planted_sequences import Score, planted, score
+from benches.consolidation.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 
 from context_graph.consolidation.finders import blind_spots, replay
 from context_graph.consolidation.plan import Cluster

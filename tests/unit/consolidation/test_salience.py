@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from benches.snapshots import of_memories
+from benches.consolidation.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

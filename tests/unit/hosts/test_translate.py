@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.hosts import GOLDEN, NAMES
+from tests.support.clients.hosts import GOLDEN, NAMES
 
 from context_graph.claude.hooks import claude
 from context_graph.claude.hooks.hook_input import HookInput

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.brief_reader import COLD_LINE, read_line, read_slot
+from tests.support.owner.brief_reader import COLD_LINE, read_line, read_slot
 
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot

@@ -150,7 +150,7 @@ def test_the_small_records_come_back(
 
 
 def test_today_s_record_is_byte_for_byte_the_golden_one() -> None:
-    """REQ-CORE-012: version 2, written independently by tools/golden_memory.py."""
+    """REQ-CORE-012: version 2, written independently by tools/golden/memory.py."""
     golden = (GOLDEN / "memory_v2.bin").read_bytes()
     node = golden_node(session_id="sitzung-ä", source="tool", tags=("auth", "rules"), pinned=True)
     assert decode_node(NODE_ID.bytes, golden) == (node, True)
@@ -234,7 +234,7 @@ def test_an_embedding_of_another_length_is_refused(length: int) -> None:
 
 
 def test_the_records_of_the_history_are_byte_for_byte_the_golden_ones() -> None:
-    """Written independently by tools/golden_memory.py."""
+    """Written independently by tools/golden/memory.py."""
     at_ms, seq = 1_763_761_900_456, 258
     node, edge = NODE_ID.bytes, UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8").bytes
     change = records.encode_change(layout.seq_key(seq), records.Op.FORGET, node, at_ms)

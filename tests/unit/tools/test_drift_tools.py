@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.agent_events import LABELS, SHADER, TARIFF
-from tools import fit_identity, score_drift
-from tools.drift_data import load_cases, load_sessions
+from tools.fit import identity, score_drift
+from tools.fit.drift_data import load_cases, load_sessions
 
 from context_graph.identity.ego import CALIBRATION, Calibration
 
@@ -104,7 +104,7 @@ def test_scoring_runs_the_scorer_that_it_is_given(data: Path, tmp_path: Path, ca
 
 
 def test_fitting_prints_constants_that_can_be_pasted(data: Path, capsys) -> None:
-    assert fit_identity.main([str(data)]) == 0
+    assert identity.main([str(data)]) == 0
     printed = capsys.readouterr().out
     scope: dict[str, object] = {"Calibration": Calibration, "Final": object}
     exec(printed.replace("CALIBRATION: Final", "CALIBRATION"), scope)
@@ -117,16 +117,16 @@ def test_fitting_prints_constants_that_can_be_pasted(data: Path, capsys) -> None
 
 
 def test_the_check_tells_other_constants(data: Path, capsys, monkeypatch) -> None:
-    assert fit_identity.main([str(data), "--check"]) == 1
+    assert identity.main([str(data), "--check"]) == 1
     assert "other constants" in capsys.readouterr().err
-    trials = fit_identity.training_trials({n: s for n, s in load_sessions(data).items() if s.split == "dev"})
-    monkeypatch.setattr(fit_identity, "CALIBRATION", fit_identity.fit(trials))
-    assert fit_identity.main([str(data), "--check"]) == 0
+    trials = identity.training_trials({n: s for n, s in load_sessions(data).items() if s.split == "dev"})
+    monkeypatch.setattr(identity, "CALIBRATION", identity.fit(trials))
+    assert identity.main([str(data), "--check"]) == 0
 
 
 def test_sessions_of_other_splits_are_never_fitted(data: Path) -> None:
     sessions = {name: s for name, s in load_sessions(data).items() if s.split == "dev"}
-    trials = fit_identity.training_trials(sessions)
+    trials = identity.training_trials(sessions)
     assert {project for trial in trials for project in trial.projects} == {"harbor", "lumen"}
     assert "hidden" not in sessions
     assert {trial.kind for trial in trials} == {"control", "near", "splice"}
@@ -136,8 +136,8 @@ def test_the_tool_and_a_live_session_compute_the_same_continuity(data: Path, tmp
     out = tmp_path / "signals.jsonl"
     score_drift.main([str(data), str(out)])
     live = signals(out)
-    sessions, recorder = load_sessions(data), fit_identity.Recorder()
+    sessions, recorder = load_sessions(data), identity.Recorder()
     for case in load_cases(data, "dev"):
         events = [(sessions[name], sessions[name].events[index]) for name, index in case.refs]
-        values = fit_identity.continuity(recorder.trial(case.kind, events, 8), CALIBRATION)
+        values = identity.continuity(recorder.trial(case.kind, events, 8), CALIBRATION)
         assert values == pytest.approx(live[case.name], abs=1e-6)

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-
-TOOLS = Path(__file__).parents[3] / "tools"
-
-
-@pytest.fixture
-def sessions(monkeypatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(TOOLS))
-    from measures import sessions as module
-
-    return module
+from tools.measures import sessions
 
 
 def line(second: int, kind: str, content: object, **more: object) -> dict[str, object]:
@@ -58,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_transcript_gives_the_events_that_hooks_would_have_told(sessions, folder: Path) -> None:
+def test_a_transcript_gives_the_events_that_hooks_would_have_told(folder: Path) -> None:
     (found,) = sessions.transcripts(folder)
     assert (found.name, found.project, sessions.set_of(found)) == ("first", "proj", "own")
     assert [(e.kind.value, e.input_text, e.agent_id) for e in found.events if not e.source] == [
@@ -72,13 +62,13 @@ def test_a_transcript_gives_the_events_that_hooks_would_have_told(sessions, fold
     assert [e.success for e in found.events if e.tool_name] == [True, False, True, True]
 
 
-def test_text_that_nobody_typed_is_no_prompt(sessions, folder: Path) -> None:
+def test_text_that_nobody_typed_is_no_prompt(folder: Path) -> None:
     (found,) = sessions.transcripts(folder)
     prompts = [e for e in found.events if e.kind.value == "prompt-submit"]
     assert [e.is_prompt for e in prompts] == [True, False, True]
 
 
-def test_times_are_those_of_the_transcript(sessions, folder: Path) -> None:
+def test_times_are_those_of_the_transcript(folder: Path) -> None:
     (found,) = sessions.transcripts(folder)
     times = [e.at_ms for e in found.events]
     assert times == sorted(times)

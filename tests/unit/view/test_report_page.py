@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.report_rows import DAY_MS, END_MS, HandSource, memory, some_rows
+from tests.support.view.report_rows import DAY_MS, END_MS, HandSource, memory, some_rows
 
 from context_graph.errors import OwnerUnavailableError
 from context_graph.view import rows

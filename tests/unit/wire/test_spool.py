@@ -8,7 +8,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.spool_writer import encode_record
+from tests.support.owner.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
 from context_graph.owner.sessions.spool import SpoolRecord, decode_line

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from context_graph.cli.calling import Finished, ask, finish
 from context_graph.cli.command_table import Option
+from context_graph.cli.console.calling import Finished, ask, finish
+from context_graph.cli.console.terminal import confirmed, shown, updating
 from context_graph.cli.memory import text
 from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.memory.figures import stats_text
 from context_graph.cli.memory.table import TABLE
-from context_graph.cli.terminal import confirmed, shown, updating
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)

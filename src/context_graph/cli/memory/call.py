@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
-from context_graph.cli.calling import ask, finish, read_stdin
 from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
-from context_graph.cli.terminal import shown
+from context_graph.cli.console.calling import ask, finish, read_stdin
+from context_graph.cli.console.terminal import shown
 from context_graph.errors import InvalidInputError, UsageError
 
 CALL_S: Final = 30.0
@@ -153,7 +153,7 @@ def converted(row: Row, value: Any) -> Any:
     if kind == "json":
         return _object(name, value)
     if kind == "time":
-        from context_graph.cli.moments import moment  # few commands are given a time
+        from context_graph.cli.console.moments import moment  # few commands are given a time
 
         return moment(name, value)
     if kind in ("int", "float"):

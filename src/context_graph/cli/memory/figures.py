@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from context_graph.cli.tables import age, columns, counted, size, span
+from context_graph.cli.console.tables import age, columns, counted, size, span
 
 
 def stats_text(stats: Mapping[str, Any]) -> str:

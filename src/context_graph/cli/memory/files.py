@@ -13,13 +13,13 @@ from typing import IO, Annotated, Any, Final, Literal
 
 import typer
 
-from context_graph.cli.calling import ask
+from context_graph.cli.console.calling import ask
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted
+from context_graph.cli.console.terminal import Advance, bar, shown
 from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.memory.text import imported_text
-from context_graph.cli.options import DbPath, Json, both_forms
-from context_graph.cli.tables import counted
-from context_graph.cli.terminal import Advance, bar, shown
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.whole_file import replacing
 

@@ -1,6 +1,6 @@
 """Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).
 
-Written by tools/reference.py from the operations; a test compares them.
+Written by tools/docs/reference.py from the operations; a test compares them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_graph.cli.tables import age, columns, one_line, table
+from context_graph.cli.console.tables import age, columns, one_line, table
 
 _SHOWN_APART: Final = frozenset(
     {

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from context_graph.cli.console.terminal import shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req.table import COMMANDS, Command
-from context_graph.cli.terminal import shown
 from context_graph.config import locate
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
@@ -141,7 +141,7 @@ def _typed(name: str, command: Command) -> Callable[..., None]:
     """A function whose signature tells Typer what the command takes."""
     import typer
 
-    from context_graph.cli.calling import Finished
+    from context_graph.cli.console.calling import Finished
 
     def call(**given: Any) -> None:
         chosen = {key: value for key, value in given.items() if value not in (None, "", False)}

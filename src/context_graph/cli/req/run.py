@@ -37,7 +37,7 @@ def satisfy(
 
 def _seconds(option: str, text: str) -> float:
     """A length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
-    from context_graph.cli.moments import span_s  # only who gives a length of time needs it
+    from context_graph.cli.console.moments import span_s  # only who gives a length of time needs it
 
     found = span_s(text)
     if found is not None:
@@ -117,7 +117,8 @@ def log(
         raise UsageError(f"--limit {limit!r} must be a number from 1 to {_KINDS_READ}")
     session = context.session(session) if session else ""
     try:
-        from context_graph.cli.calling import ask_json  # the client and its sockets: only this command asks
+        # The client and its sockets: only this command asks.
+        from context_graph.cli.console.calling import ask_json
 
         asked = {"limit": str(_KINDS_READ if kind else limit), "session": session, "requirement": requirement}
         found = ask_json("req.log", asked)["entries"]

@@ -35,7 +35,8 @@ EXACT_ROWS: Final = 8_000
 CELL_ROWS: Final = 300
 """Rows for each centre."""
 CELLS_OF_A_ROW: Final = 5
-"""Cells that a row lies in: at 100,000 rows 0.9 of the neighbours are found (benches/clusters.py)."""
+"""Cells that a row lies in. With 100,000 rows 0.9 of the neighbours are found
+(benches/consolidation/clusters.py)."""
 SAMPLE: Final = 24
 """Rows for each centre that the centres are made of."""
 ROUNDS: Final = 4
@@ -93,7 +94,7 @@ def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = sile
 
     Members are in the order of their rows. The same rows give the same clusters.
 
-    Cost: 100,000 memories some 8 s and 250 MB beside the space itself (benches/clusters.py).
+    Cost: 100,000 memories some 8 s and 250 MB beside the space itself (benches/consolidation/clusters.py).
     """
     chosen = np.asarray(rows, np.int64)
     if len(chosen) < MIN_MEMBERS:

@@ -2,7 +2,7 @@
 
 It works directly in the loop's readiness callbacks. asyncio's own transports take three iterations of the
 loop from accept to the first byte; here it is one. The time saved pays for decoding, answering and logging a
-request (benches/bench_owner.py, `round trip`).
+request (benches/micro/bench_owner.py, `round trip`).
 """
 
 from __future__ import annotations

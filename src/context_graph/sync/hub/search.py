@@ -27,7 +27,7 @@ _ASKED_TERMS: Final = 8
 _EXACT_UP_TO: Final = 20_000
 """Memories among which vectors are compared one by one; among more the graph is asked."""
 _BREADTH: Final = 200
-"""pgvector's `ef_search`: recall of the nearest 10 is above .95 with it (benches/hub_search.py)."""
+"""pgvector's `ef_search`: recall of the nearest 10 is above .95 with it (benches/exchange/hub_search.py)."""
 _KNOWN_S: Final = 5.0
 """For which a question takes it that projects and their size are what they were."""
 _ASK: Final = """

@@ -1,0 +1,1 @@
+"""Defines `sync` and the `hub …` commands: memories between machines."""

@@ -1,0 +1,356 @@
+"""The commands `hub …`: a team's memories through a PostgreSQL of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import age, columns, counted, size
+from context_graph.cli.console.terminal import shown
+from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
+from context_graph.errors import ConfigError, InvalidInputError, OwnerError
+from context_graph.sync.hub import place_name
+from context_graph.whole_file import replacing
+
+if TYPE_CHECKING:
+    from context_graph.sync.hub.membership import Membership
+    from context_graph.sync.hub.transport import Connection
+
+ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
+_EXTRA: Final = (
+    "a hub needs psycopg, which is not installed; `uv tool install 'context-graph-cli[hub]'` or "
+    "`pip install 'context-graph-core[hub]'` brings it; `sync --folder` works without"
+)
+_MAX_NAME: Final = 48
+
+app = typer.Typer(help="A team's memories through a PostgreSQL of its own.", rich_markup_mode=None)
+
+Team = Annotated[str, typer.Option("--team", metavar="NAME", help="The team.")]
+Project = Annotated[
+    str | None,
+    typer.Option(
+        "--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."
+    ),
+]
+_ADMIN: Final = (
+    f"The address of the server with a login that may make tables and roles is read from ${ADMIN_URL}."
+)
+
+
+@app.command(
+    "init",
+    short_help="Make tables, team and project on a server",
+    epilog="Exit codes: 0; 1 it can't be done.",
+)
+@both_forms
+def init(team: Team, project: Project = None, json_: Json = False) -> None:
+    """Make or bring up to date a hub's tables, and make a team and a project in it. For an administrator.
+
+    The address of the server, with a login that may make tables and roles, is read from
+    $CONTEXT_GRAPH_HUB_ADMIN_URL, so that it stands in no history of commands. What is there already stays.
+
+    Example: context-graph-cli hub init --team backend
+    """
+    with admin_connection() as (_, admin):
+        from context_graph.sync.hub.teams import prepare
+
+        name = _name("--project", project)
+        found = {"team": _name("--team", team), "project": name, "id": str(prepare(admin, team, name))}
+    _show(
+        found,
+        f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`",
+        json_,
+    )
+
+
+@app.command(
+    "invite",
+    short_help="Make a member; print the token to hand over",
+    epilog="Exit codes: 0; 1 it can't be done.",
+)
+@both_forms
+def invite(
+    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
+    team: Team,
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, writer or owner.")] = "writer",
+    project: Project = None,
+    new_password: Annotated[
+        bool, typer.Option("--new-password", help="Also for a login that has one: its other tokens end.")
+    ] = False,
+    json_: Json = False,
+) -> None:
+    """Make LOGIN a member, and print the token that `hub join` takes. For an administrator.
+
+    The token is as secret as a password. The token of somebody who has one already, for another project, is
+    without; `hub join` takes it from there. $CONTEXT_GRAPH_HUB_ADMIN_URL has the server's address, as for
+    `hub init`.
+
+    Example: context-graph-cli hub invite ada --team backend --role writer
+    """
+    with admin_connection() as (url, admin):
+        from context_graph.sync.hub.teams import invite as make
+
+        token = make(
+            *(admin, url, team, _name("--project", project), _name("LOGIN", login), role),
+            new_password=new_password,
+        )
+    _show({"login": login, "role": role, "token": token}, token, json_)
+
+
+@app.command(
+    "remove", short_help="End a membership", epilog="Exit codes: 0; 1 it can't be done, or there was none."
+)
+@both_forms
+def remove(
+    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
+    team: Team,
+    project: Project = None,
+    json_: Json = False,
+) -> None:
+    """End a membership at once; what the member told stays. For an administrator.
+
+    Example: context-graph-cli hub remove ada --team backend
+    """
+    with admin_connection() as (_, admin):
+        from context_graph.sync.hub.teams import remove as end
+
+        if not end(admin, team, _name("--project", project), login):
+            raise InvalidInputError(f"{login!r} is no member of that project")
+    _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", json_)
+
+
+@app.command(
+    "join", short_help="Join a hub with a token", epilog="Exit codes: 0; 1 the token or the hub is refused."
+)
+@both_forms
+def join(
+    token: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TOKEN]",
+            help="What `hub invite` printed; `-` reads it from standard input. Else `hub_url` holds.",
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="NAME",
+            help="With hub_url: the project. Default: the name of the checkout's folder.",
+        ),
+    ] = None,
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Join this project's memories to a team's hub; from then on they are exchanged while a session is open.
+
+    The hub is asked at once whether it takes you. Everything that is not marked private is told with the next
+    exchange: look at `memory list` first. A setting alone never joins: a repository can't send your memories
+    anywhere by itself.
+
+    Example: context-graph-cli hub join - < token.txt
+    """
+    need_psycopg()
+    from context_graph.sync.hub.membership import join as note
+    from context_graph.sync.hub.membership import membership_in, stores_with_hubs
+    from context_graph.sync.hub.teams import status, with_password
+    from context_graph.sync.hub.transport import connect
+
+    location = locate(db_path)
+    if token is None:
+        found = _by_address(load_settings(location.project).hub_url, _name("--project", project))
+    else:
+        found = membership_in(sys.stdin.read(8192) if token == "-" else token)
+    found = with_password(found, stores_with_hubs(location.root))
+    with connect(found.url) as connection:
+        seen = status(connection, found.project)
+    note(location.store, found)
+    _tell_owner(location)
+    words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}"
+    words += "; `context-graph-cli sync` exchanges now"
+    _show({name: seen[name] for name in ("project", "team", "role")}, words, json_)
+
+
+def _by_address(url: str, name: str) -> Membership:
+    """The one project of that name which the login at ``url`` is a member of."""
+    from context_graph.sync.hub.membership import Membership
+    from context_graph.sync.hub.teams import projects_of
+    from context_graph.sync.hub.transport import connect
+
+    if not url:
+        raise ConfigError("no TOKEN, and no setting hub_url; ask an administrator for a token (`hub invite`)")
+    with connect(url) as connection:
+        found = [one for one in projects_of(connection) if one[2] == name]
+    if len(found) != 1:
+        raise ConfigError(f"the hub has {len(found)} projects {name!r} of yours; join with a token")
+    return Membership(url, *found[0])
+
+
+@app.command("leave", short_help="Forget the hub here", epilog="Exit codes: 0; 1 no hub was joined.")
+@both_forms
+def leave(
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Also delete here, for good, what only colleagues told.")
+    ] = False,
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Forget the hub on this machine. Memories stay, here and there; an administrator ends a membership.
+
+    With --forget, what was heard from the hub is deleted here, with your own changes to it. Nobody else
+    notices, and joining again brings it back.
+
+    Example: context-graph-cli hub leave
+    """
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.membership import leave as end
+    from context_graph.sync.once import alone
+    from context_graph.sync.owner_side import OwnerSide
+
+    location = locate(db_path)
+    found = joined(location.store)
+    if found is None:
+        raise InvalidInputError("this project has joined no hub")
+    end(location.store)
+    _tell_owner(location)
+    count = 0
+    if forget:
+        with alone(location.store):
+            count = OwnerSide(location).forget_told(place_name(found.project))
+    words = (
+        f"{counted(count, 'memory', 'memories')} of colleagues deleted here" if forget else "memories stay"
+    )
+    _show({"left": True, "forgotten": count}, f"the hub is forgotten here; {words}", json_)
+
+
+@app.command(
+    "export", short_help="Write all that the hub holds to a file", epilog="Exit codes: 0; 1 it can't be done."
+)
+@both_forms
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write it; there must be none yet.")],
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Write every change of the project that the hub holds, one JSON line each, with who told it. For audits.
+
+    docs/formats.md says what a line holds. To keep the memories themselves, use `memory export`.
+
+    Example: context-graph-cli hub export gateway.jsonl
+    """
+    need_psycopg()
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.transport import Hub
+
+    found = joined(locate(db_path).store)
+    if found is None:
+        raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
+    hub, path, count = Hub(found.url, found.project), Path(file).expanduser().absolute(), 0
+    if os.path.lexists(path):
+        raise InvalidInputError(f"{path} is there already; name another file")
+    try:
+        with replacing(path) as out:
+            for author, line in hub.lines():
+                out.write(b'{"author":%s,"change":%s}\n' % (json.dumps(author).encode(), line))
+                count += 1
+    except OSError as error:
+        raise InvalidInputError(f"{path} can't be written: {error.strerror}") from error
+    _show({"file": str(path), "changes": count}, f"{counted(count, 'change')} written to {path}", json_)
+
+
+@app.command(
+    "status",
+    short_help="Members, machines and room in the hub",
+    epilog="Exit codes: 0; 1 no hub, or it can't be reached.",
+)
+@both_forms
+def status(json_: Json = False, db_path: DbPath = None) -> None:
+    """Show the project in the hub: your role, members, machines with their last push, and room.
+
+    Example: context-graph-cli hub status
+    """
+    need_psycopg()
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.runs import last_run
+    from context_graph.sync.hub.teams import status as asked
+    from context_graph.sync.hub.transport import connect
+
+    found = joined(locate(db_path).store)
+    if found is None:
+        raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
+    with connect(found.url) as connection:
+        seen = asked(connection, found.project)
+        seen["consolidated"] = last_run(connection, found.project)
+    _show(seen, _status_text(seen), json_)
+
+
+def _status_text(seen: dict[str, Any]) -> str:
+    members = ", ".join(f"{one['login']} ({one['role']})" for one in seen["members"])
+    lines = [
+        ("project", f"{seen['project']} of team {seen['team']}; you are {seen['role']}"),
+        ("room", f"{size(seen['used_bytes'])} of {size(seen['quota_bytes'])}"),
+        ("members", members),
+    ]
+    last = seen["consolidated"]
+    if last is not None:
+        lines.append(
+            ("last run", f"{last['number']} ({last['mode']}) by {last['by']}, {age(last['at_ms'])} ago")
+        )
+    for one in seen["machines"]:
+        told = f"{one['login']}, {counted(one['lines'], 'line')}, {size(one['bytes'])}"
+        lines.append((f"{one['machine'][:8]}", f"{told}, {age(one['pushed_at_ms'])} ago"))
+    return columns(lines)
+
+
+def _tell_owner(location: Location) -> None:
+    """An owner that runs looks at the store, and begins or ends its exchanges."""
+    from context_graph.sync.owner_side import OwnerSide
+
+    with suppress(OwnerError):
+        OwnerSide(location, autostart=False).machine()
+
+
+@contextmanager
+def admin_connection() -> Iterator[tuple[str, Connection]]:
+    """The administrator's address, and a connection with it. Raises ConfigError."""
+    need_psycopg()
+    import psycopg
+
+    from context_graph.sync.hub.transport import connect
+
+    url = os.environ.get(ADMIN_URL, "")
+    if not url:
+        raise ConfigError(
+            f"${ADMIN_URL} is not set; it has the server's address, with a login that may make tables"
+        )
+    try:
+        with connect(url) as connection:
+            yield url, connection
+    except psycopg.Error as error:
+        raise ConfigError(f"the server refuses it: {str(error).splitlines()[0][:300]}") from error
+
+
+def _name(of: str, name: str | None) -> str:
+    found = checkout_top(working_dir()).name if name is None else name
+    if not 1 <= len(found) <= _MAX_NAME or not found.isprintable():
+        raise InvalidInputError(f"{of} must have 1 to {_MAX_NAME} characters")
+    return found
+
+
+def need_psycopg() -> None:
+    """Raises ConfigError, with what to install."""
+    if find_spec("psycopg") is None:
+        raise ConfigError(_EXTRA)
+
+
+def _show(found: dict[str, Any], words: str, json_: bool) -> None:
+    print(json.dumps(found) if json_ else shown(words))

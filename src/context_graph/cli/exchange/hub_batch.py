@@ -1,0 +1,171 @@
+"""The command `hub consolidate`: a team's projects, over processes or machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Annotated, Any, Final
+from uuid import uuid4
+
+import typer
+
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted
+from context_graph.cli.console.terminal import shown
+from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, app, need_psycopg
+from context_graph.config import locate
+from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
+
+__all__ = ["app"]
+_EXTRA: Final = (
+    "`hub consolidate` needs Dask, which is not installed; `uv tool install 'context-graph-cli[batch]'` or "
+    "`pip install 'context-graph-core[batch]'` brings it"
+)
+_MODES: Final = ("light", "deep")
+_MAX_WORKERS: Final = 256
+
+Projects = list[tuple[str, str]]
+"""(id, name)."""
+
+
+@app.command(
+    "consolidate",
+    short_help="Merge, forget and connect a team's memories",
+    epilog="Exit codes: 0; 1 a project failed, or it can't be done.",
+)
+@both_forms
+def consolidate(
+    team: Annotated[
+        str | None,
+        typer.Option("--team", metavar="NAME", help="All projects of this team; for an administrator."),
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="NAME", help="With --team: only this project.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="MODE", help="light: merge and forget; deep: connect as well.")
+    ] = "deep",
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", help="Processes on this machine, 1 to 256.")
+    ] = 1,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="URL", help="A Dask scheduler instead, as tcp://host:8786.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")
+    ] = False,
+    undo: Annotated[
+        int, typer.Option("--undo", metavar="RUN", help="Take back what this run did instead.")
+    ] = 0,
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Consolidate memories in the hub, as `consolidate` does on one machine. Every member hears the result.
+
+    Without --team it works on the joined project, for its owners. With it, on all projects of a team, with
+    the address in $CONTEXT_GRAPH_HUB_ADMIN_URL. Workers of a scheduler need context-graph and that variable.
+
+    Each project is a run of its own: committed whole or not at all, one at a time, to be undone for 30 days
+    where nobody has changed the same since.
+
+    Example: context-graph-cli hub consolidate --team backend --workers 4 --dry-run
+    """
+    need_psycopg()
+    if mode not in _MODES:
+        raise InvalidInputError(f"--mode is {mode[:20]!r}, must be light or deep")
+    if not 1 <= workers <= _MAX_WORKERS:
+        raise InvalidInputError(f"--workers is {workers}, must be 1 to {_MAX_WORKERS}")
+    if project is not None and team is None:
+        raise InvalidInputError("--project needs --team; without both it is the joined project")
+    url, chosen = _projects(team, project, db_path)
+    if undo:
+        _undo(url, chosen, undo, json_)
+        return
+    if find_spec("distributed") is None:
+        raise ConfigError(_EXTRA)
+    command = str(uuid4())
+    tasks = [
+        {"project": one, "name": name, "mode": mode, "command": command, "dry_run": dry_run}
+        for one, name in chosen
+    ]
+    outcomes = []
+    for outcome in _worked({"tasks": tasks, "workers": workers, "scheduler": scheduler}, url):
+        outcomes.append(outcome)
+        if not json_:
+            print(shown(_line(outcome, dry_run)), flush=True)
+    failed = sum(bool(one["failed"]) for one in outcomes)
+    if json_:
+        print(json.dumps({"dry_run": dry_run, "failed": failed, "projects": outcomes}))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _projects(team: str | None, project: str | None, db_path: str | None) -> tuple[str, Projects]:
+    """The hub's address and what is to be worked on there."""
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.teams import projects_of_team
+
+    if team is None:
+        found = joined(locate(db_path).store)
+        if found is None:
+            raise ConfigError("this project has joined no hub; join it, or name a --team as an administrator")
+        return found.url, [(found.project, found.name)]
+    with admin_connection() as (url, admin):
+        rows = projects_of_team(admin, team)
+    chosen = [(one, name) for one, name in rows if project in (None, name)]
+    if not chosen:
+        what = f"no project {project!r}" if project else "no projects"
+        raise InvalidInputError(f"team {team!r} has {what} in the hub; `hub init` makes them")
+    return url, chosen
+
+
+def _undo(url: str, chosen: Projects, number: int, json_: bool) -> None:
+    from context_graph.sync.hub.runs import COMMIT_S, undo
+    from context_graph.sync.hub.transport import Hub
+
+    if len(chosen) != 1:
+        raise InvalidInputError("--undo takes back one project's run; name the --project")
+    hub = Hub(url, chosen[0][0], answer_s=COMMIT_S)
+    try:
+        run, count = undo(hub, number, uuid4())
+    finally:
+        hub.close()
+    found = {"undone": number, "run": run.number, "changes": count}
+    words = f"run {number} is undone, by run {run.number}: {counted(count, 'change')}"
+    print(json.dumps(found) if json_ else shown(words))
+
+
+def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:
+    """The outcomes as they come, from a process that has the arithmetic."""
+    words: Sequence[str] = (sys.executable, "-P", "-m", "context_graph.batch")
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, ADMIN_URL: url}
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(work).encode())
+        process.stdin.close()
+        for line in process.stdout:
+            yield json.loads(line)
+    finally:
+        process.stdout.close()
+        if process.wait() != 0:
+            raise ContextGraphError("the work on the hub ended early; what is above went well")
+
+
+def _line(outcome: dict[str, Any], dry_run: bool) -> str:
+    name = outcome["name"]
+    if outcome["failed"]:
+        return f"{name}: failed, nothing changed: {outcome['failed']}"
+    did = f"{outcome['merged']} merged, {outcome['pruned']} forgotten, {outcome['linked']} linked"
+    words = f"{name}: {counted(outcome['memories'], 'memory', 'memories')}, {did}"
+    words += f", in {outcome['seconds']:.1f} s"
+    if outcome["unread"]:
+        words += f"; {counted(outcome['unread'], 'line')} of its logs could not be read"
+    if dry_run:
+        return f"{words}; nothing changed (dry run)"
+    return f"{words}; run {outcome['run']}" if outcome["run"] else f"{words}; nothing to change"

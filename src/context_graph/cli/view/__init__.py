@@ -1,0 +1,1 @@
+"""Defines `view` and `report`. ``source`` gives both their rows."""

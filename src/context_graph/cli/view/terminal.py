@@ -1,0 +1,59 @@
+"""Starts the view in the terminal: `view`, without Typer, which costs 0.2 s."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Final
+
+from context_graph.cli.console.moments import moment
+from context_graph.cli.view.source import OwnerSource
+from context_graph.errors import ConfigError, UsageError
+from context_graph.view.rows import Health
+
+EXTRA: Final = (
+    "`view` needs Textual, which is not installed; `uv tool install 'context-graph-cli[view]'` or "
+    "`pip install 'context-graph-core[view]'` brings it; `context-graph-cli status` works without"
+)
+
+
+def view(**given: Any) -> None:
+    """Show the view until the person ends it; see `command_table.VIEW`."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("`view` needs a terminal; `context-graph-cli status` prints the state as text")
+    if find_spec("textual") is None:
+        raise ConfigError(EXTRA)
+    source = OwnerSource(given.get("db_path"))
+    first = _asked(source.health)  # the owner answers while Textual is loaded
+    from context_graph.view.terminal.app import ViewApp
+
+    app = ViewApp(source, source, partial(moment, "the time"), first, given.get("theme") or "")
+    app.run()
+    if app.return_code:
+        raise SystemExit(app.return_code)
+
+
+def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
+    """Run ``call`` in a thread now; what is returned waits for its answer and gives it, or its error."""
+    answer: list[Health] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            answer.append(call())
+        except Exception as error:  # told where the answer is wanted
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def wait() -> Health:
+        thread.join()
+        if failed:
+            raise failed[0]
+        return answer[0]
+
+    return wait

@@ -1,0 +1,166 @@
+"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, the man
+page, and the table of the `memory …` commands' options, which are read without Typer and msgspec.
+
+    python tools/docs/reference.py          # rewrites the files where they differ
+    python tools/docs/reference.py --check  # says which differ, and ends with 1
+
+In docs/mcp.md each tool's table, in docs/commands.md each command's; the sentences around them are written by
+hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
+from context_graph.cli.main import build_app
+from context_graph.cli.memory.call import Row
+from context_graph.cli.memory.typed import table
+from context_graph.operations import OPERATIONS
+from context_graph.operations.memories import Filters
+from context_graph.operations.operation import Parameter, choices, parameters
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.docs.man import leaves, page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+MAN = DOCS / "man" / "context-graph-cli.1"
+MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
+SHARED = {
+    DB_PATH.help: "[store](#shared-options)",
+    SESSION_ID.help: "[session](#shared-options)",
+    STDIN.help: "Read [hook input](#hook-input) from standard input.",
+    FORMAT.help: "[What it prints](#hook-output).",
+}
+"""What the page says of an option in one place, by its help."""
+BY_HAND = ("setup", "status", "doctor")
+"""Their tables say more than --help has room for."""
+
+
+def tool_table(arguments: Any) -> list[str]:
+    """The parameters of a tool."""
+    rows = [
+        f"| `{one.name}` | {'required: ' if one.required else ''}{_meaning(one)} |"
+        for one in parameters(arguments)
+        if one.extra("only") != "command"
+    ]
+    return ["| parameter | meaning |", "|---|---|", *rows]
+
+
+def _meaning(one: Parameter) -> str:
+    words = one.words
+    if one.name == "filters":
+        words += " " + ", ".join(f"`{each.name}`" for each in parameters(Filters)) + "."
+    if one.kind is int and one.meta.ge is not None:
+        words += f" {one.meta.ge} to {one.meta.le:,}."
+    if known := choices(one.kind):
+        words += f" One of {', '.join(known)}."
+    if one.default not in (None, "", ()):
+        words += f" Default: {_json(one.default)}."
+    return words
+
+
+def _json(value: Any) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def command_table(command: Any) -> list[str]:
+    """The arguments and options of a command."""
+    rows = ["| option | meaning |", "|---|---|"]
+    for one in command.params:
+        if one.name == "help":
+            continue
+        words = SHARED.get(one.help, one.help)
+        if one.param_type_name == "argument":
+            metavar = one.metavar.replace("|", "\\|")
+            rows.append(f"| `{metavar}` | {words} |")
+            continue
+        names = choices(one.type_descriptor.annotation)
+        value = "\\|".join(names or (one.metavar or "").split("|"))
+        default = "" if one.default in (None, False, "") else f" Default: `{one.default}`."
+        rows.append(f"| `{one.opts[0]}{'' if one.is_flag else f' {value}'}` | {words}{default} |")
+    return rows
+
+
+def rewritten(page: str, tables: dict[str, list[str]]) -> str:
+    """``page`` with the first table of each section, or none, replaced by that section's of ``tables``."""
+    parts = re.split(r"^(### `[^`]+`\n)", page, flags=re.MULTILINE)
+    for at in range(1, len(parts), 2):
+        rows = tables.get(parts[at][5:-2])
+        if rows:
+            table = "".join(f"{row}\n" for row in rows)
+            before, mark, rest = parts[at + 1].partition("\n|")
+            after = re.sub(r"\A(?:.*\n)(?:\|.*\n)*", "", rest)
+            parts[at + 1] = f"{before}\n{table}{after}" if mark else before
+    return "".join(parts)
+
+
+def pages() -> dict[Path, str]:
+    """Both pages as they should be."""
+    tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
+    tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
+    commands = leaves(typer.main.get_command(build_app()))
+    tables = {name: command_table(one) for name, one in commands if name not in BY_HAND}
+    made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
+    return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
+
+
+def memory_table() -> str:
+    """The module that lists the options of the `memory …` commands."""
+    lines = [
+        '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).',
+        "",
+        "Written by tools/docs/reference.py from the operations; a test compares them.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        "# fmt: off",
+        "TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {",
+    ]
+    for word, rows in table().items():
+        lines += [f'    "{word}": (', *(f"        {_tuple(row)}," for row in rows), "    ),"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _tuple(row: Row) -> str:
+    return f"({', '.join(json.dumps(value, ensure_ascii=False) for value in row)})"
+
+
+def files() -> dict[Path, str]:
+    """All files as they should be."""
+    return {**pages(), MEMORY_TABLE: memory_table(), MAN: page()}
+
+
+def main() -> int:
+    """Write the files, or with --check say what differs."""
+    stale = {
+        path: text
+        for path, text in files().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+    for path, text in stale.items():
+        print(f"{path.name}: {'differs' if '--check' in sys.argv else 'written'}")
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
