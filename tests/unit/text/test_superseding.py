@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from context_graph.text.superseding import MAX_CHARS, given_up, supersedes
+from context_graph.text.sentences import telling_words
+from context_graph.text.superseding import MAX_CHARS, given_up, may_give_up, supersedes
+
+SAID = (
+    "we use uv instead of pip, no longer replaces replaced by with the formerly used port 8443. now "
+    "switched moved changed from to supersedes caching and tests"
+)
+WORDS = st.lists(st.sampled_from(SAID.split()), max_size=14).map(" ".join)
 
 ENDS = [
     ("We now use uv instead of pip for installs", "We use pip for installs"),
@@ -65,3 +74,11 @@ def test_long_texts_give_nothing_up() -> None:
 def test_phrases_that_overlap_give_up_each_word_once(text: str) -> None:
     assert given_up(text)
     assert not supersedes(text, "Nothing of the kind was said")
+
+
+@given(WORDS, WORDS)
+def test_whatever_is_said_only_words_of_it_are_given_up(later: str, earlier: str) -> None:
+    gone = given_up(later)
+    assert gone <= telling_words(later)
+    assert not gone or may_give_up(later)
+    assert supersedes(later, earlier) in (True, False)
