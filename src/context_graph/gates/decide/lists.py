@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from context_graph.gates.shell.command import Command, names
+from context_graph.gates.shell.command import DECLARING, Command, names
 from context_graph.gates.shell.listings import Listed
 from context_graph.gates.shell.programs import CONTENT_PRINTERS, COUNTERS
 
@@ -12,7 +12,6 @@ KEEPING = names("read for select mapfile readarray")
 """Programs that keep what they read for later commands."""
 
 _READING = CONTENT_PRINTERS | {"xargs"}
-SETTING = names("export declare readonly typeset local")
 _LOOPS = 64
 """Loops of one line whose input is followed."""
 
@@ -34,7 +33,7 @@ class Lists:
         found = [self._variables[name] for name in command.takes if name in self._variables]
         found += [self._printed[id(one)] for one in command.inside if id(one) in self._printed]
         if self._files:
-            read = [target for sign, target in command.redirects if sign.endswith("<")]
+            read = [target for _, target in command.inputs]
             read += command.words[1:] if command.program in _READING else []
             found += [self._files[word] for word in read if word in self._files]
         return max(found, default=Listed.NOTHING)
@@ -70,11 +69,18 @@ def written_to(command: Command) -> list[tuple[str, str]]:
     ]
 
 
+def only_sets(command: Command) -> bool:
+    """Whether the command does no more than set variables: what takes them can be told by their names."""
+    return not command.captured and (
+        not command.words or command.program == "for" or command.program in DECLARING
+    )
+
+
 def _set_by(command: Command) -> Iterable[str]:
     """The variables that the command sets; one that it adds to has a sign behind its name."""
     rest = command.words[1:]
     yield from (name for name, _ in command.assigned)
-    if command.program in SETTING:
+    if command.program in DECLARING:
         yield from (word.partition("=")[0] for word in rest if "=" in word)
     elif command.program in ("for", "select"):
         yield from rest[:1]
@@ -95,12 +101,12 @@ def fed_first(commands: Sequence[Command]) -> list[Command]:
         if command.program in KEEPING and command.source is None and command.program != "for":
             open_reads.append(command)
         feeds = not command.words and not command.assigned
-        feeds &= command.stdin is not None or any(sign.endswith("<") for sign, _ in command.redirects)
+        feeds &= command.stdin is not None or bool(command.inputs)
         reader = open_reads.pop() if feeds and open_reads and loops < _LOOPS else None
         if reader is not None:
             loops += 1
             reader.inside, reader.takes = [*reader.inside, *command.inside], reader.takes | command.takes
-            reader.redirects += [pair for pair in command.redirects if pair[0].endswith("<")]
+            reader.redirects += command.inputs
             first = _place_of(command.inside[0], found) if command.inside else len(found)
             moved = found[first:]
             del found[first:]

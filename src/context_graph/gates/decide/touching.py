@@ -11,13 +11,23 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from posixpath import join
 
-from context_graph.gates.decide.lists import KEEPING, SETTING, Lists, fed_first, written_to
+from context_graph.gates.decide.lists import KEEPING, Lists, fed_first, only_sets, written_to
 from context_graph.gates.decide.tool_call import command_of, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import SHELLS as SHELL_TOOLS
 from context_graph.gates.rules import Rules
 from context_graph.gates.shell import programs
-from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, Command, bare_text, names, shown
+from context_graph.gates.shell.command import (
+    DECLARING,
+    LAST_MARK,
+    ONE,
+    STAR,
+    UNKNOWN,
+    Command,
+    bare_text,
+    names,
+    shown,
+)
 from context_graph.gates.shell.listings import TEXT_SEARCHES, Listed, left_by, listed
 from context_graph.gates.shell.options import letters, operands
 from context_graph.gates.shell.protected import Protected, Reach
@@ -135,7 +145,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def _as_path(text: str, home: str) -> str:
     """``text`` as a path, for whatever can be one; a file's URI is its path, ``~`` the home."""
-    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\7" for char in text):
+    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char <= LAST_MARK for char in text):
         return ""
     if text[:5].lower() == "file:":
         from urllib.parse import unquote
@@ -259,7 +269,7 @@ class _Judge:
         if piped and found > self.piped:
             self.piped, self.piped_in = found, command.shell
         elif not piped and found is Listed.CHOSEN and (named or command.captured):
-            self.fed |= self.functions or not _keeps_plainly(command)
+            self.fed |= self.functions or not only_sets(command)
 
     def _listed(self, command: Command) -> Listed:
         """What the command, which prints names of files, passes on of ours."""
@@ -330,7 +340,7 @@ class _Judge:
         return None
 
     def _skipping(self, command: Command) -> Touch | None:
-        given = command.words if command.wraps or command.program in SETTING else []
+        given = command.words if command.wraps or command.program in DECLARING else []
         variables = [name for name, _ in command.assigned] + [word.partition("=")[0] for word in given]
         if "CLAUDE_SKIP_REQUIREMENTS" in variables:
             return Touch("this command switches the requirements off for what it starts", self.protected)
@@ -447,13 +457,6 @@ class _Judge:
         return programs.git_writes(
             call, lambda word, least: self._reach(join(folder, word) if folder else word, command) >= least
         )
-
-
-def _keeps_plainly(command: Command) -> bool:
-    """Whether the command does no more than set variables: what takes them can be told by their names."""
-    return not command.captured and (
-        not command.words or command.program == "for" or command.program in SETTING
-    )
 
 
 def _is_open(command: Command) -> bool:

@@ -17,6 +17,8 @@ ONE = "\2"
 
 FRESH = "\6"
 """The name of a folder that the line has just made (`mktemp -d`): part of a path like any other."""
+LAST_MARK = FRESH
+"""Every mark is a character up to this one; no text that is read has them."""
 
 OPEN, COMMA, CLOSE = "\3", "\4", "\5"
 """Signs of a brace list, within ``shell`` only."""
@@ -44,7 +46,9 @@ _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _GLOB = str.maketrans({UNKNOWN: "*", STAR: "*", ONE: "?", FRESH: "tmp.XXXX"})
 _QUOTING = str.maketrans("", "", "'\"\\+ ,()\n")
 
-_DECLARING = names("export declare local readonly typeset")
+DECLARING = names("export declare local readonly typeset")
+"""Builtins that set variables."""
+
 _READING = names("read mapfile readarray printf getopts select")
 
 
@@ -94,6 +98,11 @@ class Command:
     def program(self) -> str:
         """The program's name without its folders; empty if there is none."""
         return self.words[0].rpartition("/")[2] if self.words else ""
+
+    @property
+    def inputs(self) -> list[tuple[str, str]]:
+        """Operator and target of each redirection that it reads from."""
+        return [pair for pair in self.redirects if pair[0].endswith("<")]
 
     @property
     def is_git(self) -> bool:
@@ -204,7 +213,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     while end < min(len(text), start + most) and text[end] in digits:
         end += 1
     code = int(text[start:end] or "0", base)
-    return chr(code) if 6 < code < 0x110000 else "", end
+    return chr(code) if ord(LAST_MARK) < code < 0x110000 else "", end
 
 
 def could_be(word: str, path: str) -> bool:
@@ -243,7 +252,7 @@ def listing(values: Sequence[str]) -> str:
 def learn(command: Command, variables: dict[str, str]) -> None:
     """Keep in ``variables`` what the command sets; one that it sets to something unknown is known no more."""
     first, rest = command.words[:1], command.words[1:]
-    declared = [word.partition("=") for word in rest if "=" in word] if set(first) & _DECLARING else []
+    declared = [word.partition("=") for word in rest if "=" in word] if set(first) & DECLARING else []
     for name, value in [*command.assigned, *((name, value) for name, _, value in declared)]:
         _set(variables, name, value)
     if first == ["for"] and rest[1:2] == ["in"]:

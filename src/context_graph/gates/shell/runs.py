@@ -92,7 +92,7 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
         started = replace(
             command,
             words=made.rest,
-            redirects=_input_of(command),
+            redirects=command.inputs,
             more=command.program == "xargs" or command.more,
             assigned=[*command.assigned, *made.assigned],
             chdir=join(command.chdir, made.chdir) if made.chdir else command.chdir,
@@ -106,12 +106,7 @@ def _inner(command: Command, reading: Reading) -> list[Command]:
 
 
 def _with_words(command: Command, words: list[str], *, more: bool = False) -> Command:
-    return replace(command, words=words, redirects=_input_of(command), more=more or command.more)
-
-
-def _input_of(command: Command) -> list[tuple[str, str]]:
-    """The redirections that what the command starts reads from."""
-    return [pair for pair in command.redirects if pair[0].endswith("<")]
+    return replace(command, words=words, redirects=command.inputs, more=more or command.more)
 
 
 def _read_more(text: str, command: Command, reading: Reading) -> list[Command]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from context_graph.gates.shell.command import is_plain, names, shown
+from context_graph.gates.shell.command import FRESH, is_plain, names, shown
 from context_graph.gates.shell.options import letters, long_values, operands
 from context_graph.gates.shell.protected import Protected
 
 _STARTS = names("-exec -execdir -ok -okdir")
 _LISTS = names("-fprint -fprint0 -fprintf -fls")
-_NOT, _OR = ("!", "-not"), names("-o -or ,")
+_NOT, _EITHER = ("!", "-not"), ("-o", "-or")
+_OR = {*_EITHER, ","}
 _WHOLE = names("-path -wholename")
 _TESTS = _WHOLE | {"-name"}
 _LEVELS = names("-maxdepth -mindepth")
@@ -174,7 +175,9 @@ def _leave_out_pruned(found: Search, words: list[str], at: int) -> int:
         inner = words[at + 1 : stop - 1] if many else words[at : _end_of_tests(words, at)]
         stop = stop if many else at + len(inner)
         tests = list(_tests_of(inner))
-        ends = words[stop : stop + 1] == ["-prune"] and words[stop + 1 : stop + 2] in (["-o"], ["-or"])
+        ends = words[stop : stop + 1] == ["-prune"] and any(
+            one in _EITHER for one in words[stop + 1 : stop + 2]
+        )
         if not ends or not tests or (len(tests) > 1 and not many) or None in tests:
             return start
         found.never += [test for test in tests if test is not None]
@@ -189,9 +192,9 @@ def _tests_of(words: Sequence[str]) -> Iterator[tuple[str, bool, bool] | None]:
         option, value = words[at], words[at + 1] if at + 1 < len(words) else ""
         if option in _TESTS:
             yield (value, option in _WHOLE, True)
-        elif (option, value) != ("-type", "d") and option not in ("-o", "-or"):
+        elif (option, value) != ("-type", "d") and option not in _EITHER:
             yield None
-        at += 1 if option in ("-o", "-or") else 2
+        at += 1 if option in _EITHER else 2
 
 
 def _end_of_tests(words: Sequence[str], at: int) -> int:
@@ -293,7 +296,7 @@ def literal_tail(pattern: str) -> str:
             close = pattern.find("]" if char == "[" else "}", at + 1)
             at = end if close < 0 else close + 1
             parts.clear()
-        elif char in ".*+?()^}]" or char < "\6":
+        elif char in ".*+?()^}]" or char < FRESH:
             parts.clear()
         elif char != "$" or at < end:
             parts.append(char)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from context_graph.gates.shell.command import UNKNOWN, is_plain
+from context_graph.gates.shell.command import CLOSE, OPEN, UNKNOWN, is_plain
 
-_BEGINS, _STOPS = "\6", "\7"
+_BEGINS, _STOPS = OPEN, CLOSE
+"""Anchors, as signs that no word has once its brace lists are spread."""
+
 _CHARS = 1000
 _CHOICES = 64
 _DEPTH = 8
