@@ -17,6 +17,9 @@ from typing import Any, Final
 
 from context_graph.text.patterns import linear_bytes
 
+Span = tuple[int, int]
+"""Where something begins and ends, in bytes."""
+
 _REFERENCE: Final = re.compile(
     r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z/|]|\(\(|\[redacted"
     r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
@@ -79,6 +82,11 @@ _VOWELS: Final = frozenset("aeiouyAEIOUY")
 _MAX_CONSONANTS: Final = 6
 _LONGEST_WORD: Final = 20
 """Letters; a longer run in one case must at least read like a word to pass for one."""
+
+
+def text_of(data: bytes, start: int = 0, end: int | None = None) -> str:
+    """Decode one byte per character: only ASCII matters, and lengths stay byte lengths."""
+    return data[start:end].decode("latin-1")
 
 
 def is_reference(value: str) -> bool:

@@ -215,7 +215,7 @@ def _spans_of(rule: Rule) -> _Finder:
 
 
 def _is_meant(rule: Rule, data: bytes, head: int, start: int, end: int) -> bool:
-    said = data[start:end].decode("latin-1")
+    said = credential.text_of(data, start, end)
     if credential.is_reference(said) or (rule.name in _USER_PASSWORD and credential.is_placeholder(said)):
         return False
     return not rule.judged or keyed.is_typed_value(data, head, start, end)

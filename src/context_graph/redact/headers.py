@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from context_graph.redact.credential import is_placeholder, looks_drawn
+from context_graph.redact.credential import Span, is_placeholder, looks_drawn, text_of
 
-Span = tuple[int, int]
 _Match = Callable[[bytes, int], re.Match[bytes] | None]
 
 _QUOTE: Final = r"""\\*["'`]"""
@@ -67,7 +66,7 @@ def authorization_value(data: bytes, start: int, end: int) -> Span | None:
     if not found:
         return None
     value = _without_stop(data, *found.span())
-    said = _text(data, *value)
+    said = text_of(data, *value)
     head = data[start:end]
     schemed = _SCHEME.search(head) is not None
     if not schemed and (other := _other_scheme_value(data, end)):
@@ -90,7 +89,7 @@ def _other_scheme_value(data: bytes, at: int) -> Span | None:
     if not found:
         return None
     value = _without_stop(data, *found.span())
-    said = _text(data, *value)
+    said = text_of(data, *value)
     drawn = (
         len(said) >= _SHORTEST_OTHER and sum(map(str.isdigit, said)) >= _DIGITS_OTHER and looks_drawn(said)
     )
@@ -107,7 +106,7 @@ def bearer_value(data: bytes, start: int, end: int) -> Span | None:
     if not found:
         return None
     value = _without_stop(data, *found.span())
-    said = _text(data, *value)
+    said = text_of(data, *value)
     return value if len(said) >= _SHORTEST_BARE and looks_drawn(said) else None
 
 
@@ -118,8 +117,7 @@ def cookie_value(data: bytes, start: int, end: int) -> Span | None:
         return None
     pairs = [part.lstrip(b"; \t").partition(b"=") for part in parts]
     telling = any(
-        name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
-        for name, _, value in pairs
+        name.lower() not in _ATTRIBUTES and not is_placeholder(text_of(value)) for name, _, value in pairs
     )
     return _without_stop(data, end, end + sum(map(len, parts))) if telling else None
 
@@ -146,8 +144,3 @@ def _is_typed_in(data: bytes, start: int, end: int) -> bool:
 def _without_stop(data: bytes, start: int, end: int) -> Span:
     """The span without a sentence's own full stop or comma."""
     return start, start + len(data[start:end].rstrip(_SENTENCE_END))
-
-
-def _text(data: bytes, start: int, end: int) -> str:
-    """Decode one byte per character, as keyed does."""
-    return data[start:end].decode("latin-1")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from context_graph.redact.credential import (
+    Span,
     goes_on_in_words,
     is_compound,
     is_placeholder,
@@ -19,6 +20,7 @@ from context_graph.redact.credential import (
     is_sentence,
     is_word,
     looks_drawn,
+    text_of,
 )
 
 _JOINED: Final = (
@@ -131,8 +133,6 @@ _LONGEST_BLOCK: Final = 8192
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
 _SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
 
-Span = tuple[int, int]
-
 
 def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     """The secret assigned after the assignment head ``data[start:end]``, or None."""
@@ -147,12 +147,12 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     if value is None:
         return None
     secret = is_secret(
-        _text(data, start, name_end),
-        _text(separator),
-        _text(data, *value),
+        text_of(data, start, name_end),
+        text_of(separator),
+        text_of(data, *value),
         quoted=quoted,
-        before=_text(data, max(0, start - _BEFORE), start),
-        after=_text(data, value[1], value[1] + _AFTER),
+        before=text_of(data, max(0, start - _BEFORE), start),
+        after=text_of(data, value[1], value[1] + _AFTER),
     )
     return value if secret else None
 
@@ -175,8 +175,8 @@ def _field_value(data: bytes, start: int, name_end: int, end: int) -> Span | Non
     value, quoted = _value_at(data, end)
     if value is None:
         return None
-    name = _text(data, start, name_end)
-    return value if _is_in_field(name, _text(data, *value), data[name_end:end], quoted=quoted) else None
+    name = text_of(data, start, name_end)
+    return value if _is_in_field(name, text_of(data, *value), data[name_end:end], quoted=quoted) else None
 
 
 def _is_in_field(name: str, said: str, between: bytes, *, quoted: bool) -> bool:
@@ -194,10 +194,10 @@ def earlier_value(data: bytes, start: int, end: int) -> Span | None:
     at, value, first = start, None, start
     while found := _FIELD.match(data, at, end):
         if value is not None and _NAMING_KEY.fullmatch(found["key"]):
-            name = _text(found["value"]).strip("\\\"'`")
+            name = text_of(found["value"]).strip("\\\"'`")
             held, quoted = _value_at(data, value)
             if held is None or not _is_in_field(
-                name, _text(data, *held), data[first : found.start("key")], quoted=quoted
+                name, text_of(data, *held), data[first : found.start("key")], quoted=quoted
             ):
                 return None
             return held
@@ -210,13 +210,15 @@ def earlier_value(data: bytes, start: int, end: int) -> Span | None:
 def _block_value(data: bytes, start: int, name_end: int, end: int) -> Span | None:
     """The secret in a YAML block, all its lines; or None. Key files have a rule of their own."""
     line_end = _line_end(data, end)
-    first = _text(data, end, line_end).strip()
+    first = text_of(data, end, line_end).strip()
     if data[name_end:end].lstrip(b" \t\"'`")[:1] != b":" or first.startswith(("-----", "{", "#")):
         return None
     if " " in first:
         secret = is_typed_value(data, start, end, line_end)
     else:
-        secret = bool(first) and is_secret(_text(data, start, name_end), "=", first, quoted=False, before="")
+        secret = bool(first) and is_secret(
+            text_of(data, start, name_end), "=", first, quoted=False, before=""
+        )
     if not secret:
         return None
     margin = data[data.rindex(b"\n", name_end, end) : end]
@@ -232,44 +234,44 @@ def _line_end(data: bytes, at: int) -> int:
 
 def is_typed_value(data: bytes, head: int, start: int, end: int) -> bool:
     """Whether ``data[start:end]`` was typed in as a secret; its head, from ``head`` on, prose has too."""
-    value = _text(data, start, end)
+    value = text_of(data, start, end)
     if " " in value:
         return any(any(map(str.isdigit, word)) and looks_drawn(word) for word in value.split())
     trimmed = value.rstrip(_STOPS)
     if trimmed.lower() in _STOPWORDS or is_placeholder(trimmed) or is_compound(trimmed):
         return False
     if not is_word(trimmed):
-        return looks_drawn(trimmed) or not goes_on_in_words(_text(data, end, end + _AFTER))
-    spoken = goes_on_in_words(value[len(trimmed) :] + _text(data, end, end + _AFTER))
-    return not spoken and not _PROSE_BEFORE.search(_text(data, max(0, head - _BEFORE), head))
+        return looks_drawn(trimmed) or not goes_on_in_words(text_of(data, end, end + _AFTER))
+    spoken = goes_on_in_words(value[len(trimmed) :] + text_of(data, end, end + _AFTER))
+    return not spoken and not _PROSE_BEFORE.search(text_of(data, max(0, head - _BEFORE), head))
 
 
 def argument_value(data: bytes, start: int, end: int) -> Span | None:
     """The secret that a call such as ``define('DB_PASSWORD', '...')`` gives a name to, or None."""
-    name = _text(data, start, end).partition("(")[2].strip("\\\"'`, \t\r\n")
+    name = text_of(data, start, end).partition("(")[2].strip("\\\"'`, \t\r\n")
     value, _ = _value_at(data, end - 1)
-    if value is None or not _TELLING.search(name) or len(_text(data, *value)) < _SHORTEST_ARGUMENT:
+    if value is None or not _TELLING.search(name) or len(text_of(data, *value)) < _SHORTEST_ARGUMENT:
         return None
-    return value if is_secret(name, "=", _text(data, *value), quoted=True, before="") else None
+    return value if is_secret(name, "=", text_of(data, *value), quoted=True, before="") else None
 
 
 def phrase_value(data: bytes, start: int, end: int) -> Span | None:
     """The secret after the phrase head ``data[start:end]``, or None."""
     first = data[start : start + 1]
-    name = _text(data, start, end).strip("-<> \t")
+    name = text_of(data, start, end).strip("-<> \t")
     if first == b"-":
         found = _OPTION.match(data, end)
         value = found.span(found.lastgroup or 0) if found else None
-        if value is None or _text(data, *value).lower() in _STOPWORDS:
+        if value is None or text_of(data, *value).lower() in _STOPWORDS:
             return None
-        said = _text(data, *value)
+        said = text_of(data, *value)
         if is_word(said.rstrip(_STOPS)) and _option_in_prose(data, start, value[1]):
             return None
         # An option's value is typed in, whatever it looks like.
         return value if is_secret(name, "=", said, quoted=False, before="--") else None
     if first == b"<":
         found = _ELEMENT.match(data, end)
-        inner = _text(data, *found.span("v")).strip() if found else ""
+        inner = text_of(data, *found.span("v")).strip() if found else ""
         secret = bool(inner) and is_secret(name, ">", inner, quoted=True, before="<")
     else:
         found = _SAID.match(data, end)
@@ -279,16 +281,16 @@ def phrase_value(data: bytes, start: int, end: int) -> Span | None:
 
 def _option_in_prose(data: bytes, start: int, end: int) -> bool:
     """As in: the --password prompts; pass --token interactively; help, where a line begins with it."""
-    before = _text(data, max(0, start - _BEFORE), start)
+    before = text_of(data, max(0, start - _BEFORE), start)
     alone = not before.rpartition("\n")[2].strip(" \t-|`*")
     return _PROSE_BEFORE.search(before) is not None or (
-        alone and goes_on_in_words(_text(data, end, end + _AFTER))
+        alone and goes_on_in_words(text_of(data, end, end + _AFTER))
     )
 
 
 def _said_value(data: bytes, start: int, end: int) -> Span | None:
     """Return the value in a sentence ("the password is ...") if it looks random, not like a word or code."""
-    said = _text(data, start, end).rstrip(_SAID_STOPS)
+    said = text_of(data, start, end).rstrip(_SAID_STOPS)
     drawn = any(char.isdigit() for char in said) and looks_drawn(said) and not _CODE.fullmatch(said)
     return (start, start + len(said)) if drawn else None
 
@@ -302,11 +304,6 @@ def _bare(data: bytes, start: int) -> Span | None:
             break
         end += 1
     return (start, end) if end > start else None
-
-
-def _text(data: bytes, start: int = 0, end: int | None = None) -> str:
-    """Decode one byte per character: only ASCII matters, and lengths stay byte lengths."""
-    return data[start:end].decode("latin-1")
 
 
 _BEFORE: Final = 40
