@@ -50,7 +50,6 @@ _BETWEEN: Final = {
 _BE: Final = frozenset(["is", "are", "was", "were", "be", "has", "had", "does", "did", "will", "can"])
 """A text that differs in its verb says something else, not the same of another value."""
 
-
 _HINT: Final = re.compile(
     "|".join(sorted({max(one, key=len) for one in _AFTER.values()} | _BETWEEN.keys() | {r"\bnow\b"}))
 )
@@ -77,7 +76,7 @@ def may_give_up(text: str) -> bool:
 
 def given_up(text: str) -> frozenset[str]:
     """The telling words of what ``text`` says holds no longer; none if it says nothing of the kind."""
-    if len(text) > MAX_CHARS or _HINT.search(text.lower()) is None:
+    if len(text) > MAX_CHARS:
         return frozenset()
     tokens = _tokens(text)
     found: list[list[str]] = []

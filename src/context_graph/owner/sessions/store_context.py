@@ -195,8 +195,8 @@ class StoreContext:
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
         self.sessions.settle()
-        if self._memory is not None and self._memory.is_purge_due:
-            self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge)
+        if self._is_purge_due:
+            self.chores.do("purge", "the purge of what was forgotten long ago", self.memory.purge)
         self.tell_followers()
 
     def tell_followers(self) -> None:
