@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from tests.faults.report import pytest_terminal_summary  # noqa: F401  # the table of the fault tests
 from tests.support.cli import Cli
+from tests.support.forkserver import interpreter
 
 if TYPE_CHECKING:
     from tests.support.clients.mcp_client import Peer
@@ -31,20 +32,42 @@ _QUICK = ("contract", "kernels", "unit")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with long tests come first: at the end no worker waits for another one's."""
-    here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] in _QUICK)
+    items.sort(key=lambda item: _kind(item) in _QUICK)
+
+
+@pytest.fixture(scope="session")
+def python() -> Iterator[Path]:
+    """The interpreter of commands and owners: forks of a preloaded process (tests/support/forkserver)."""
+    with interpreter() as path:
+        yield path
 
 
 @pytest.fixture(autouse=True)
-def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """HOME, the client's config folder and our data root point into a temp folder."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
         if name.startswith(_INHERITED) and name != _FRONT:
             monkeypatch.delenv(name)
+    # Without bytecode each program of ours that a test starts compiles our source first, half of its start.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     for name, value in _places(home).items():
         monkeypatch.setenv(name, value)
+    if _runs_commands(request.node):
+        monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(request.getfixturevalue("python")))
     return home
+
+
+def _runs_commands(item: pytest.Item) -> bool:
+    """Whether a test may start programs of ours, and does not ask for real interpreters."""
+    return _kind(item) not in _QUICK and item.get_closest_marker("real") is None
+
+
+def _kind(item: pytest.Item) -> str:
+    here = Path(__file__).parent
+    return item.path.relative_to(here).parts[0] if item.path.is_relative_to(here) else ""
 
 
 def _places(home: Path) -> dict[str, str]:
@@ -66,14 +89,14 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="module")
-def shared_cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+def shared_cli(tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
     }
-    made = _installed(
-        tmp_path_factory.mktemp("shared") / "project", inherited | _places(tmp_path_factory.mktemp("home"))
-    )
+    places = _places(tmp_path_factory.mktemp("home"))
+    env = inherited | places | {"CONTEXT_GRAPH_PYTHON": str(python)}
+    made = _installed(tmp_path_factory.mktemp("shared") / "project", env)
     yield made
     made.stop_owner()
 

@@ -1,10 +1,9 @@
-"""Stands in for the interpreter of $CONTEXT_GRAPH_PYTHON and gives the owner a defect that some work meets.
+"""Runs an owner with a defect that some work meets.
 
-`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, work for a session named `stuck-…` backtracks
+`stuck_owner.py -P -m context_graph.owner …`: work for a session named `stuck-…` backtracks
 without end, and for one named `deadly-…` the process is killed, as long as the file that
 $CONTEXT_GRAPH_FAULT_DEFECT names says so: its words are the places that have it (capture, event,
 recall; dream and commit, whatever the session: a process, and a thread, that compute for ever).
-Every other module runs in the real interpreter, as it is.
 """
 
 from __future__ import annotations
@@ -42,11 +41,8 @@ def around(place: str, function: Callable[..., Any], name_of: Callable[..., str]
 
 
 def main() -> None:
-    """Become what the words say."""
-    interpreter, *words = sys.argv[1:]
-    if "context_graph.owner" not in words:
-        os.execv(interpreter, [interpreter, *words])
-    at = words.index("context_graph.owner")
+    """Be the owner."""
+    at = sys.argv.index("context_graph.owner")
     from context_graph.consolidation import messages
     from context_graph.identity.live import LiveSession
     from context_graph.memory import capture
@@ -68,7 +64,7 @@ def main() -> None:
     capture.capture = around("capture", capture.capture, lambda memex, session, *_a, **_m: session)
     LiveSession.apply = around("event", LiveSession.apply, lambda _live, event: event.session_id)  # type: ignore[method-assign]
     Memex.recall = around("recall", Memex.recall, lambda _memex, query, **_m: query)  # type: ignore[method-assign]
-    sys.exit(owner(words[at + 1 :]))
+    sys.exit(owner(sys.argv[at + 1 :]))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, only_for_owners
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook, memory, work_session
 
@@ -41,21 +41,17 @@ def defect(tmp_path: Path) -> Defect:
 
 
 @pytest.fixture
-def stuck(cli: Cli, defect: Defect, tmp_path: Path) -> Cli:
+def stuck(cli: Cli, python: Path, defect: Defect, tmp_path: Path) -> Cli:
     """The program with an owner that has the defect, and 0.5 s of processor time for a piece of work."""
-    python = tmp_path / "stuck-python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    repository = str(STAND_IN.parents[2])
+    stuck_python = only_for_owners(tmp_path / "stuck-python", f"{sys.executable} {STAND_IN}", python)
     return Cli(
         cli.launcher,
         cli.project,
         {
             **cli.env,
-            "CONTEXT_GRAPH_PYTHON": str(python),
+            "CONTEXT_GRAPH_PYTHON": str(stuck_python),
             "CONTEXT_GRAPH_FAULT_DEFECT": str(defect.file),
             "CONTEXT_GRAPH_WORK_LIMIT_S": "0.5",
-            "PYTHONPATH": repository,
         },
     )
 

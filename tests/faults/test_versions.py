@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.world import LONG, World
-from tests.support.cli import Cli
+from tests.support.cli import Cli, only_for_owners
 from tests.support.clients.mcp_client import connected
 from tests.support.owner.harness import wait_until
 
@@ -25,11 +25,9 @@ PROGRAM = Path(__file__).with_name("owner_of.py")
 
 def as_version(cli: Cli, version: str, folder: Path) -> Cli:
     """The program whose owner, if it starts one, is of that version."""
-    wrapper = folder / f"python-{version}"
-    wrapper.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -P "{PROGRAM}" {version} "{sys.executable}" "$@"\n'
-    )
-    wrapper.chmod(0o755)
+    program = f'"{sys.executable}" -P "{PROGRAM}" {version}'
+    others = Path(cli.env["CONTEXT_GRAPH_PYTHON"])
+    wrapper = only_for_owners(folder / f"python-{version}", program, others)
     return Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_PYTHON": str(wrapper)})
 
 

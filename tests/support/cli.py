@@ -15,13 +15,22 @@ from unittest.mock import patch
 
 from context_graph.wire.client import start_owner, stop_owner, wait_ready
 
-__all__ = ["Cli", "alone", "stopped"]
+__all__ = ["Cli", "alone", "only_for_owners", "stopped"]
 
 
 def alone(cli: Cli, folder: Path) -> Path:
     """A copy of the launcher, with what it runs if the environment names no interpreter."""
     shutil.copy(cli.launcher.with_name("context-graph-py"), folder)
     return Path(shutil.copy(cli.launcher, folder / "context-graph-cli"))
+
+
+def only_for_owners(path: Path, program: str, others: Path) -> Path:
+    """An interpreter at ``path`` that runs ``program`` as the owner, and all else in the interpreter ``others``."""
+    path.write_text(
+        f'#!/bin/sh\ncase "$*" in *context_graph.owner*) exec {program} "$@";; esac\nexec {others} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Cli:
         stdin: str | bytes = b"",
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        timeout: float = 30,
+        timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         """Run one command to its end; text in and out."""
         done = subprocess.run(

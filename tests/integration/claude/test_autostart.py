@@ -57,6 +57,7 @@ def test_nothing_is_written_unasked_or_over_somebody_else_s_unit(cli: Cli) -> No
     assert (units(cli) / UNIT).read_text().endswith("/bin/true\n")
 
 
+@pytest.mark.real
 def test_its_command_starts_an_owner_that_serves_this_data_root(cli: Cli, tmp_path: Path) -> None:
     """Also where the root's path has characters that systemd gives a meaning."""
     root = tmp_path / 'a %h "$x" root'
