@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -186,6 +186,13 @@ safe: build ## Rebuild the kernels with bounds checks and run their tests
 annotate: build ## Cython's HTML annotation of each kernel, with the flags that ship: build/annotated
 	CONTEXT_GRAPH_ANNOTATE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-lib build/annotated --build-temp build/annotated
 	@find build/annotated -name '*.html'
+
+numbers: build ## What docs quote, measured on the folder DATA=…; one of them by NUMBER=ic (research/README.md)
+	$(BIN)/python -m research $(DATA) $(addprefix --number ,$(NUMBER))
+
+research: build ## ruff and the tests of research, which `make check` leaves out
+	$(BIN)/ruff check research && $(BIN)/ruff format --check research
+	$(BIN)/python -m pytest -n 2 research/tests
 
 wheels: wheel-launcher ## Wheels for this processor and Python into dist/, and a try of them away from the tree
 	rm -rf dist/raw && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
