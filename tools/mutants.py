@@ -27,6 +27,7 @@ _COPIED: Final = (
     "src",
     "tests",
     "tools",
+    "research",
     "benches",
     "docs",
     "ext",

@@ -79,6 +79,8 @@ def main() -> None:
             "context-graph-cli",
             told="pip install",
         )
+        if not (new.venv / "share/man/man1/context-graph-cli.1").is_file():
+            sys.exit("the wheel has no man page")
         new.run("git", "init", "--quiet")
         print(new.run("context-graph-cli", "--version").strip())
         print(new.run("context-graph-cli", "setup", "--yes"))

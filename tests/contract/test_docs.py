@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 import typer
+from research.__main__ import MEASURES
 
 from context_graph.cli.main import build_app
 
 ROOT = Path(__file__).resolve().parents[2]
+PLACES = (".", "docs", "docs/adr", "benches", "research", "src/context_graph/data/plugin", ".claude/skills")
 PAGES = sorted(
     path
-    for place in (".", "docs", "docs/adr", "benches", "src/context_graph/data/plugin", ".claude/skills")
+    for place in PLACES
     for path in (ROOT / place).glob("*.md" if place != ".claude/skills" else "*/*.md")
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -106,9 +108,20 @@ def test_make_targets_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
 def test_python_files_that_are_to_be_run_exist(page: Path) -> None:
     for name in re.findall(
-        r"python (?:-m pytest )?((?:benches|tools|tests)/[\w/]+\.py)", prose_and_code(page)
+        r"python (?:-m pytest )?((?:benches|tools|tests|research)/[\w/]+\.py)", prose_and_code(page)
     ):
         assert (ROOT / name).is_file(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
+def test_research_that_is_cited_exists(page: Path) -> None:
+    text = prose_and_code(page)
+    for module in re.findall(r"python -m (research(?:\.\w+)*)", text):
+        place = ROOT / module.replace(".", "/")
+        assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), module
+    for name in re.findall(r"`(research/[\w./-]+)`", text):
+        assert (ROOT / name).exists(), name
+    assert set(re.findall(r"(?:--number |\bNUMBER=)([a-z]+)", text)) <= set(MEASURES)
 
 
 def test_the_checks_find_what_is_wrong() -> None:

@@ -1,4 +1,4 @@
-"""Writes the man page from the commands' own help; tools/docs/reference.py puts it into docs/man."""
+"""Writes the man page from the commands' own help; tools/docs/built.py keeps it for the wheel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, the man
-page, and the table of the `memory …` commands' options, which are read without Typer and msgspec.
+"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands.
 
     python tools/docs/reference.py          # rewrites the files where they differ
     python tools/docs/reference.py --check  # says which differ, and ends with 1
@@ -10,7 +9,6 @@ hand.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -20,20 +18,16 @@ import typer
 
 from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
 from context_graph.cli.main import build_app
-from context_graph.cli.memory.call import Row
-from context_graph.cli.memory.typed import table
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.docs.man import leaves, page
+from tools.docs.man import leaves
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-MAN = DOCS / "man" / "context-graph-cli.1"
-MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
 SHARED = {
     DB_PATH.help: "[store](#shared-options)",
     SESSION_ID.help: "[session](#shared-options)",
@@ -119,40 +113,11 @@ def pages() -> dict[Path, str]:
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
 
 
-def memory_table() -> str:
-    """The module that lists the options of the `memory …` commands."""
-    lines = [
-        '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).',
-        "",
-        "Written by tools/docs/reference.py from the operations; a test compares them.",
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from typing import Final",
-        "",
-        "# fmt: off",
-        "TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {",
-    ]
-    for word, rows in table().items():
-        lines += [f'    "{word}": (', *(f"        {_tuple(row)}," for row in rows), "    ),"]
-    return "\n".join([*lines, "}", ""])
-
-
-def _tuple(row: Row) -> str:
-    return f"({', '.join(json.dumps(value, ensure_ascii=False) for value in row)})"
-
-
-def files() -> dict[Path, str]:
-    """All files as they should be."""
-    return {**pages(), MEMORY_TABLE: memory_table(), MAN: page()}
-
-
 def main() -> int:
     """Write the files, or with --check say what differs."""
     stale = {
         path: text
-        for path, text in files().items()
+        for path, text in pages().items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     }
     for path, text in stale.items():

@@ -3,7 +3,7 @@
 The new session's first prompt and first events are compared with the goals that the earlier session ended
 with, as bags of word stems, paths, letter triples and dotted names. A term counts less, the more of the
 project's earlier work had it: what all work on a project shares says nothing about one task. Constants are
-fitted by tools/measures/continuity.py on recorded sessions, and judged there one project left out.
+fitted by research/measures/continuity.py on recorded sessions, and judged there one project left out.
 """
 
 from __future__ import annotations

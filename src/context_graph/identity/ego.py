@@ -3,7 +3,7 @@
 ``EventReader`` reads from its texts what an event (or a prompt) is about. ``Goals`` keeps what the session
 has been about. ``Purpose`` turns the similarity of the two into a purpose vector, compares that with the
 session's identity and says how coherent the work is. Definition: docs/adr/0008-drift-definition.md, with the
-feature spaces below; its constants come from tools/fit/identity.py, fitted on the dev split only.
+feature spaces below; its constants come from research/fit/identity.py, fitted on the dev split only.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ CALIBRATION: Final = Calibration(
     offset=3.602,
     half=0.33,
 )
-"""Printed by tools/fit/identity.py."""
+"""Printed by research/fit/identity.py."""
 
 # A session whose work is more varied than that of the fit has a lower likeness on both sides: its own running
 # level shifts ``on`` by half of what it differs, within these bounds.

@@ -3,8 +3,8 @@
 A forecast is a logistic regression of what is known before the call's result: the tool, its input, and the
 outcomes of the session's calls so far. It is scored against the base rate: the Brier skill is one minus the
 forecasts' squared error over that of always saying BASE_RATE, 0 for no better and 1 for perfect. The
-constants are fitted by tools/fit/forecast.py on recorded sessions and judged by tools/measures/forecast.py,
-one project left out.
+constants are fitted by research/fit/forecast.py on recorded sessions and judged by
+research/measures/forecast.py, one project left out.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ rare the best words are that both have; whether the question names the memory's 
 meanings; how far the memory's score is from the store's mean.
 
 Summaries of sessions, code and other texts speak differently, so each kind has weights of its own, fitted
-against its own negatives by `tools/fit/floor.py --fit DATA`.
+against its own negatives by `python -m research.fit.floor --fit DATA`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
     Kind.CODE: (0.632, 3.88, 1.982, -0.073, 0.0, 0.0, 0.0, 6.3, -3.732),
     Kind.TEXT: (0.388, 1.114, 3.042, 0.337, 0.0, 0.0, 0.0, 1.568, -2.834),
 }
-"""Of NAMES; made by `tools/fit/floor.py --fit DATA`."""
+"""Of NAMES; made by `python -m research.fit.floor --fit DATA`."""
 
 _UNASKED: Final[Mapping[Kind, float]] = {Kind.SUMMARY: 1.3, Kind.CODE: 1.9, Kind.TEXT: 0.0}
 """What a floor is raised by at prompts, in log-odds: among summaries and code nearly every prompt finds

@@ -230,7 +230,6 @@ SESSION: dict[str, Requirement] = {
             "tests/integration/identity/test_manager.py::test_linking_computes_and_stores_the_cross_session_ic",
             "tests/kernels/test_vectors.py::test_orthogonal_vectors_give_an_ic_of_zero",
             "tests/unit/identity/test_continuity.py::test_orthogonal_opposed_and_zero_vectors_give_an_ic_of_zero",
-            "tests/unit/tools/test_drift_tools.py::test_scoring_writes_one_signal_for_every_event_of_every_case",
         ),
     ),
     "TC-SESSION-09": Requirement(

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember
-from tools.docs import reference
+from tools.docs import built
 
 HEAVY = {
     *("typer", "click", "pydantic", "pydantic_core", "rich", "msgspec", "orjson", "numpy", "yaml", "re2"),
@@ -96,5 +96,5 @@ def test_a_time_is_given_as_people_say_it(cli: Cli, word: str) -> None:
 
 
 def test_the_table_without_typer_is_the_operations_own() -> None:
-    """`python tools/docs/reference.py` writes it; what is read without Typer means what --help says."""
-    assert reference.MEMORY_TABLE.read_text(encoding="utf-8") == reference.memory_table()
+    """The build writes it; what is read without Typer means what --help says."""
+    assert built.MEMORY_TABLE.read_text(encoding="utf-8") == built.memory_table(), "run `make build`"

@@ -16,7 +16,6 @@ from context_graph.cli.memory import text
 from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.memory.figures import stats_text
-from context_graph.cli.memory.table import TABLE
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
@@ -192,6 +191,9 @@ COMMANDS: Final[dict[str, Action]] = {
 
 def rows(word: str) -> tuple[Row, ...]:
     """The options and arguments of a command, without Typer."""
+    # The build makes the table out of the commands, and so imports this module before there is one.
+    from context_graph.cli.memory.table import TABLE
+
     own = EDIT if word == "edit" else TABLE[SAME.get(word, word)]
     return rows_of(own, COMMANDS[word])
 

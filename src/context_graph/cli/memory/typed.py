@@ -59,7 +59,7 @@ def _row(one: Parameter) -> Row:
 
 
 def table() -> dict[str, tuple[Row, ...]]:
-    """What `cli.memory.table` lists; tools/docs/reference.py writes it there."""
+    """What `cli.memory.table` lists; tools/docs/built.py writes it there."""
     return {_word(one): tuple(row for _, row in taken(one.arguments)) for one in OPERATIONS if one.short}
 
 

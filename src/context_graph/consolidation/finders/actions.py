@@ -20,7 +20,7 @@ GROUPS: Final = (
     *("create", "change", "remove", "run", "test", "look", "talk", "go", "repair", "trade", "think", "meet"),
     *("exercise", "art", "store", "install"),
 )
-"""The first values of a word's row in the lexicon, in their order (tools/distil/lexicons.py)."""
+"""The first values of a word's row in the lexicon, in their order (research/distil/lexicons.py)."""
 MAX_CHARS: Final = 6000
 MAX_ACTIONS: Final = 64
 """Of one text."""

@@ -2,7 +2,7 @@
 
 Sessions are the lists of steps that captures keep (`memory.context.steps`). A run of steps is a habit if its
 last step follows the ones before it more often than that step occurs anyway, in enough sessions, beyond what
-chance explains. On held-out sessions `tools/measures/patterns.py` says how often the last step did follow.
+chance explains. On held-out sessions `research/measures/patterns.py` says how often the last step did follow.
 """
 
 from __future__ import annotations
