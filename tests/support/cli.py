@@ -25,7 +25,7 @@ def alone(cli: Cli, folder: Path) -> Path:
 
 
 def only_for_owners(path: Path, program: str, others: Path) -> Path:
-    """An interpreter at ``path`` that runs ``program`` as the owner, and all else in the interpreter ``others``."""
+    """An interpreter at ``path``: ``program`` for the owner, ``others`` for all else."""
     path.write_text(
         f'#!/bin/sh\ncase "$*" in *context_graph.owner*) exec {program} "$@";; esac\nexec {others} "$@"\n'
     )

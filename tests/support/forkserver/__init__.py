@@ -7,7 +7,6 @@ still a process of its own. A test marked `real` gets real interpreters.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
