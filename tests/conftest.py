@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,27 @@ _FRONT = "CONTEXT_GRAPH_FRONT"
 _QUICK = ("contract", "kernels", "unit")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="also tests marked `thorough`, and all rounds and seeds of the others",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with long tests come first: at the end no worker waits for another one's."""
+    if not config.getoption("all"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: _kind(item) in _QUICK)
+
+
+@pytest.fixture(scope="session")
+def rounds(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Of so many rounds or seeds those that are run: one, or with `--all` each."""
+    return lambda count: count if request.config.getoption("all") else 1
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def test_the_man_page_is_the_help_s_and_its_roff_is_sound(tmp_path: Path) -> Non
     path.write_text(built.page(), encoding="utf-8")
     man = shutil.which("man")
     if man is None:
-        pytest.skip("no man here to read it with")
+        pytest.skip("no man here to read it with: apt-get install man-db")
     done = subprocess.run(
         [man, "--warnings", "-l", str(path)],
         capture_output=True, text=True, env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"}, check=True,

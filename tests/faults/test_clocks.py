@@ -52,9 +52,11 @@ def shim(tmp_path: Path) -> Shim:
 
 
 @pytest.mark.timeout(900)
-def test_clock_jumps_short(cli: Cli, make_world: Callable[..., World], shim: Shim) -> None:
-    """An hour, 40 days."""
-    _torture(make_world(shim.around(cli)), shim, 4)
+def test_clock_jumps_short(
+    cli: Cli, make_world: Callable[..., World], shim: Shim, rounds: Callable[[int], int]
+) -> None:
+    """An hour; with more rounds 40 days."""
+    _torture(make_world(shim.around(cli)), shim, rounds(4))
 
 
 @pytest.mark.torture

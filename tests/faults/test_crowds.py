@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -80,15 +80,13 @@ def _exhausted(world: World, rounds: int) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_two_hundred_sessions_short(world: World) -> None:
-    """Two rounds."""
-    _crowd(world, 2)
+def test_two_hundred_sessions_short(world: World, rounds: Callable[[int], int]) -> None:
+    _crowd(world, rounds(2))
 
 
 @pytest.mark.timeout(900)
-def test_no_descriptors_short(world: World) -> None:
-    """Two rounds."""
-    _exhausted(world, 2)
+def test_no_descriptors_short(world: World, rounds: Callable[[int], int]) -> None:
+    _exhausted(world, rounds(2))
 
 
 @pytest.mark.torture

@@ -170,9 +170,9 @@ def _torture(world: World, place: Path, count: int | None) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_damage_short(make_world: Callable[..., World], tmp_path: Path) -> None:
+def test_damage_short(make_world: Callable[..., World], tmp_path: Path, rounds: Callable[[int], int]) -> None:
     """A handful of the cases."""
-    _torture(make_world(), tmp_path / "kept", 5)
+    _torture(make_world(), tmp_path / "kept", rounds(5))
 
 
 @pytest.mark.torture

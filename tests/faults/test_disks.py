@@ -125,9 +125,9 @@ def _slow(world: World, shim: Shim, rounds: int) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_full_disk_short(disk: Cli, make_world: Callable[..., World]) -> None:
-    """Twice full."""
-    _full(make_world(disk), 2)
+def test_full_disk_short(disk: Cli, make_world: Callable[..., World], rounds: Callable[[int], int]) -> None:
+    """Once or twice full."""
+    _full(make_world(disk), rounds(2))
 
 
 @pytest.mark.timeout(900)
@@ -143,11 +143,13 @@ def test_read_only_disk_short(disk: Cli, make_world: Callable[..., World]) -> No
 
 
 @pytest.mark.timeout(900)
-def test_slow_disk_short(cli: Cli, make_world: Callable[..., World], tmp_path: Path) -> None:
+def test_slow_disk_short(
+    cli: Cli, make_world: Callable[..., World], tmp_path: Path, rounds: Callable[[int], int]
+) -> None:
     """Every write 5 ms to 1.5 s late."""
     shim = Shim.build(tmp_path)
     world = make_world(shim.around(_durable(cli)))
-    _slow(world, shim, 3)
+    _slow(world, shim, rounds(3))
 
 
 @pytest.mark.torture

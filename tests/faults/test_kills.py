@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,9 +56,9 @@ def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -
 
 
 @pytest.mark.timeout(600)
-def test_kills_short(world: World) -> None:
+def test_kills_short(world: World, rounds: Callable[[int], int]) -> None:
     """Invariants 5 and 6: owner, child and hooks."""
-    world.torture("kill", SESSIONS, 4, _round)
+    world.torture("kill", SESSIONS, rounds(4), _round)
 
 
 @pytest.mark.torture

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -36,9 +37,9 @@ def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -
 
 
 @pytest.mark.timeout(600)
-def test_pauses_short(world: World) -> None:
+def test_pauses_short(world: World, rounds: Callable[[int], int]) -> None:
     """A few stops."""
-    world.torture("pause", SESSIONS, 3, _round)
+    world.torture("pause", SESSIONS, rounds(3), _round)
 
 
 @pytest.mark.torture

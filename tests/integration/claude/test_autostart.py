@@ -80,7 +80,10 @@ def test_its_command_starts_an_owner_that_serves_this_data_root(cli: Cli, tmp_pa
         assert process.wait(timeout=20) == 0
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+@pytest.mark.thorough
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="no systemd-analyze here: apt-get install systemd"
+)
 def test_systemd_finds_no_fault_in_it(cli: Cli, tmp_path: Path) -> None:
     cli.run("setup", "--autostart", "--yes")
     env = {**cli.env, "XDG_RUNTIME_DIR": str(tmp_path)}

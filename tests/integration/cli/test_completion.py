@@ -27,13 +27,16 @@ words=({words}); CURRENT=$#words; _context-graph-cli""",
 _START = {"bash": ["--norc", "-c"], "zsh": ["-f", "-c"], "fish": ["--no-config", "-c"]}
 
 
-@pytest.fixture(scope="module", params=SHELLS)
+_THOROUGH = [pytest.param(name, marks=() if name == "bash" else pytest.mark.thorough) for name in SHELLS]
+
+
+@pytest.fixture(scope="module", params=_THOROUGH)
 def shell(
     request: pytest.FixtureRequest, shared_cli: Cli, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:
     """A shell that is installed, and its script."""
     if shutil.which(request.param) is None:
-        pytest.skip(f"no {request.param} here")
+        pytest.skip(f"no {request.param} here: apt-get install {request.param}")
     done = shared_cli.run("completion", request.param)
     assert (done.returncode, done.stderr) == (0, "")
     script = tmp_path_factory.mktemp("completion") / "_context-graph-cli"

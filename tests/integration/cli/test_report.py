@@ -160,6 +160,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch: pytest.Monke
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.thorough
 @needs_chromium
 def test_a_browser_opens_it_without_a_complaint(cli: Cli) -> None:
     fill(cli)

