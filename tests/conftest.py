@@ -54,7 +54,7 @@ def rounds(request: pytest.FixtureRequest) -> Callable[[int], int]:
 
 
 @pytest.fixture(scope="session")
-def python() -> Iterator[Path]:
+def forked_python() -> Iterator[Path]:
     """The interpreter of commands and owners: forks of a preloaded process (tests/support/forkserver)."""
     with interpreter() as path:
         yield path
@@ -74,7 +74,7 @@ def isolated_home(
     for name, value in _places(home).items():
         monkeypatch.setenv(name, value)
     if _runs_commands(request.node):
-        monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(request.getfixturevalue("python")))
+        monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(request.getfixturevalue("forked_python")))
     return home
 
 
@@ -107,13 +107,13 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="module")
-def shared_cli(tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[Cli]:
+def shared_cli(tmp_path_factory: pytest.TempPathFactory, forked_python: Path) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
     }
     places = _places(tmp_path_factory.mktemp("home"))
-    env = inherited | places | {"CONTEXT_GRAPH_PYTHON": str(python)}
+    env = inherited | places | {"CONTEXT_GRAPH_PYTHON": str(forked_python)}
     made = _installed(tmp_path_factory.mktemp("shared") / "project", env)
     yield made
     made.stop_owner()

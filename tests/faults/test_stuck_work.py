@@ -41,9 +41,9 @@ def defect(tmp_path: Path) -> Defect:
 
 
 @pytest.fixture
-def stuck(cli: Cli, python: Path, defect: Defect, tmp_path: Path) -> Cli:
+def stuck(cli: Cli, forked_python: Path, defect: Defect, tmp_path: Path) -> Cli:
     """The program with an owner that has the defect, and 0.5 s of processor time for a piece of work."""
-    stuck_python = only_for_owners(tmp_path / "stuck-python", f"{sys.executable} {STAND_IN}", python)
+    stuck_python = only_for_owners(tmp_path / "stuck-python", f"{sys.executable} {STAND_IN}", forked_python)
     return Cli(
         cli.launcher,
         cli.project,
