@@ -11,8 +11,8 @@ MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations too
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
-# More than processors: a test waits for processes that it started for a third of its time.
-TEST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
+# Twice as many as processors: a test waits half of its time for processes that it started.
+TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 # In memory where that is large and may hold programs: tests open databases all the time, and these flush their files.
 TEST_TMP := $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ {print $$2; exit}' /proc/mounts 2>/dev/null | while read -r at; do \
   [ "$$(df -Pk $$at | awk 'NR == 2 {print $$4}')" -lt 4000000 ] || echo $$at; done)
@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
+.PHONY: help dev build demo pictures test test-all test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -71,8 +71,11 @@ pictures: build ## Draw the pictures of the README and docs from real runs, into
 	@$(BIN)/python tools/pictures/view.py docs/pictures
 	@$(BIN)/python tools/pictures/report.py docs/pictures && ls docs/pictures
 
-test: build ## Run all tests but the long ones and those of the real client
-	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -P tools/run_tests.py -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
+test: build ## Each package's behaviour, each contract, a kill and a full disk of each kind
+	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not torture and not e2e" $(ALL) tests
+
+test-all: ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
+	$(MAKE) test ALL=--all
 
 test-fast: build ## Unit and kernel tests alone, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/unit tests/kernels
@@ -80,17 +83,17 @@ test-fast: build ## Unit and kernel tests alone, in under a minute
 pre-commit: build ## Install the hook that judges each commit: format, lint, types, imports, links
 	$(BIN)/pre-commit install
 
-check: fmt-check lint type rust test ## Format, lint, types, launcher, tests; CI runs benches and the real client too
+check: lint type rust test ## Format, lint, types, launcher, tests; CI runs benches and the real client too
 
-.PHONY: fmt-check
-fmt-check: build
+.PHONY: style
+style: $(STAMPS)/tools # format and ruff alone: all that can be judged before the build
 	$(BIN)/ruff format --check src tests benches tools setup.py
+	$(BIN)/ruff check src tests benches tools setup.py
 
 fmt: build ## Format Python and Rust
 	$(BIN)/ruff format src tests benches tools setup.py && cd ext/launcher && cargo fmt
 
-lint: build ## ruff and the import contracts
-	$(BIN)/ruff check src tests benches tools setup.py
+lint: style build ## Format, ruff and the import contracts
 	$(BIN)/lint-imports --no-cache
 
 type: build ## mypy strict, and the kernels against their stubs
@@ -104,9 +107,9 @@ rust: build ## cargo test, clippy, format of the launcher (skipped with a word w
 realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient (or the folder REALCLIENT_DIR)
 	@$(PYTHON) tests/realclient/installed.py
 
-chromium: ## Debian's Chromium, in which tests open the report and `make pictures` draws it (needs root)
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
-	  { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+programs: ## Debian's Chromium, tmux, zsh, fish and man, which `make test-all` and `make pictures` drive (needs root)
+	@missing=; for name in chromium tmux zsh fish man:man-db; do command -v $${name%%:*} >/dev/null || missing="$$missing $${name#*:}"; done; \
+	test -z "$$missing" || { apt-get -qq update && apt-get -qq install -y --no-install-recommends $$missing fonts-dejavu-core; } >/dev/null
 
 e2e: build ## Drive the real Claude Code client: scripted model, sealed on loopback (some 5 minutes)
 	@$(PYTHON) tests/realclient/installed.py || true
@@ -121,11 +124,11 @@ conformance: build ## The MCP conformance suite against our stdio server (Node a
 
 torture: build ## Fault suite, long: kills, pauses, disks, clocks, descriptors, crowds, damage, versions; a table at its end
 	mkdir -p artifacts && rm -f artifacts/torture.log
-	$(BIN)/python -m pytest -m torture tests -p no:xdist
+	$(BIN)/python -m pytest --all -m torture tests -p no:xdist
 
 torture-short: build ## The same with a few rounds each, as CI runs it with all tests
 	mkdir -p artifacts && rm -f artifacts/torture.log
-	$(BIN)/python -m pytest -m "not torture" $(FAULTS_SHORT) -p no:xdist
+	$(BIN)/python -m pytest --all -m "not torture" $(FAULTS_SHORT) -p no:xdist
 
 front: front-short ## Hooks, gates, MCP, faults and the real client with the launcher's twin in Python (some 20 minutes)
 	CONTEXT_GRAPH_FRONT=python $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not torture and not e2e" $(FRONT_SUITES)

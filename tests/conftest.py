@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,9 +65,10 @@ def forked_python() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def isolated_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+) -> Iterator[Path]:
     """HOME, the client's config folder and our data root point into a temp folder."""
-    home = tmp_path_factory.mktemp("home")
+    # Not by the factory's own numbers: for each it lists all folders that there are, which grows with the suite.
+    home = Path(tempfile.mkdtemp(prefix="home-", dir=tmp_path_factory.getbasetemp()))
     for name in list(os.environ):
         if name.startswith(_INHERITED) and name != _FRONT:
             monkeypatch.delenv(name)
@@ -75,7 +78,8 @@ def isolated_home(
         monkeypatch.setenv(name, value)
     if _runs_commands(request.node):
         monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(request.getfixturevalue("forked_python")))
-    return home
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _runs_commands(item: pytest.Item) -> bool:

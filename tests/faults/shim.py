@@ -24,7 +24,7 @@ _FORM = struct.Struct("<qqq")
 def compile_library(source: Path, folder: Path) -> Path:
     """Build the C file ``source`` as a library in ``folder``; skips the test where there is no compiler."""
     if shutil.which("cc") is None:
-        pytest.skip("no C compiler here")
+        pytest.skip("no C compiler here: apt-get install gcc")
     made = folder / f"{source.stem}.so"
     command = ["cc", "-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o", made, source, "-ldl"]
     subprocess.run(command, check=True)

@@ -29,7 +29,7 @@ def draw(report: Path, folder: Path) -> None:
     """The page's beginning, and the session that drifted."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
-        sys.exit("no Chromium here; `make chromium` installs it")
+        sys.exit("no Chromium here; `make programs` installs it")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]

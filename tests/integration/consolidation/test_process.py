@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.memory.memex import Memex
 
 Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture(autouse=True)
+def forks(request: pytest.FixtureRequest, forked_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that keep their priority: a real one gives way, on a busy machine for minutes."""
+    if request.node.get_closest_marker("real") is None:
+        monkeypatch.setattr(sys, "executable", str(forked_python))
 
 
 @pytest.fixture
@@ -160,6 +168,7 @@ def test_it_may_be_killed(memex: Memex, folder: Path) -> None:
     assert messages.leftovers(memex.core.folder) == []
 
 
+@pytest.mark.real
 def test_every_thread_of_it_gives_way(folder: Path) -> None:
     process = started(folder, Request(mode=Mode.REM))
     assert process.stdout is not None

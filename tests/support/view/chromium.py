@@ -26,7 +26,7 @@ def program() -> str:
 
 def _why_not() -> str:
     """In CI it must be there: .ci/run installs it."""
-    return "" if program() or os.environ.get("CI") == "true" else "no Chromium here: apt-get install chromium"
+    return "" if program() or os.environ.get("CI") == "true" else "no Chromium here: make programs"
 
 
 needs_chromium = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
