@@ -23,9 +23,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
-_FRONT = "CONTEXT_GRAPH_FRONT"
-"""With `python` every test of the commands runs against the twin of the launcher (`make front`)."""
-
 _QUICK = ("contract", "kernels", "unit")
 
 
@@ -40,7 +37,7 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     """HOME, the client's config folder and our data root point into a temp folder."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(_INHERITED) and name != _FRONT:
+        if name.startswith(_INHERITED):
             monkeypatch.delenv(name)
     for name, value in _places(home).items():
         monkeypatch.setenv(name, value)
@@ -68,9 +65,7 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 @pytest.fixture(scope="module")
 def shared_cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
-    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_INHERITED)}
     made = _installed(
         tmp_path_factory.mktemp("shared") / "project", inherited | _places(tmp_path_factory.mktemp("home"))
     )
