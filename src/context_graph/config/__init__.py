@@ -1,6 +1,11 @@
-"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``paths``."""
+"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``paths``.
+
+Settings are loaded when first used: clients, and gates without an owner, start faster without TOML.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from context_graph.config.paths import (
     Location,
@@ -20,7 +25,9 @@ from context_graph.config.paths import (
     working_dir,
 )
 from context_graph.config.repository import Repository, find_repository
-from context_graph.config.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from context_graph.config.settings import Settings, load_settings
 
 __all__ = [
     "Location",
@@ -43,3 +50,11 @@ __all__ = [
     "store_key",
     "working_dir",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Settings", "load_settings"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from context_graph.config import settings
+
+    return getattr(settings, name)
