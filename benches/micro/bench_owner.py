@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.owner.brief_reader import read_line
 from tests.support.owner.spool_writer import encode_record
 
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot, decode_slot, encode_slot
@@ -167,15 +166,6 @@ def test_writing_a_brief(benchmark, tmp_path: Path) -> None:
     cache = BriefCache(tmp_path / "brief.bin")
     benchmark(cache.write, BriefSlot("7c6a1b2e-0000-4000-8000-000000000000", 3, "[C:CON r=0.97 IC=0.95]", 1))
     cache.close()
-
-
-def test_reading_a_brief(benchmark, tmp_path: Path) -> None:
-    benchmark.group = "brief cache"
-    cache = BriefCache(tmp_path / "brief.bin")
-    cache.write(BriefSlot("7c6a1b2e-0000-4000-8000-000000000000", 3, "[C:CON r=0.97 IC=0.95]", 1))
-    cache.close()
-    name = "7c6a1b2e-0000-4000-8000-000000000000"
-    assert benchmark(read_line, tmp_path / "brief.bin", name) == "[C:CON r=0.97 IC=0.95]"
 
 
 def test_draining_a_thousand_lines(benchmark, tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
 """Provides memory, identity continuity and requirement gates for Claude Code.
 
-This is the public API, which docs/library.md describes. Names are loaded when first used, because a hook
-imports this package and must not load a database.
+This is the public API, which docs/library.md describes. Names are loaded when first used, because every
+command imports this package and must not load a database.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # not typing's: to import that would be the largest part of a hook's start in Python
-if TYPE_CHECKING:
-    from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
     from context_graph.config.settings import MemoryConfig
     from context_graph.consolidation.consolidate import consolidate
     from context_graph.errors import (
@@ -58,8 +58,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(module), name)

@@ -8,9 +8,7 @@ same call may succeed later (``retryable``). A reply on the owner's socket carri
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
+from typing import ClassVar
 
 _BY_CODE: dict[str, type[ContextGraphError]] = {}
 

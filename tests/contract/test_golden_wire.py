@@ -14,9 +14,16 @@ from tests.support.owner.brief_reader import read_line
 from tests.support.owner.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
-from context_graph.owner.sessions.brief_cache import decode_slot, encode_slot, session_bytes
+from context_graph.owner.sessions.brief_cache import (
+    FILE_BYTES,
+    HEADER_BYTES,
+    SLOT_BYTES,
+    decode_slot,
+    encode_slot,
+    first_slot,
+    session_bytes,
+)
 from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
-from context_graph.wire.brief_layout import FILE_BYTES, HEADER_BYTES, SLOT_BYTES, first_slot
 from context_graph.wire.frames import (
     Reply,
     Request,
@@ -101,10 +108,11 @@ def test_the_golden_spool_is_drained_to_its_whole_records(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("row", _rows("brief_v1.tsv"), ids=lambda row: row[0].decode()[:40])
-def test_each_line_of_the_golden_brief_file_is_read(row: list[bytes]) -> None:
+def test_each_line_of_the_golden_brief_file_is_read(row: list[bytes], tmp_path: Path) -> None:
     asked, line = row
+    shutil.copy(GOLDEN / "brief_v1.bin", tmp_path / "brief.bin")
     session = None if asked == b"-" else asked.decode()
-    assert read_line(GOLDEN / "brief_v1.bin", session) == line.decode()
+    assert read_line(tmp_path, session) == line.decode()
 
 
 def test_the_slots_of_the_golden_brief_file_are_written_byte_for_byte() -> None:

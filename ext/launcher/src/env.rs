@@ -45,7 +45,6 @@ variables! { {
     allow_links = b"CONTEXT_GRAPH_ALLOW_LINKS";
     python = b"CONTEXT_GRAPH_PYTHON";
     debug = b"CONTEXT_GRAPH_DEBUG";
-    front = b"CONTEXT_GRAPH_FRONT";
 } travelling {
     brief = b"CONTEXT_GRAPH_BRIEF";
     auto_dream = b"CONTEXT_GRAPH_AUTO_DREAM";

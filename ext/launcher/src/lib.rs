@@ -1,8 +1,7 @@
 //! Implements the native launcher, which Claude Code runs for every hook.
 //!
 //! `consciousness brief` reads one slot of a file. `hooks <kind>` sends one frame to the owner, or spools. Everything
-//! else becomes the Python CLI. With CONTEXT_GRAPH_FRONT=python the twin in Python does all of it (src/context_graph/
-//! front). Start reading at `start`; `hook` is the middle, `sys` the edge.
+//! else becomes the Python CLI. Start reading at `start`; `hook` is the middle, `sys` the edge.
 
 mod bridge;
 pub mod brief;
@@ -47,9 +46,6 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
     let env = Env::from_entries(environment);
     let args = |from: usize| argv.clone().skip(from);
     let mut words = args(1);
-    if env.front == Some(b"python") {
-        return failed(&programs::exec_front(&env, args(1)));
-    }
     match (words.next(), words.next()) {
         (Some(b"consciousness"), Some(b"brief")) => {
             sys::exit_on_panic(0);
@@ -98,10 +94,7 @@ fn unknown_hook(word: &[u8], args: impl Iterator<Item = &'static [u8]>) -> i32 {
 }
 
 fn become_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> c_int {
-    failed(&programs::exec_cli(env, args))
-}
-
-fn failed(why: &str) -> c_int {
+    let why = programs::exec_cli(env, args);
     sys::write_all(sys::stderr(), format!("context-graph-cli: {why}\n").as_bytes());
     1
 }

@@ -66,18 +66,6 @@ pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     Ok([&python[..], b"-P", b"-m", GATE_MODULE].map(<[u8]>::to_vec).to_vec())
 }
 
-/// The command line that does in Python what this program does (src/context_graph/front). $CONTEXT_GRAPH_PYTHON names
-/// the owner's interpreter and the commands', not this one: there is none to name where no launcher is.
-fn find_front(env: &Env<'_>) -> Result<Vec<Vec<u8>>, String> {
-    let found = find(CLI, &Env { python: None, ..*env }, b"")?;
-    let script = found.first().map_or(&b""[..], Vec::as_slice);
-    let python = interpreter_of(script)
-        .ok_or_else(|| format!("{} names no interpreter on its first line", String::from_utf8_lossy(script)))?;
-    // Not as a module: Python would load 3 ms of modules to find it.
-    let start = b"from context_graph.front.main import main; main()";
-    Ok([&python[..], b"-P", b"-c", start].map(<[u8]>::to_vec).to_vec())
-}
-
 /// The folder of this program's file, links resolved.
 fn own_folder() -> Option<Vec<u8>> {
     let own = std::env::current_exe().ok()?;
@@ -128,16 +116,7 @@ fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<
 
 /// Becomes the Python CLI with the same arguments; returns only if that is not possible, with the reason.
 pub fn exec_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> String {
-    become_found(find(CLI, env, b""), args)
-}
-
-/// The same, for the Python twin of this program.
-pub fn exec_front(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> String {
-    become_found(find_front(env), args)
-}
-
-fn become_found(found: Result<Vec<Vec<u8>>, String>, args: impl Iterator<Item = &'static [u8]>) -> String {
-    match found {
+    match find(CLI, env, b"") {
         Ok(words) => {
             format!("{} can't be run: {}", shown(&words), sys::words(sys::become_program(command(&words, args))))
         }

@@ -1,4 +1,4 @@
-"""Hands commands over to the launcher, or to its twin in Python (``front``); here is only their help."""
+"""Hands commands over to the launcher; here is only their help."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ def is_native(words: Sequence[str]) -> bool:
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
-    """Replace this process by the launcher, or by ``front`` where there is none. If that can't be, fail as
-    the command may: a hook never blocks.
+    """Replace this process by the launcher. If that can't be, fail as the command may: a hook never
+    blocks.
     """
-    command = _launcher() or [sys.executable, "-P", "-m", "context_graph.front"]
+    from context_graph.wire.client import find_launcher
+
     try:
-        os.execv(command[0], [*command, *words])
-    except OSError as error:
-        print(f"context-graph-cli: {command[0]}: {error.strerror}", file=sys.stderr)
+        launcher = os.fspath(find_launcher())
+        os.execv(launcher, [launcher, *words])
+    except (ConfigError, OSError) as error:
+        print(f"context-graph-cli: {error}", file=sys.stderr)
     if words[0] == "consciousness":
         print(_COLD_BRIEF)
         raise SystemExit(0)
@@ -47,18 +49,6 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
 
     given = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
     raise SystemExit(0 if any(("--format", one) in given for one in CLIENT_FORMATS) else 1)
-
-
-def _launcher() -> list[str]:
-    """The native launcher, if this system has it and it is wanted."""
-    if os.environ.get("CONTEXT_GRAPH_FRONT") == "python" or sys.platform != "linux":
-        return []
-    from context_graph.wire.client import find_launcher
-
-    try:
-        return [os.fspath(find_launcher())]
-    except ConfigError:
-        return []
 
 
 def serve(**given: Any) -> NoReturn:

@@ -1,33 +1,32 @@
-"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``places``.
+"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``paths``.
 
-Names are loaded when first used: a hook that runs in Python asks ``places`` alone.
+Settings are loaded when first used: clients, and gates without an owner, start faster without TOML.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import TYPE_CHECKING, Any
 
-    from context_graph.config.paths import (
-        Location,
-        Repository,
-        checkout_top,
-        client_dir,
-        data_root,
-        find_repository,
-        fnv1a64,
-        locate,
-        lock_path,
-        log_dir,
-        project_dir,
-        project_store,
-        project_top,
-        socket_path,
-        store_dir,
-        store_key,
-        working_dir,
-    )
+from context_graph.config.paths import (
+    Location,
+    checkout_top,
+    client_dir,
+    data_root,
+    fnv1a64,
+    locate,
+    lock_path,
+    log_dir,
+    project_dir,
+    project_store,
+    project_top,
+    socket_path,
+    store_dir,
+    store_key,
+    working_dir,
+)
+from context_graph.config.repository import Repository, find_repository
+
+if TYPE_CHECKING:
     from context_graph.config.settings import Settings, load_settings
 
 __all__ = [
@@ -54,9 +53,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in ("Settings", "load_settings"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from context_graph.config import settings
 
-    home = "settings" if name in ("Settings", "load_settings") else "paths"
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(settings, name)

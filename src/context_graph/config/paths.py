@@ -1,20 +1,27 @@
-"""Finds data root, project, store and socket paths, as `Path`s; the rules are in ``places``.
+"""Finds data root, project, store and socket paths. Twins: ext/launcher/src/paths.rs and dbpath.rs.
 
-tests/golden/paths.tsv tests them, and the launcher's: a hook and the CLI must always mean the same store.
+tests/golden/paths.tsv tests both: a hook and the CLI must always mean the same store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import stat
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
-from context_graph.config import places, repository
-from context_graph.config.places import fnv1a64
+from context_graph.config.repository import Repository, clean, find_repository
+from context_graph.errors import ConfigError, PathNotAllowedError
 
-__all__ = ["fnv1a64"]
+_PATH_MAX_BYTES: Final = 4096
+SOCKET_PATH_MAX: Final = 107 if sys.platform == "linux" else 103
+"""Bytes of sun_path that Linux accepts, without its final NUL; macOS and the BSDs have 4 fewer."""
+_SLUG_BYTES: Final = 40
+_SLUG_KEEPS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +33,12 @@ class Location:
     project: Path
 
 
-class Repository(NamedTuple):
-    """What a folder's store is named after.
-
-    Attributes:
-        top: The repository's top folder, shared by its checkouts; the folder itself outside git.
-        old: What versions up to 0.2 named the store of this checkout after, where that is another folder.
-        shared: Whether another checkout of this repository may have a store under an old name.
-    """
-
-    top: Path
-    old: Path | None = None
-    shared: bool = False
-
-
-def find_repository(folder: Path) -> Repository:
-    """The repository that ``folder``, canonical, belongs to."""
-    top, old, shared = repository.find(os.fspath(folder))
-    return Repository(Path(top), Path(old) if old is not None else None, shared)
+def fnv1a64(data: bytes) -> int:
+    """64-bit FNV-1a of ``data``; names store folders and brief slots, so it never changes."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
 
 
 def data_root(env: Mapping[str, str] | None = None) -> Path:
@@ -52,7 +47,19 @@ def data_root(env: Mapping[str, str] | None = None) -> Path:
     Raises:
         ConfigError: If the path is not absolute, or no variable names a home.
     """
-    return Path(places.data_root(os.environ if env is None else env))
+    env = os.environ if env is None else env
+    named = env.get("CONTEXT_GRAPH_HOME", "")
+    if named:
+        if not named.startswith("/"):
+            raise ConfigError(f"CONTEXT_GRAPH_HOME is {named!r}; it must be an absolute path")
+        return clean(named)
+    shared = env.get("XDG_DATA_HOME", "")
+    if shared.startswith("/"):
+        return clean(f"{shared}/context-graph")
+    home = env.get("HOME", "")
+    if home.startswith("/"):
+        return clean(f"{home}/.local/share/context-graph")
+    raise ConfigError("neither CONTEXT_GRAPH_HOME nor HOME is an absolute path; set CONTEXT_GRAPH_HOME")
 
 
 def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
@@ -60,9 +67,11 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 
     The client's working folder follows `cd`; CLAUDE_PROJECT_DIR does not, so it goes first.
     """
-    return Path(
-        places.project_dir(os.environ if env is None else env, None if cwd is None else os.fspath(cwd))
-    )
+    env = os.environ if env is None else env
+    named = env.get("CLAUDE_PROJECT_DIR", "")
+    if named and os.path.isdir(named):
+        return Path(os.path.realpath(named))
+    return Path(os.path.realpath(cwd if cwd is not None else working_dir()))
 
 
 def working_dir() -> Path:
@@ -71,7 +80,12 @@ def working_dir() -> Path:
     Raises:
         ConfigError: That folder has been removed.
     """
-    return Path(places.working_dir())
+    try:
+        return Path(os.getcwd())
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "the working folder has been removed; change to one that is there, and try again"
+        ) from error
 
 
 def project_top(folder: Path) -> Path:
@@ -93,7 +107,10 @@ def client_dir(env: Mapping[str, str] | None = None) -> Path:
 
 def store_key(top: Path) -> str:
     """Folder name of a project's store: readable slug, then 16 hex digits of the path's hash."""
-    return places.store_key(os.fspath(top))
+    raw = os.fsencode(top)
+    last = raw.rstrip(b"/").rpartition(b"/")[2]
+    slug = bytes(byte if byte in _SLUG_KEEPS else 0x5F for byte in last)[:_SLUG_BYTES] or b"root"
+    return f"{slug.decode()}-{fnv1a64(raw):016x}"
 
 
 def store_dir(root: Path, top: Path) -> Path:
@@ -101,10 +118,28 @@ def store_dir(root: Path, top: Path) -> Path:
     return root / "stores" / store_key(top)
 
 
-def project_store(root: Path, found: Repository) -> Path:
-    """The store of a repository, found again where it was made under an old name."""
-    old = None if found.old is None else os.fspath(found.old)
-    return Path(places.project_store(os.fspath(root), (os.fspath(found.top), old, found.shared)))
+def project_store(root: Path, repository: Repository) -> Path:
+    """The store of ``repository``, found again where it was made under an old name.
+
+    The checkout that has it says so to the others, once, by a link in `aliases` whose text is the old
+    name: a store can't be moved while anybody may write to its spool.
+    """
+    store = store_dir(root, repository.top)
+    alias = root / "aliases" / store.name
+    if repository.old is not None:
+        old = store_dir(root, repository.old)
+        if old.is_dir():
+            if not os.path.lexists(store):
+                with contextlib.suppress(OSError):
+                    alias.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    alias.symlink_to(old.name)
+            return old
+    if repository.shared and not os.path.lexists(store):
+        with contextlib.suppress(OSError):
+            named = os.readlink(alias)
+            if named and "/" not in named and (root / "stores" / named).is_dir():
+                return root / "stores" / named
+    return store
 
 
 def locate(
@@ -116,8 +151,87 @@ def locate(
         PathNotAllowedError: If the named store leaves the allowed roots (REQ-HOOKS-30).
     """
     env = os.environ if env is None else env
-    root, store, top, _ = places.locate(db_path, env, None if cwd is None else os.fspath(cwd))
-    return Location(Path(root), Path(store), Path(top))
+    root = data_root(env)
+    folder = project_dir(env, cwd)
+    repository = find_repository(folder)
+    top = repository.top
+    named = db_path if db_path is not None else env.get("CONTEXT_GRAPH_DB_PATH") or None
+    if named is None:
+        return Location(root, project_store(root, repository), top)
+    if cwd is None:
+        try:
+            cwd = working_dir()
+        except ConfigError:
+            if not named.startswith("/"):
+                raise
+            cwd = folder
+    return Location(root, check_db_path(named, root=root, cwd=cwd, folders=(folder, top), env=env), top)
+
+
+def _refuse(path: str, reason: str, cure: str) -> PathNotAllowedError:
+    return PathNotAllowedError(f"db path {path!r} {reason}; {cure}")
+
+
+def check_db_path(
+    named: str, *, root: Path, cwd: Path, folders: Iterable[Path], env: Mapping[str, str]
+) -> Path:
+    """The absolute store folder that ``named`` means, if it stays inside an allowed root.
+
+    Allowed roots: the data root and its parent, HOME, the working and project folders, the temp
+    folders, and $CONTEXT_GRAPH_ALLOWED_ROOTS (colon-separated). Below its root no component may
+    be a link unless CONTEXT_GRAPH_ALLOW_LINKS=1.
+
+    Raises:
+        PathNotAllowedError: Naming the path, the reason and the cure.
+    """
+    if not named or "\0" in named:
+        raise _refuse(named, "is empty or holds a NUL", "name a folder")
+    if len(os.fsencode(named)) > _PATH_MAX_BYTES:
+        raise _refuse(named[:80], f"is longer than {_PATH_MAX_BYTES} bytes", "use a shorter path")
+    if ".." in named.split("/"):
+        raise _refuse(named, "has a '..' component", "write the path without it")
+    path = str(clean(os.path.join(cwd, named)))
+    allowed = _roots_above(path, _allowed_roots(root, cwd, folders, env))
+    if not allowed:
+        raise _refuse(
+            named, "is outside the allowed roots", "add its parent to CONTEXT_GRAPH_ALLOWED_ROOTS to allow it"
+        )
+    _check_links(named, path, max(allowed, key=len), allow=env.get("CONTEXT_GRAPH_ALLOW_LINKS") == "1")
+    return Path(path)
+
+
+def _allowed_roots(root: Path, cwd: Path, folders: Iterable[Path], env: Mapping[str, str]) -> set[str]:
+    implied = [str(place) for place in (root, root.parent, cwd, *folders)]
+    implied += ["/tmp", "/var/tmp", env.get("HOME", ""), env.get("TMPDIR", "")]
+    roots = {str(clean(place)) for place in implied if place.startswith("/")} - {"/"}
+    asked = env.get("CONTEXT_GRAPH_ALLOWED_ROOTS", "").split(":")
+    return roots | {str(clean(place)) for place in asked if place.startswith("/")}
+
+
+def _roots_above(path: str, roots: Iterable[str]) -> list[str]:
+    return [root for root in roots if path.startswith(root.rstrip("/") + "/")]
+
+
+def _check_links(named: str, path: str, root: str, *, allow: bool) -> None:
+    place = root.rstrip("/")
+    for part in path[len(place) + 1 :].split("/"):
+        place = f"{place}/{part}"
+        try:
+            mode = os.lstat(place).st_mode
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _refuse(
+                named, f"can't be checked ({error.strerror})", "name a folder you can read"
+            ) from error
+        if stat.S_ISLNK(mode):
+            if not allow:
+                raise _refuse(
+                    named, f"goes through the link {place!r}", "set CONTEXT_GRAPH_ALLOW_LINKS=1 to allow it"
+                )
+            mode = os.stat(place).st_mode if os.path.exists(place) else stat.S_IFDIR
+        if not stat.S_ISDIR(mode):
+            raise _refuse(named, f"runs into {place!r}, which is no folder", "name a folder")
 
 
 def lock_path(root: Path) -> Path:
@@ -132,4 +246,8 @@ def log_dir(root: Path) -> Path:
 
 def socket_path(root: Path) -> Path:
     """The owner's socket: in the data root or, where that path is too long to bind, under /tmp."""
-    return Path(places.socket_path(os.fspath(root)))
+    path = root / "run" / "owner.sock"
+    raw = os.fsencode(path)
+    if len(raw) <= SOCKET_PATH_MAX:
+        return path
+    return Path(f"/tmp/context-graph-{os.getuid()}") / f"{fnv1a64(os.fsencode(root)):016x}.sock"

@@ -14,9 +14,9 @@ from typing import Final
 from context_graph import __version__
 from context_graph.config import fnv1a64, lock_path, log_dir, socket_path
 from context_graph.errors import OwnerError
+from context_graph.owner.sessions.brief_cache import HEADER, HEADER_USED
 from context_graph.owner.sessions.spool import SPOOL_VERSION
 from context_graph.wire import run_folder
-from context_graph.wire.brief_layout import HEADER, HEADER_USED
 from context_graph.wire.frames import WIRE_VERSION
 
 # Exit codes of a refused start, from sysexits.h.

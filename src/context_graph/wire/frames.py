@@ -1,4 +1,9 @@
-"""Encodes request and reply frames of the owner's socket as records; ``layout`` has their bytes."""
+"""Encodes request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
+
+A request's payload is fields (u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here
+are never renumbered: an old owner must understand a new client well enough to make way for it. ``framing``
+has the header of both.
+"""
 
 from __future__ import annotations
 
@@ -13,41 +18,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.errors import MalformedFrameError
-from context_graph.wire import layout
-from context_graph.wire.layout import (
-    APPLIED,
-    GATE_IT,
-    HEADER_BYTES,
-    MAX_PAYLOAD_BYTES,
-    SPOOL_IT,
-    TAGS,
-    YIELDING,
-)
-
-__all__ = [
-    "APPLIED",
-    "ENV_NAMES",
-    "GATE_IT",
-    "HEADER_BYTES",
-    "MAX_PAYLOAD_BYTES",
-    "SPOOL_IT",
-    "WIRE_VERSION",
-    "YIELDING",
-    "FrameDecoder",
-    "Reply",
-    "Request",
-    "decode_reply",
-    "decode_request",
-    "encode_reply",
-    "encode_request",
-    "is_late",
-    "reply_length",
-    "request_length",
-]
+from context_graph.wire import framing
 
 WIRE_VERSION: Final = 1
-ENV_NAMES: Final = frozenset(layout.ENV_NAMES)
 
+APPLIED: Final = 1
+"""Reply flag: the event is durable, now or from before; never send it again."""
+SPOOL_IT: Final = 2
+"""Reply flag: the event was not applied; keep it."""
+YIELDING: Final = 4
+"""Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
+GATE_IT: Final = 8
+"""Reply flag: the event is durable, but the client has to decide the requirement gates by itself, from the
+project's files. stdout is text for the model then, and behind a NUL for the user (docs/adr/0013-gates.md)."""
+
+ENV_NAMES: Final = frozenset(
+    {
+        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT", "CLAUDE_CONFIG_DIR"),
+        *("CONTEXT_GRAPH_CLOCK_OFFSET", "CLAUDE_SKIP_REQUIREMENTS", "CLAUDE_PROJECT_DIR"),
+    }
+)
+"""The only variables that travel; the owner must not be steered by the rest of a client's environment."""
+
+_REQUEST_MAGIC: Final = b"CGQ1"
+_REPLY_MAGIC: Final = b"CGR1"
 _FIELD: Final = struct.Struct("<BI")
 _U32: Final = struct.Struct("<I")
 _I64: Final = struct.Struct("<q")
@@ -118,15 +112,16 @@ def encode_request(request: Request) -> bytes:
     foreign = set(request.env) - ENV_NAMES
     if foreign:
         raise MalformedFrameError(f"request: {sorted(foreign)} can't be sent; only {sorted(ENV_NAMES)}")
-    fields: list[tuple[str, bytes]] = []
-    for name, encode, _ in _REQUEST:
+    parts: list[bytes] = []
+    for tag, name, encode, _ in _REQUEST:
         value = getattr(request, name)
         if value:
             try:
-                fields.append((name, encode(value)))
+                raw = encode(value)
             except (struct.error, TypeError, ValueError) as error:
                 raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
-    return layout.request_frame(fields)
+            parts += (_FIELD.pack(tag, len(raw)), raw)
+    return framing.frame(_REQUEST_MAGIC, b"".join(parts))
 
 
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
@@ -139,7 +134,7 @@ def decode_request(payload: bytes | bytearray | memoryview) -> Request:
         if tag in fields:
             raise MalformedFrameError(f"request: field {tag} is given twice")
         fields[tag] = value
-    return Request(**{name: decode(fields.get(TAGS[name], b""), TAGS[name]) for name, _, decode in _REQUEST})
+    return Request(**{name: decode(fields.get(tag, b""), tag) for tag, name, _, decode in _REQUEST})
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -153,9 +148,7 @@ def encode_reply(reply: Reply) -> bytes:
     except struct.error as error:
         raise MalformedFrameError(f"reply: exit {reply.exit_code}, flags {reply.flags}: {error}") from error
     out, err = reply.stdout, reply.stderr
-    return layout.frame(
-        layout.REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err))
-    )
+    return framing.frame(_REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err)))
 
 
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
@@ -163,7 +156,16 @@ def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
 
     Raises MalformedFrameError if the payload is cut short or longer than its parts.
     """
-    return Reply(*layout.reply_parts(bytes(payload)))
+    data = bytes(payload)
+    try:
+        exit_code, flags, _ = _REPLY_HEAD.unpack_from(data)
+        out_end = 8 + _U32.unpack_from(data, 4)[0]
+        err_end = out_end + 4 + _U32.unpack_from(data, out_end)[0]
+    except struct.error as error:
+        raise MalformedFrameError(f"reply of {len(data)} bytes is cut short") from error
+    if err_end != len(data):
+        raise MalformedFrameError(f"reply of {len(data)} bytes should have {err_end}")
+    return Reply(exit_code, flags, data[8:out_end], data[out_end + 4 : err_end])
 
 
 def request_length(header: bytes | bytearray | memoryview) -> int:
@@ -172,12 +174,12 @@ def request_length(header: bytes | bytearray | memoryview) -> int:
     Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
     length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
     """
-    return layout.payload_length(header, layout.REQUEST_MAGIC)
+    return framing.payload_length(header, _REQUEST_MAGIC)
 
 
 def reply_length(header: bytes | bytearray | memoryview) -> int:
     """Payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
-    return layout.payload_length(header, layout.REPLY_MAGIC)
+    return framing.payload_length(header, _REPLY_MAGIC)
 
 
 def _fields(payload: memoryview) -> Iterator[tuple[int, bytes]]:
@@ -261,75 +263,19 @@ def _params_bytes(params: Mapping[str, object]) -> bytes:
 
 
 _U32_IN: Final = partial(_number, form=_U32)
-_REQUEST: Final[tuple[tuple[str, Callable[[Any], bytes], Callable[[bytes, int], Any]], ...]] = (
-    ("verb", _text_bytes, _verb),
-    ("event_id", _text_bytes, _event_id),
-    ("params", _params_bytes, _params),
-    ("body", bytes, lambda raw, _: raw),
-    ("store", os.fsencode, _path),
-    ("project", os.fsencode, _path),
-    ("session_env", _text_bytes, lambda raw, _: raw[:_SESSION_BYTES].decode("utf-8", "replace")),
-    ("cwd", os.fsencode, _path),
-    ("env", _env_bytes, _env),
-    ("deadline_ms", _U32.pack, _U32_IN),
-    ("at_ms", _I64.pack, partial(_number, form=_I64)),
-    ("version", _text_bytes, partial(_text, limit=_VERSION_BYTES)),
-    ("parent_pid", _U32.pack, _U32_IN),
+_REQUEST: Final[tuple[tuple[int, str, Callable[[Any], bytes], Callable[[bytes, int], Any]], ...]] = (
+    (1, "verb", _text_bytes, _verb),
+    (2, "event_id", _text_bytes, _event_id),
+    (3, "params", _params_bytes, _params),
+    (4, "body", bytes, lambda raw, _: raw),
+    (5, "store", os.fsencode, _path),
+    (6, "project", os.fsencode, _path),
+    (7, "session_env", _text_bytes, lambda raw, _: raw[:_SESSION_BYTES].decode("utf-8", "replace")),
+    (8, "cwd", os.fsencode, _path),
+    (9, "env", _env_bytes, _env),
+    (10, "deadline_ms", _U32.pack, _U32_IN),
+    (11, "at_ms", _I64.pack, partial(_number, form=_I64)),
+    (12, "version", _text_bytes, partial(_text, limit=_VERSION_BYTES)),
+    (13, "parent_pid", _U32.pack, _U32_IN),
 )
-"""A request's fields in the order of their tags: name, to bytes, from bytes."""
-
-
-class FrameDecoder:
-    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it.
-
-    Args:
-        length_of: ``request_length`` or ``reply_length``.
-    """
-
-    __slots__ = ("_buffer", "_length", "_length_of")
-
-    def __init__(self, length_of: Callable[[bytearray], int]) -> None:
-        self._buffer = bytearray()
-        self._length: int | None = None
-        self._length_of = length_of
-
-    def feed(self, data: bytes) -> None:
-        """Add what the socket gave."""
-        self._buffer += data
-
-    def take(self) -> bytes | None:
-        """The next whole payload, or None until more bytes come.
-
-        Raises MalformedFrameError, FrameTooLargeError as soon as the 8-byte header shows it. The stream has
-        no further frame boundary then, so its connection must be closed.
-        """
-        if self._length is None:
-            if len(self._buffer) < HEADER_BYTES:
-                return None
-            self._length = self._length_of(self._buffer)
-        end = HEADER_BYTES + self._length
-        if len(self._buffer) < end:
-            return None
-        payload = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
-        del self._buffer[:end]
-        self._length = None
-        return payload
-
-    def rest(self) -> bytes:
-        """Return what was fed beyond the frames that were taken, and forget it."""
-        rest = bytes(self._buffer)
-        self._buffer.clear()
-        self._length = None
-        return rest
-
-    @property
-    def held(self) -> int:
-        """Bytes that wait for the rest of their frame."""
-        return len(self._buffer)
-
-    @property
-    def wanted(self) -> int:
-        """Bytes still missing for the next step: the rest of the header, or of the announced frame."""
-        if self._length is None:
-            return max(0, HEADER_BYTES - len(self._buffer))
-        return max(0, HEADER_BYTES + self._length - len(self._buffer))
+"""A request's fields: tag, name, to bytes, from bytes. Tags are on the wire: never renumber, never reuse."""

@@ -92,8 +92,8 @@ def test_a_brief_that_can_t_be_written_is_an_error_and_the_old_file_stays_whole(
     _fill(small_disk)
     # All blocks of the file exist from its making, so a full disk does not stop the briefs.
     cache.write(BriefSlot("b", 3, "[C:EMG r=0.50 IC=0.80]", 1))
-    assert read_line(path, "b") == "[C:EMG r=0.50 IC=0.80]"
-    assert read_line(path, SessionIdentitySnapshot().session_id) == COLD_LINE
+    assert read_line(small_disk, "b") == "[C:EMG r=0.50 IC=0.80]"
+    assert read_line(small_disk, SessionIdentitySnapshot().session_id) == COLD_LINE
     cache.close()
 
 

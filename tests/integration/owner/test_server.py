@@ -18,9 +18,7 @@ from context_graph.errors import DeadlineExceededError
 from context_graph.wire.client import request
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import (
-    MAX_PAYLOAD_BYTES,
     SPOOL_IT,
-    FrameDecoder,
     Reply,
     Request,
     decode_reply,
@@ -28,6 +26,7 @@ from context_graph.wire.frames import (
     encode_request,
     reply_length,
 )
+from context_graph.wire.framing import MAX_PAYLOAD_BYTES, FrameDecoder
 
 
 def _read_replies(connection: socket.socket, count: int) -> list[Reply]:

@@ -74,7 +74,6 @@ def drive(
         f"PATH={path}",
         f"CONTEXT_GRAPH_HOME={cli.env['CONTEXT_GRAPH_HOME']}",
         "CONTEXT_GRAPH_IDLE_S=3",
-        *(f"{name}={value}" for name, value in cli.env.items() if name == "CONTEXT_GRAPH_FRONT"),
     ]
     for marker in markers:
         given += ["--marker", marker]

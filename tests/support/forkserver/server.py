@@ -32,7 +32,6 @@ from pathlib import Path
 _LEFT_OUT = (
     "context_graph.batch",
     "context_graph.view",
-    "context_graph.front",
     "context_graph.kernels.reference",
 )
 """Packages that few programs load."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import struct
@@ -15,10 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.system import peers, processes, streams
-from context_graph.system.streams import READ, WRITE, Deadline
+from context_graph.system import peers, processes
 
-ECHO = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())"
 WAYS = [pytest.param("/proc", id="proc"), pytest.param(None, id="ps")]
 
 
@@ -109,68 +106,11 @@ def test_the_answer_of_macos_is_read() -> None:
         peers.peer_uid(_Mac(version=7), None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("has_poll", [True, False])
-def test_waiting_is_the_same_without_poll(monkeypatch: pytest.MonkeyPatch, has_poll: bool) -> None:
-    if not has_poll:
-        monkeypatch.delattr(select, "poll")
-    one, other = socket.socketpair()
-    with one, other:
-        wanted = [(one.fileno(), READ | WRITE), (-1, READ), (other.fileno(), READ), (other.fileno(), 0)][:3]
-        assert streams.wait(wanted, 0) == [WRITE, 0, 0]
-        one.send(b"x")
-        assert streams.wait(wanted, 1000) == [WRITE, 0, READ]
-        assert not streams.poll_readable(one.fileno(), 1)
-        other.close()
-        assert streams.poll_readable(one.fileno(), 1000), "an end of file can be read"
-
-
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_a_program_is_given_any_amount_and_no_disk_sees_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_memory: bool
-) -> None:
-    """Invariant 10: what a gate is asked about has not been redacted."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    if not in_memory:
-        monkeypatch.delattr(os, "memfd_create")
-    data = os.urandom(300_000)
-    handle = streams.as_input(data)
-    assert os.readlink(f"/proc/self/fd/{handle}").startswith(("/memfd:", "pipe:"))
-    done = subprocess.run([sys.executable, "-I", "-c", ECHO], stdin=handle, capture_output=True, check=True)
-    os.close(handle)
-    assert done.stdout == data and not list(tmp_path.iterdir())
-
-
-def test_a_program_that_reads_nothing_of_its_input_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "memfd_create")
-    handle = streams.as_input(bytes(4_000_000))
-    assert subprocess.run(["/bin/true"], stdin=handle, timeout=10).returncode == 0
-    os.close(handle)
-
-
 def test_a_file_gets_its_size_without_fallocate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     with open(tmp_path / "f", "w+b") as made:
         processes.allocate(made.fileno(), 4096)
     assert (tmp_path / "f").stat().st_size == 4096
-
-
-def test_reading_ends_where_it_must() -> None:
-    reading, writing = os.pipe()
-    try:
-        os.write(writing, b"abc")
-        assert streams.read_to_end(reading, 100, Deadline(20)) == (b"abc", streams.LATE)
-        os.write(writing, b"x" * 200)
-        assert streams.read_to_end(reading, 100, Deadline(1000))[1] == streams.LIMIT
-        os.close(writing)
-        assert streams.read_to_end(reading, 100, Deadline(1000)) == (b"", streams.END)
-    finally:
-        os.close(reading)
-
-
-def test_folders_are_made_for_their_owner_alone(tmp_path: Path) -> None:
-    streams.make_private(str(tmp_path / "a" / "b" / "c"))
-    streams.make_private(str(tmp_path / "a" / "b" / "c"))
-    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/c")} == {0o700}
 
 
 def test_processors_are_counted_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ fn other_commands_become_the_python_cli_with_their_arguments() {
 }
 
 #[test]
+#[cfg(target_os = "linux")] // which signals are ignored is told by /proc
 fn standard_streams_and_environment_reach_the_python_cli() {
     let world = World::new().with_script("cat; echo $HOME >&2; grep SigIgn /proc/self/status | cut -f2");
     let output = world.run(&["session", "import"], b"from stdin\n");
@@ -41,7 +42,6 @@ fn standard_streams_and_environment_reach_the_python_cli() {
 
 /// The script beside the launcher's real file goes before PATH; a launcher reached by a link finds its real folder.
 #[test]
-#[cfg_attr(front, ignore = "of the native program itself")]
 fn the_script_beside_the_launcher_is_found_through_a_link() {
     let world = World::new().without("CONTEXT_GRAPH_PYTHON");
     let bin = world.dir.join("bin");
@@ -54,7 +54,6 @@ fn the_script_beside_the_launcher_is_found_through_a_link() {
 }
 
 #[test]
-#[cfg_attr(front, ignore = "of the native program itself")]
 fn the_script_on_path_is_found_and_relative_folders_are_not_searched() {
     let world = World::new().without("CONTEXT_GRAPH_PYTHON");
     script(&world.project().join("context-graph-py"), "echo planted");

@@ -119,7 +119,7 @@ fn a_spool_that_cannot_grow_is_told_and_left_whole() {
     let limited = |format: &str| {
         // A limit of 4 blocks of 1024 or 512 bytes: the first record fits, the second does not.
         let line = format!(
-            "ulimit -f $(( ($(stat -c %s {0}/spool/events.log) + 1023) / 512 )); exec {BINARY} hooks stop \
+            "ulimit -f $(( ($(wc -c < {0}/spool/events.log) + 1023) / 512 )); exec {BINARY} hooks stop \
              --format {format} --session-id s --prompt {1}",
             world.store().display(),
             "y".repeat(8000)

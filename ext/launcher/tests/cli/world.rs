@@ -9,12 +9,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
-/// The program under test: the launcher, or when these tests are compiled with another named, such as its twin in
-/// Python (`make front`), that one.
-pub const BINARY: &str = match option_env!("CONTEXT_GRAPH_TEST_PROGRAM") {
-    Some(program) => program,
-    None => env!("CARGO_BIN_EXE_context-graph-cli"),
-};
+/// The program under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_context-graph-cli");
+/// A program that ends at once.
+pub const TRUE: &str = if cfg!(target_os = "macos") { "/usr/bin/true" } else { "/bin/true" };
 pub const SESSION: &str = "0ae1c2d3-1111-4222-8333-444455556666";
 /// How long any wait may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,11 +27,11 @@ impl World {
         let dir = TempDir::new();
         std::fs::create_dir_all(dir.join("project/.git")).unwrap();
         std::fs::create_dir_all(dir.join("home")).unwrap();
-        // The owner of this world is /bin/true: started, and gone at once.
+        // The owner of this world is `true`: started, and gone at once.
         let env = [
             ("HOME", dir.join("home").display().to_string()),
             ("CONTEXT_GRAPH_HOME", dir.join("root").display().to_string()),
-            ("CONTEXT_GRAPH_PYTHON", "/bin/true".to_owned()),
+            ("CONTEXT_GRAPH_PYTHON", TRUE.to_owned()),
             ("PATH", "/usr/bin:/bin".to_owned()),
         ];
         World { env: env.map(|(name, value)| (name.to_owned(), value)).to_vec(), dir }

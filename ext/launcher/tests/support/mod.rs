@@ -59,7 +59,8 @@ impl TempDir {
     pub fn new() -> TempDir {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/tmp/cg-launcher-test-{}-{number}", std::process::id()));
+        let top = Path::new("/tmp").canonicalize().expect("a folder"); // a link on macOS
+        let path = top.join(format!("cg-launcher-test-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).expect("a fresh folder");
         TempDir(path)
     }

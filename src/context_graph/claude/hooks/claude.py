@@ -6,9 +6,7 @@ an owner waits for these imports (docs/adr/0013-gates.md).
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 CONTEXT_CHARS = 10_000
 """Longest text the client inlines; one more and the model gets a 2 KB preview and a file name."""

@@ -1,8 +1,7 @@
 """Writes the brief cache: one fixed slot per session, which the launcher reads without a lock.
 
 The owner is the only writer and writes whole slots; a reader trusts a slot only if its checksum and its full
-session id match, so a torn or foreign line is never shown (invariant 8). The layout is in
-``wire.brief_layout``.
+session id match, so a torn or foreign line is never shown (invariant 8). Reader: ext/launcher/src/brief.rs.
 """
 
 from __future__ import annotations
@@ -15,32 +14,38 @@ import time
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from context_graph.config import fnv1a64
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot, cut_session_id
-from context_graph.wire.brief_layout import (
-    FILE_BYTES,
-    HEADER,
-    HEADER_BYTES,
-    HEADER_USED,
-    LINE_BYTES,
-    MAGIC,
-    SESSION_BYTES,
-    SLOT,
-    SLOT_BYTES,
-    SLOTS,
-    STATE_COLD,
-    STATES,
-    WINDOW,
-    SlotParts,
-    first_slot,
-    slot_parts,
-)
 from context_graph.wire.run_folder import same_file
 
 if TYPE_CHECKING:
     from context_graph.identity.consciousness import Metrics
+
+# The layout, byte by byte; never renumber. tests/golden/brief_v1.bin pins it for both languages.
+HEADER_BYTES: Final = 4096
+SLOT_BYTES: Final = 512
+HOME_SLOTS: Final = 128
+WINDOW: Final = 8
+SLOTS: Final = HOME_SLOTS + WINDOW - 1
+FILE_BYTES: Final = HEADER_BYTES + SLOTS * SLOT_BYTES
+LINE_BYTES: Final = 64
+SESSION_BYTES: Final = 400
+HEADER: Final = struct.pack("<8sIIII", b"CGBRIEF1", 1, SLOT_BYTES, HOME_SLOTS, WINDOW).ljust(
+    HEADER_BYTES, b"\0"
+)
+
+HEADER_USED: Final = 24
+"""The rest of the header is reserved: readers of this version ignore it."""
+
+STATES: Final = ("DOR", "FRG", "EMG", "CON", "HYP")
+"""Consciousness states by their number in a slot."""
+STATE_COLD: Final = 255
+
+_SLOT: Final = struct.Struct("<IIIBBHq6f64s400s")
+_MAGIC: Final = 0x31424743
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,11 @@ def session_bytes(session_id: str) -> bytes:
         return session_id.encode("utf-8", "replace")
 
 
+def first_slot(session: bytes) -> int:
+    """Number of the first of the WINDOW slots in which a session's slot may be."""
+    return fnv1a64(session) % HOME_SLOTS
+
+
 def encode_slot(slot: BriefSlot) -> bytes:
     """The SLOT_BYTES bytes of ``slot``.
 
@@ -84,8 +94,8 @@ def encode_slot(slot: BriefSlot) -> bytes:
     if not 0 < len(session) <= SESSION_BYTES:
         raise MalformedFrameError(f"brief: session id of {len(session)} bytes; 1 to {SESSION_BYTES} fit")
     try:
-        data = SLOT.pack(
-            0, MAGIC, slot.sequence & 0xFFFFFFFF, slot.state, len(line), len(session), slot.updated_ms,
+        data = _SLOT.pack(
+            0, _MAGIC, slot.sequence & 0xFFFFFFFF, slot.state, len(line), len(session), slot.updated_ms,
             slot.consciousness, slot.r, slot.reflection, slot.differentiation, slot.ic,
             slot.crisis_threshold, line, session,
         )  # fmt: skip
@@ -96,17 +106,26 @@ def encode_slot(slot: BriefSlot) -> bytes:
 
 def decode_slot(data: bytes) -> BriefSlot | None:
     """The slot in ``data``, or None if it is empty, torn, damaged or of an unknown layout."""
-    parts = slot_parts(data)
-    return None if parts is None else of_parts(parts)
-
-
-def of_parts(parts: SlotParts) -> BriefSlot:
-    """The record of what a slot holds."""
-    session, state, line, updated_ms, sequence, numbers = parts
-    c, r, reflection, differentiation, ic, threshold = numbers
-    session_id = session.decode("utf-8", "surrogateescape")
+    if len(data) != SLOT_BYTES or int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]):
+        return None
+    _, magic, sequence, state, line_length, session_length, updated_ms, *numbers = _SLOT.unpack(data)
+    line, session = numbers[6], numbers[7]
+    known_state = state < len(STATES) or state == STATE_COLD
+    if (
+        magic != _MAGIC
+        or line_length > LINE_BYTES
+        or not 0 < session_length <= SESSION_BYTES
+        or not known_state
+    ):
+        return None
+    try:
+        text = line[:line_length].decode()
+    except UnicodeDecodeError:
+        return None
+    session_id = session[:session_length].decode("utf-8", "surrogateescape")
+    c, r, reflection, differentiation, ic, threshold = numbers[:6]
     return BriefSlot(
-        session_id, state, line, updated_ms, c, r, reflection, differentiation, ic, threshold, sequence
+        session_id, state, text, updated_ms, c, r, reflection, differentiation, ic, threshold, sequence
     )
 
 

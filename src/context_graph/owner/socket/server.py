@@ -26,7 +26,6 @@ from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.system.peers import peer_pid, peer_uid
 from context_graph.wire.frames import (
-    HEADER_BYTES,
     SPOOL_IT,
     YIELDING,
     Reply,
@@ -35,6 +34,7 @@ from context_graph.wire.frames import (
     encode_reply,
     is_late,
 )
+from context_graph.wire.framing import HEADER_BYTES
 from context_graph.wire.run_folder import forget_silence
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
 import signal
@@ -19,7 +20,6 @@ from typing import Final, Self
 
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
-from context_graph.system.streams import above_standard
 from context_graph.wire import run_folder
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import Silent, look_at
@@ -75,14 +75,8 @@ class Starting:
             self._said = -1
 
 
-def start_owner(
-    root: Path, env: Mapping[str, str] | None = None, *, command: list[str] | None = None, heard: bool = True
-) -> Starting:
+def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
     """Start the owner of ``root`` detached, unless somebody holds its lock; does not wait for it.
-
-    Args:
-        command: How to execute it; None: as ``find_owner_command`` says.
-        heard: Whether somebody will read its stderr.
 
     Raises:
         OwnerUnavailableError: If the root can't be written or no owner can be executed.
@@ -100,9 +94,9 @@ def start_owner(
         return Starting()
     said = says = -1
     try:
-        lock = above_standard(lock)
-        words = [*(command or find_owner_command(env)), "--root", os.fspath(root)]
-        said, says = _pipe() if heard else (-1, above_standard(os.open(os.devnull, os.O_WRONLY)))
+        lock = _above_standard(lock)
+        words = [*find_owner_command(env), "--root", os.fspath(root)]
+        said, says = _pipe()
         pid = _spawn_detached(words, lock, says)
     except OSError as error:
         if said >= 0:
@@ -379,4 +373,12 @@ def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> i
 
 def _pipe() -> tuple[int, int]:
     """A pipe clear of the standard descriptors, which may be closed here and are opened in the child."""
-    return tuple(map(above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
+    return tuple(map(_above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
+
+
+def _above_standard(handle: int) -> int:
+    if handle > 2:
+        return handle
+    moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(handle)
+    return moved
