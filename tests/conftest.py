@@ -64,7 +64,7 @@ def isolated_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """HOME, the client's config folder and our data root point into a temp folder."""
-    # Not by the factory's own numbers: for each it lists all folders that there are, which grows with the suite.
+    # Not by the factory's own numbers: for each it lists all folders that there are.
     home = Path(tempfile.mkdtemp(prefix="home-", dir=tmp_path_factory.getbasetemp()))
     for name in list(os.environ):
         if name.startswith(_INHERITED):
