@@ -37,6 +37,9 @@ from context_graph.text import meaning, paraphrase, phrases, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
 
 
+pytestmark = pytest.mark.thorough
+
+
 def _event(kind: EventKind, text: str, tool: str = "", **more: Any) -> HookEvent:
     given = {"session_id": "s", "event_id": "e", "at_ms": 1, "cwd": "/a", "tool_name": tool, **more}
     return HookEvent(kind=kind, input_text=text, output_text=text, **given)

@@ -36,7 +36,8 @@ from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
 from context_graph.sync.transport import TransportError
 
-pytestmark = [pytest.mark.hub, pytest.mark.timeout(300)]
+# real: it kills workers, which it finds by who has started them
+pytestmark = [pytest.mark.hub, pytest.mark.real, pytest.mark.timeout(300)]
 
 _names = (f"batch_{number}" for number in itertools.count())
 SAME = ("Staging listens on port 8443", "Staging listens on the port 8443.")

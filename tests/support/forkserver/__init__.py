@@ -7,6 +7,7 @@ still a process of its own. A test marked `real` gets real interpreters.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,10 @@ def interpreter() -> Iterator[Path]:
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", made, source], check=True)
         Path(folder, "real").symlink_to(sys.executable)
         command = [sys.executable, "-P", str(_HERE / "server.py"), str(Path(folder, "parent"))]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/") as parent:
+        # A fork's command line takes the place of ours, in the room that ours and the environment have.
+        env = {**os.environ, "ROOM": " " * 8192}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, cwd="/", env=env, **pipes) as parent:
             assert parent.stdin is not None and parent.stdout is not None
             assert parent.stdout.readline() == b"ready\n", "the parent of forks did not start"
             try:

@@ -29,6 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from setproctitle import setproctitle
+
 _LEFT_OUT = (
     "context_graph.batch",
     "context_graph.view",
@@ -279,6 +281,7 @@ def _settle(start: Start) -> None:
         with contextlib.suppress(OSError):
             os.close(number)
     os.closerange(top, 1024)
+    setproctitle(" ".join(start.words))
     os.environ.clear()
     os.environ.update(start.env)
     _open_streams(set(start.descriptors))
