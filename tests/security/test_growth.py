@@ -36,7 +36,6 @@ from context_graph.redact.detector import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
 
-
 pytestmark = pytest.mark.thorough
 
 
