@@ -68,7 +68,9 @@ def _client(work: Work) -> Iterator[Client]:
         LocalCluster(
             n_workers=work.workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            # Without an address its server listens at port 8787 of every interface.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             local_directory=folder,
             silence_logs=logging.CRITICAL,
         ) as cluster,

@@ -14,6 +14,7 @@ from tests.support.sessions import hook
 from context_graph.gates.commands import commands
 from context_graph.wire.environment import KEPT_NAMES, KEPT_PREFIXES, kept_environment
 
+pytestmark = pytest.mark.real
 GOLDEN = Path(__file__).parents[2] / "golden" / "environment.txt"
 SECRETS = {
     "ANTHROPIC_API_KEY": "sk-planted-1",

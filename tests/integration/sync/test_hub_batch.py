@@ -233,20 +233,16 @@ def test_a_worker_that_is_killed_leaves_nothing_half_done(
         exchange(OpenStore(memex), place)
         env = {**cli.env, "CONTEXT_GRAPH_HUB_ADMIN_URL": server.address}
         words = [str(cli.launcher), "hub", "consolidate", "--team", name_of(own), "--json"]
-        process = subprocess.Popen(
-            words, env=env, cwd=cli.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
         with server.admin() as admin:
-            _until(
-                lambda: (
-                    admin.execute(
-                        "SELECT count(*) FROM context_graph.run WHERE project = %s", (own.project,)
-                    ).fetchone()
-                    == (1,)
+            # So that it is in the middle of its work, however busy the machine is.
+            with server.admin() as other, other.transaction():
+                other.execute("LOCK TABLE context_graph.change IN SHARE MODE")
+                process = subprocess.Popen(
+                    words, env=env, cwd=cli.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
                 )
-            )
-            worker = _youngest(process.pid)
-            os.kill(worker, signal.SIGKILL)
+                begun = "SELECT count(*) FROM context_graph.run WHERE project = %s"
+                _until(lambda: admin.execute(begun, (own.project,)).fetchone() == (1,))
+                os.kill(_youngest(process.pid), signal.SIGKILL)
             out, error = process.communicate(timeout=240)
             outcomes = admin.execute(
                 "SELECT outcome FROM context_graph.run WHERE project = %s ORDER BY number", (own.project,)
@@ -259,7 +255,7 @@ def test_a_worker_that_is_killed_leaves_nothing_half_done(
 def _youngest(pid: int) -> int:
     """The worker: the last process that came of it and computes."""
     children = psutil.Process(pid).children(recursive=True)
-    found = [one for one in children if "spawn_main" in " ".join(one.cmdline())]
+    found = [one for one in children if "dask worker" in " ".join(one.cmdline())]  # by setproctitle
     return max(found, key=lambda one: one.create_time()).pid
 
 
@@ -273,7 +269,7 @@ def _until(what: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -66,7 +66,7 @@ def test_who_has_the_lock_file_open_is_told_from_a_process_of_old(
 ) -> None:
     path = tmp_path / "lock"
     with open(path, "wb"):
-        assert processes.has_open(os.getpid(), str(path), "python" if proc else Path(sys.argv[0]).name, proc)
+        assert processes.has_open(os.getpid(), str(path), "pytest", proc)
         assert not processes.has_open(child.pid, str(path), "no such program", proc)
 
 
