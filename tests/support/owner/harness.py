@@ -20,7 +20,7 @@ from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Reply, Request, encode_request
 
 PROGRAM = Path(__file__).with_name("echo_owner.py")
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = WAIT_S) -> None:

@@ -15,7 +15,7 @@ from context_graph.cli.console.moments import moment
 from context_graph.view.terminal.app import ViewApp
 
 NARROW, WIDE = (80, 24), (160, 50)
-_TRIES = 500
+_TRIES = 3000
 
 
 class Driver:
