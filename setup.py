@@ -1,4 +1,4 @@
-"""Builds the Cython kernels and nothing else; everything else about the package is in pyproject.toml.
+"""Builds the Cython kernels and the redactor in Rust; everything else about the package is in pyproject.toml.
 
 Each ext/kernels/<name>.pyx becomes context_graph.kernels.<name>; a new kernel file needs no change here.
 CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on, CONTEXT_GRAPH_ANNOTATE_KERNELS=1 writes its
@@ -13,6 +13,7 @@ import Cython.Build.Dependencies  # noqa: F401  # here, so that the processes be
 from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
+from setuptools_rust import Binding, RustExtension
 
 KERNELS = Path("ext/kernels")  # relative, because setuptools refuses absolute sources
 Options.annotate = os.environ.get("CONTEXT_GRAPH_ANNOTATE_KERNELS", "") not in ("", "0")
@@ -75,6 +76,15 @@ class BuildKernels(build_ext):
 setup(
     package_dir={"": "src"},
     ext_modules=extensions,
+    rust_extensions=[
+        RustExtension(
+            "context_graph.redact._redaction",
+            "ext/redaction/binding/Cargo.toml",
+            binding=Binding.PyO3,
+            debug=False,  # an editable install is measured like a wheel
+            cargo_manifest_args=["--locked"],
+        )
+    ],
     cmdclass={"build_ext": BuildKernels},
     options={
         "build_ext": {

@@ -54,13 +54,23 @@ impl<'t> Value<'t> {
     }
 }
 
-/// Whether a record's field of this name is said to hold a secret.
+/// Headers whose whole value is a secret, whatever it looks like.
+const HEADERS: [&[u8]; 4] = [b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"];
+
+fn is_header(name: &[u8]) -> bool {
+    HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name))
+}
+
+/// Whether a record's field of this name may hold a secret.
 pub fn tells(name: &[u8]) -> bool {
-    keyed::holds_telling(name)
+    is_header(name) || keyed::telling_part(name).is_some()
 }
 
 /// Whether `said`, a whole text under the field `name` of a record, is a secret.
 pub fn is_field_secret(name: &[u8], said: &[u8]) -> bool {
+    if is_header(name) {
+        return !is_placeholder(said);
+    }
     !said.is_empty() && keyed::telling_part(name).is_some_and(|name| is_secret(&Value::assigned(name, said, true)))
 }
 

@@ -109,11 +109,6 @@ pub(crate) fn is_strong(name: &[u8]) -> bool {
     lower_starts(name, 0, b"_pass") || names(name).any(|(_, kind)| kind == Kind::Strong)
 }
 
-/// Whether a telling name is a part of `name`.
-pub(crate) fn holds_telling(name: &[u8]) -> bool {
-    names(name).next().is_some()
-}
-
 /// `name` from its telling part on.
 pub(crate) fn telling_part(name: &[u8]) -> Option<&[u8]> {
     let whole = [&b"auth"[..], b"pass", b"psk", b"pw"].iter().any(|word| name.eq_ignore_ascii_case(word));

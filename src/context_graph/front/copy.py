@@ -8,7 +8,6 @@ without an owner pays. Where they can't be loaded all texts are masked.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from context_graph.front.document import DEPTH_MAX, clean
 
@@ -46,15 +45,13 @@ _PROBE = "Kv7#x2Lq9"
 class Copier:
     """Copies values of one data root's hooks without their secrets."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, _root: str) -> None:
         self._rules: Redactor | None = None
         self._tells: dict[str, bool] = {}
         try:
             from context_graph.redact import Redactor
-            from context_graph.redact.rules import is_cached
 
-            cache = Path(root) / "cache"
-            self._rules = Redactor.load(cache) if is_cached(cache) else Redactor()
+            self._rules = Redactor()
         except Exception:  # an installation that is not whole must not let a secret through
             pass
 
@@ -142,11 +139,10 @@ class Copier:
             named = isinstance(value, str) and not named and self._tells_the_next(value)
         return made
 
-    @staticmethod
-    def _is_worth_masking(value: Any) -> bool:
-        from context_graph.redact.credential import is_placeholder
-
-        return not (isinstance(value, (dict, list)) or (isinstance(value, str) and is_placeholder(value)))
+    def _is_worth_masking(self, value: Any) -> bool:
+        if isinstance(value, str) and self._rules is not None:
+            return self._rules.finds(f'password: "{value}"')
+        return not isinstance(value, (dict, list))
 
     def _tells_the_next(self, value: str) -> bool:
         return len(value) <= _NAME_MAX and " " not in value and self._names_a_secret(value)
