@@ -38,8 +38,16 @@ pub(crate) fn starts(text: &[u8], at: usize, what: &[u8]) -> bool {
 }
 
 /// Whether `what`, in whatever case, stands at `at`.
+#[inline]
 pub(crate) fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
-    part(text, at, at + what.len()).eq_ignore_ascii_case(what)
+    let alike = |one: Option<&u8>, other: Option<&u8>| match (one, other) {
+        (Some(one), Some(other)) => (one ^ other) & !0x20 == 0,
+        (one, _) => one.is_none(),
+    };
+    // Most calls end with the first bytes.
+    alike(what.first(), text.get(at))
+        && alike(what.get(1), text.get(at + 1))
+        && part(text, at, at + what.len()).eq_ignore_ascii_case(what)
 }
 
 /// Where `what` stands first, from `from` on.

@@ -3,7 +3,7 @@
 use crate::bytes::{byte, is_blank, is_edge, is_line_end, is_quote, is_space, is_word, part, position, run, starts};
 use crate::judge::is_typed_value;
 use crate::statements;
-use crate::words::{is_placeholder, is_reference, list, may_be_listed, List};
+use crate::words::{is_placeholder, is_reference};
 use crate::{Found, Range};
 
 /// What stands between an option and its value.
@@ -112,18 +112,23 @@ const TOOLS: [Tool; 15] = [
 pub(crate) const RULES: usize = TOOLS.len() + 3;
 
 /// The first words of all programs' names.
-static PROGRAMS: List = list(
+pub(crate) const PROGRAMS: &[u8] =
     b" curl sshpass mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mariadb docker podman nerdctl buildah \
 skopeo helm oras crane redis valkey zip unzip sqlcmd bcp mosquitto_pub mosquitto_sub openssl ldapsearch ldapadd \
 ldapmodify ldapwhoami mongosh mongodump mongorestore nmcli http https smbclient gh keyvault az put echo printf htpasswd \
-net ",
-);
+net ";
 /// Options of curl that have no value and may stand before `-u` in one word.
 const CURL_FLAGS: &[u8] = b"#0123456789aBfgGijJklLnNOpqRsSvVZ";
 /// Words among which a password by its place is looked for.
 const LONGEST_LIST: usize = 12;
 /// What reads a password from a pipe.
 const READERS: [&[u8]; 4] = [b"sudo -S", b"--password-stdin", b"chpasswd", b"passwd --stdin"];
+
+#[derive(Default)]
+pub(crate) struct State {
+    seen: Seen,
+    rows: statements::Seen,
+}
 
 /// Up to where the text was read for each tool, and for what is piped.
 #[derive(Default)]
@@ -159,20 +164,10 @@ impl Ends {
     }
 }
 
-pub(crate) fn find(text: &[u8], found: &mut Found) {
-    let mut seen = Seen::default();
-    let mut rows = statements::Seen::default();
-    let mut at = 0;
-    while at < text.len() {
-        let end = run(text, at, is_word);
-        if end > at && may_be_listed(&PROGRAMS, part(text, at, end)) {
-            program(text, at, end, &mut seen, found);
-        }
-        if end > at {
-            statements::read(text, at, end, &mut rows, found);
-        }
-        at = end.max(at + 1);
-    }
+/// Looks at the word from `at` to `end`, which `scan` takes for a program's name.
+pub(crate) fn find(text: &[u8], at: usize, end: usize, state: &mut State, found: &mut Found) {
+    program(text, at, end, &mut state.seen, found);
+    statements::read(text, at, end, &mut state.rows, found);
 }
 
 fn take(text: &[u8], tool: &Tool, head: usize, (start, end): Range, found: &mut Found) {

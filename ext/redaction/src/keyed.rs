@@ -345,6 +345,9 @@ fn said_value(text: &[u8], head: usize) -> Option<Range> {
 
 /// `密码：…` at `at`.
 fn foreign(text: &[u8], at: usize, found: &mut Found) {
+    if !matches!(byte(text, at) | 0x20, b'm' | b's' | b'w' | b'h' | b'l' | 0x80..) {
+        return;
+    }
     let Some(name) = FOREIGN.iter().find(|name| lower_starts(text, at, name.as_bytes())) else { return };
     let end = at + name.len();
     let blank = run(text, end, is_blank);

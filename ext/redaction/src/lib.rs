@@ -135,11 +135,8 @@ fn spans(text: &[u8], care: Care) -> Vec<Span> {
         return found.spans;
     }
     tags::find(text, &mut found);
-    scan::all(text, &mut found);
-    found.rank = scan::COMMANDS;
-    commands::find(text, &mut found);
-    found.rank = scan::RANDOM;
-    random::find(text, &mut found);
+    scan::places(text, &mut found);
+    scan::words(text, &mut found);
     found.spans.retain(|span| span.start < span.end && !in_mark(text, span.start));
     found.spans
 }

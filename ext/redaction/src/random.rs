@@ -9,7 +9,7 @@ use crate::public::{in_base64, public_end};
 use crate::Found;
 
 /// What every such token holds in one piece: base64 puts another character at one in 32.
-const CORE: usize = 16;
+pub(crate) const CORE: usize = 16;
 /// Bytes that a run may extend beyond its core on either side.
 const REACH: usize = 256;
 const SHORTEST: usize = 20;
@@ -33,20 +33,20 @@ fn in_run(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+_-".contains(&byte)
 }
 
-pub(crate) fn find(text: &[u8], found: &mut Found) {
-    let (mut at, mut done) = (0, 0);
-    while at < text.len() {
-        let end = run(text, at, |byte| byte.is_ascii_alphanumeric());
-        if end - at >= CORE && at >= done {
-            if let Some((start, stop, rule)) = secret_run(text, at, end, done) {
-                let public = public_end(text, at, done);
+/// Looks at the letters and digits in the word from `at` to `end`; nothing before `done` is looked at.
+pub(crate) fn find(text: &[u8], mut at: usize, end: usize, done: &mut usize, found: &mut Found) {
+    while at < end {
+        let stop = run(text, at, |byte| byte.is_ascii_alphanumeric());
+        if stop - at >= CORE && at >= *done {
+            if let Some((start, to, rule)) = secret_run(text, at, stop, *done) {
+                let public = public_end(text, at, *done);
                 if public == 0 {
-                    found.add(start, stop, rule);
+                    found.add(start, to, rule);
                 }
-                done = public.max(stop);
+                *done = public.max(to);
             }
         }
-        at = end + 1;
+        at = stop + 1;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bytes::{
 use crate::fields::{self, is_value};
 use crate::judge::is_typed_value;
 use crate::keyed;
-use crate::words::{is_reference, list, may_be_listed, List};
+use crate::words::is_reference;
 use crate::{Found, Range};
 
 const COOKIES: [&[u8]; 7] =
@@ -20,11 +20,10 @@ const LONGEST: usize = 512;
 const USER_REACH: usize = 160;
 
 /// Words that some statement begins with.
-static FIRST: List = list(
+pub(crate) const FIRST: &[u8] =
     b" pass passin passout password pwd identified machine default login user role with set encrypted unencrypted and npm \
 pnpm yarn value parametervalue setx env arg export key appid subscription define putenv setenv setdefault setproperty \
-sqlplus sqlldr expdp impdp thin oci phpsessid jsessionid asp connect sessionid csrftoken xsrf auth ",
-);
+sqlplus sqlldr expdp impdp thin oci phpsessid jsessionid asp connect sessionid csrftoken xsrf auth ";
 
 /// Up to where the text was read for each kind of statement.
 #[derive(Default)]
@@ -43,7 +42,7 @@ enum Sure {
 /// What stands behind the word from `at` to `end`.
 pub(crate) fn read(text: &[u8], at: usize, end: usize, seen: &mut Seen, found: &mut Found) {
     let word = part(text, at, end);
-    let Some(first) = word.first().filter(|_| may_be_listed(&FIRST, word) || holds_auth(word)) else { return };
+    let Some(first) = word.first() else { return };
     match first | 0x20 {
         b'p' => passwords(text, at, end, found),
         b'l' | b'm' | b'd' | b'i' | b'w' | b's' | b'e' | b'u' | b'a' | b'r' => {
@@ -70,11 +69,6 @@ pub(crate) fn read(text: &[u8], at: usize, end: usize, seen: &mut Seen, found: &
     }
     calls(text, at, end, found);
     cookie(text, at, end, found);
-}
-
-/// `HTTPBasicAuth` and the like: long, and with that at their end.
-fn holds_auth(word: &[u8]) -> bool {
-    word.len() >= 9 && word.last().is_some_and(|last| last | 0x20 == b'h')
 }
 
 fn take(text: &[u8], head: usize, value: Option<Range>, rule: &'static str, sure: Sure, found: &mut Found) {

@@ -204,12 +204,14 @@ pub(crate) const RULES: usize = TOKENS.len() + 15;
 
 /// Takes the tokens of the table that begin at `at`.
 pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+    let begin = text.get(at..).and_then(|rest| rest.first_chunk::<3>());
     let mut rules = FIRSTS.get(byte(text, at) as usize).copied().unwrap_or(0);
     while rules != 0 {
         let rule = rules.trailing_zeros() as usize;
         rules &= rules - 1;
         let Some((token, done)) = TOKENS.get(rule).zip(state.done.get_mut(rule)) else { return };
-        let head = token.heads.iter().find(|head| at >= *done && starts(text, at, head));
+        let here = |head: &&&[u8]| at >= *done && head.first_chunk() == begin && starts(text, at, head);
+        let head = token.heads.iter().find(here);
         if let Some(end) = head.and_then(|head| end_of(token.body, text, at + head.len())) {
             *done = end;
             if token.rule != "firecrawl-key" || is_edge(text, at) {

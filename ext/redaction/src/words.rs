@@ -79,15 +79,11 @@ const LONGEST_WORD: usize = 20;
 /// Bytes behind a value that tell a sentence from a line of settings.
 pub(crate) const AFTER: usize = 64;
 
-/// Whether `list` has a word of this length that begins alike.
-pub(crate) fn may_be_listed(list: &List, word: &[u8]) -> bool {
-    let (first, length) = place(word);
-    list.lengths.get(first).is_some_and(|lengths| lengths >> length & 1 == 1)
-}
-
 /// Whether `list` holds `word` in whatever case.
 pub(crate) fn listed(list: &List, word: &[u8]) -> bool {
-    may_be_listed(list, word) && list.words.split(|byte| is_space(*byte)).any(|entry| entry.eq_ignore_ascii_case(word))
+    let (first, length) = place(word);
+    let may = list.lengths.get(first).is_some_and(|lengths| lengths >> length & 1 == 1);
+    may && list.words.split(|byte| is_space(*byte)).any(|entry| entry.eq_ignore_ascii_case(word))
 }
 
 fn is_letter(byte: u8) -> bool {
