@@ -4,9 +4,11 @@ BIN := .venv/bin
 STAMPS := .make
 # On Linux the launcher in Rust; elsewhere its twin in Python, which needs no compiler (docs/adr/0024-portable-front.md).
 LAUNCHER := $(if $(filter Linux,$(shell uname -s)),ext/launcher,ext/front)
-LAUNCHER_SOURCES := $(shell find $(LAUNCHER) -type f -not -path '*/target/*' -not -path '*/build/*' -not -path '*.egg-info/*' 2>/dev/null)
+LAUNCHER_SOURCES := $(shell find $(LAUNCHER) ext/redaction -type f -not -path '*/target/*' -not -path '*/build/*' -not -path '*.egg-info/*' 2>/dev/null)
 KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
+REDACTION_SOURCES := $(shell find ext/redaction -type f \( -name '*.rs' -o -name 'Cargo.*' \) -not -path '*/target/*' 2>/dev/null)
+CRATES := ext/launcher ext/redaction ext/redaction/binding
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
@@ -51,8 +53,8 @@ $(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
 $(STAMPS)/launcher: $(STAMPS)/launcher-wheel $(STAMPS)/tools
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
 
-$(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
-	@echo "4 of 4: the kernels, in Cython, and the package itself (about 1 min)"
+$(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES) $(REDACTION_SOURCES)
+	@echo "4 of 4: the kernels in Cython, the redactor in Rust, and the package itself (about 2 min)"
 	@$(BIN)/python -m pip install --quiet --editable . && touch $@
 
 build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
@@ -82,7 +84,7 @@ fmt-check: build
 	$(BIN)/ruff format --check src tests benches tools setup.py
 
 fmt: build ## Format Python and Rust
-	$(BIN)/ruff format src tests benches tools setup.py && cd ext/launcher && cargo fmt
+	$(BIN)/ruff format src tests benches tools setup.py && for crate in $(CRATES); do cargo fmt --manifest-path $$crate/Cargo.toml; done
 
 lint: build ## ruff and the import contracts
 	$(BIN)/ruff check src tests benches tools setup.py
@@ -92,9 +94,10 @@ type: build ## mypy strict, and the kernels against their stubs
 	$(BIN)/mypy
 	$(BIN)/stubtest $(KERNEL_STUBS)
 
-rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
-	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
-	else echo "rust: no cargo here, launcher not linted"; fi
+rust: build ## cargo test, clippy, format of the launcher and the redactor (skipped with a word where cargo is missing)
+	@if command -v cargo >/dev/null; then for crate in $(CRATES); do \
+	  (cd $$crate && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet) || exit 1; done; \
+	else echo "rust: no cargo here, launcher and redactor not linted"; fi
 
 realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient (or the folder REALCLIENT_DIR)
 	@$(PYTHON) tests/realclient/installed.py
@@ -203,4 +206,4 @@ sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
 	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/front/build ext/front/*.egg-info src/*.egg-info src/context_graph/kernels/*.so ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/redaction/target ext/redaction/binding/target ext/front/build ext/front/*.egg-info src/*.egg-info src/context_graph/kernels/*.so src/context_graph/redact/*.so ext/kernels/*.c ext/kernels/*.html
