@@ -50,7 +50,7 @@ enum Name {
 
 /// A value whose name may follow, and where it stands in what is written.
 struct Valued {
-    said: Vec<u8>,
+    content: Vec<u8>,
     start: usize,
     end: usize,
 }
@@ -132,39 +132,39 @@ impl Writer<'_> {
 
     fn text(&mut self, raw: &[u8]) {
         self.separate();
-        let said = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        let content = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
         let name = std::mem::replace(&mut self.name, Name::Plain);
-        if self.is_secret(&name, &said) {
+        if self.is_secret(&name, &content) {
             return self.mask_whole();
         }
         let start = self.out.len();
         let care = if name == Name::Identity { Care::IdsKept } else { Care::Full };
-        push_text(&said, care, self.out);
+        push_text(&content, care, self.out);
         let end = self.out.len();
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
-        let names = care == Care::Full && said.len() <= NAME_MAX && !said.contains(&b' ') && tells(&said);
+        let names = care == Care::Full && content.len() <= NAME_MAX && !content.contains(&b' ') && tells(&content);
         if names && name == Name::Label {
-            self.mask_value_before(&said);
+            self.mask_value_before(&content);
         }
         match name {
-            Name::Value => self.valued = Some(Valued { said, start, end }),
+            Name::Value => self.valued = Some(Valued { content, start, end }),
             _ if names => {
-                self.named = Some(said.clone());
-                self.name = Name::Telling(said);
+                self.named = Some(content.clone());
+                self.name = Name::Telling(content);
             }
             _ => {}
         }
     }
 
     /// Whether a value is a secret under its name, the one around it, or the one beside it.
-    fn is_secret(&self, name: &Name, said: &[u8]) -> bool {
+    fn is_secret(&self, name: &Name, content: &[u8]) -> bool {
         let beside = self.named.as_ref().filter(|_| *name == Name::Value);
         let own = match name {
             Name::Telling(name) => Some(name),
             _ => beside.or(self.inside.as_ref().map(|(_, name)| name)),
         };
-        *name != Name::Identity && own.is_some_and(|own| is_field_secret(own, said))
+        *name != Name::Identity && own.is_some_and(|own| is_field_secret(own, content))
     }
 
     fn scalar(&mut self, raw: &[u8]) {
@@ -182,13 +182,13 @@ impl Writer<'_> {
             self.out.extend_from_slice(raw);
         }
         if name == Name::Value && number {
-            self.valued = Some(Valued { said: raw.to_vec(), start, end: self.out.len() });
+            self.valued = Some(Valued { content: raw.to_vec(), start, end: self.out.len() });
         }
     }
 
     /// The value that was written before the field that says what it is. Each byte moves once at most.
     fn mask_value_before(&mut self, name: &[u8]) {
-        if let Some(value) = self.valued.take().filter(|value| is_field_secret(name, &value.said)) {
+        if let Some(value) = self.valued.take().filter(|value| is_field_secret(name, &value.content)) {
             self.out.splice(value.start..value.end, *b"\"[redacted:keyed-value]\"");
         }
     }

@@ -40,9 +40,9 @@ pub(crate) fn starts(text: &[u8], at: usize, what: &[u8]) -> bool {
 /// Whether `what`, in whatever case, stands at `at`.
 #[inline]
 pub(crate) fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
-    let alike = |one: Option<&u8>, other: Option<&u8>| match (one, other) {
-        (Some(one), Some(other)) => (one ^ other) & !0x20 == 0,
-        (one, _) => one.is_none(),
+    let alike = |wanted: Option<&u8>, there: Option<&u8>| match (wanted, there) {
+        (Some(wanted), Some(there)) => (wanted ^ there) & !0x20 == 0,
+        (wanted, _) => wanted.is_none(),
     };
     // Most calls end with the first bytes.
     alike(what.first(), text.get(at))

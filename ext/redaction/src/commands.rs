@@ -4,7 +4,7 @@ use crate::bytes::{byte, is_blank, is_edge, is_line_end, is_quote, is_space, is_
 use crate::judge::is_typed_value;
 use crate::statements;
 use crate::words::{is_placeholder, is_reference};
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 /// What stands between an option and its value.
 #[derive(Clone, Copy)]
@@ -165,31 +165,31 @@ impl Ends {
 }
 
 /// Looks at the word from `at` to `end`, which `scan` takes for a program's name.
-pub(crate) fn find(text: &[u8], at: usize, end: usize, state: &mut State, found: &mut Found) {
-    program(text, at, end, &mut state.seen, found);
-    statements::read(text, at, end, &mut state.rows, found);
+pub(crate) fn find(text: &[u8], at: usize, end: usize, state: &mut State, spans: &mut Spans) {
+    program(text, at, end, &mut state.seen, spans);
+    statements::read(text, at, end, &mut state.rows, spans);
 }
 
-fn take(text: &[u8], tool: &Tool, head: usize, (start, end): Range, found: &mut Found) {
-    let said = part(text, start, end);
-    let told = is_reference(said) || tool.rule == "curl-user" && is_placeholder(said);
-    if !told && (!tool.judged || is_typed_value(text, head, start, end)) {
-        found.add(start, end, tool.rule);
+fn take(text: &[u8], tool: &Tool, head: usize, (start, end): Range, spans: &mut Spans) {
+    let content = part(text, start, end);
+    let known = is_reference(content) || tool.rule == "curl-user" && is_placeholder(content);
+    if !known && (!tool.judged || is_typed_value(text, head, start, end)) {
+        spans.add(start, end, tool.rule);
     }
 }
 
 /// The arguments of the program whose name begins with the word from `at` to `word_end`.
-fn program(text: &[u8], at: usize, word_end: usize, seen: &mut Seen, found: &mut Found) {
+fn program(text: &[u8], at: usize, word_end: usize, seen: &mut Seen, spans: &mut Spans) {
     let word = part(text, at, word_end);
     if matches!(word, b"echo" | b"printf") && at >= seen.piped && is_blank(byte(text, word_end)) {
-        seen.piped = piped(text, at, word_end, found);
+        seen.piped = piped(text, at, word_end, spans);
         return;
     }
     if matches!(word, b"htpasswd" | b"net") {
         if let Some((start, end)) = positional(text, word, word_end, &mut seen.ends) {
-            let said = part(text, start, end);
-            if !is_reference(said) && is_typed_value(text, at, start, end) {
-                found.add(start, end, "keyed-value");
+            let content = part(text, start, end);
+            if !is_reference(content) && is_typed_value(text, at, start, end) {
+                spans.add(start, end, "keyed-value");
             }
         }
         return;
@@ -207,7 +207,7 @@ fn program(text: &[u8], at: usize, word_end: usize, seen: &mut Seen, found: &mut
         if let Some(value) = option_value(text, tool, start, end) {
             *seen = value.1;
             if tool.names.first() != Some(&&b"put-parameter"[..]) || ends.is_secure(text, start, end) {
-                take(text, tool, at, value, found);
+                take(text, tool, at, value, spans);
             }
         }
     }
@@ -312,7 +312,7 @@ pub(crate) fn argument(text: &[u8], at: usize) -> Option<Range> {
 }
 
 /// `echo VALUE | sudo -S`: the last argument before the pipe. Returns up to where the text was read.
-fn piped(text: &[u8], head: usize, word_end: usize, found: &mut Found) -> usize {
+fn piped(text: &[u8], head: usize, word_end: usize, spans: &mut Spans) -> usize {
     let end = run(text, word_end, |byte| !is_line_end(byte) && !b"|;&".contains(&byte));
     let places = (word_end..end).filter(|at| is_blank(byte(text, *at)) && !is_blank(byte(text, at + 1)));
     for at in places {
@@ -325,7 +325,7 @@ fn piped(text: &[u8], head: usize, word_end: usize, found: &mut Found) -> usize 
         let next = part(text, pipe, run(text, pipe + 1, |byte| !is_line_end(byte) && !b"|;&".contains(&byte)));
         if READERS.iter().any(|reader| position(next, 0, reader).is_some()) {
             if !is_reference(part(text, start, stop)) && is_typed_value(text, head, start, stop) {
-                found.add(start, stop, "keyed-value");
+                spans.add(start, stop, "keyed-value");
             }
             return pipe;
         }
@@ -351,7 +351,7 @@ fn positional(text: &[u8], program: &[u8], at: usize, ends: &mut Ends) -> Option
         let typed = !b"/*-\"'".contains(&byte(word, 0)) || value.0 > name.1 + 1;
         return (typed && !b"/*-".contains(&byte(word, 0))).then_some(value);
     }
-    let (mut batch, mut given, mut wanted) = (false, 0, 2);
+    let (mut batch, mut count, mut wanted) = (false, 0, 2);
     for _ in 0..LONGEST_LIST {
         let (word, value) = words.next()?;
         match word {
@@ -361,8 +361,8 @@ fn positional(text: &[u8], program: &[u8], at: usize, ends: &mut Ends) -> Option
                 // With -n there is no file.
                 wanted = if flags.contains(&b'n') { 1 } else { wanted };
             }
-            _ if given == wanted => return Some(value).filter(|_| batch),
-            _ => given += 1,
+            _ if count == wanted => return Some(value).filter(|_| batch),
+            _ => count += 1,
         }
     }
     None

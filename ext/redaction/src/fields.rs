@@ -224,10 +224,10 @@ pub(crate) fn earlier_value(text: &[u8], at: usize) -> Option<Range> {
         let label = field(text, next)?;
         if is_label(label.key) {
             let name = trimmed(part(text, label.value, label.end), b"\\\"'`");
-            let (held, quoted) = value_at(text, value.value, &mut Bare::default())?;
+            let (inner, quoted) = value_at(text, value.value, &mut Bare::default())?;
             let between = part(text, at, next);
-            let secret = judge::tells(name) && judge::is_in_field(name, part(text, held.0, held.1), between, quoted);
-            return secret.then_some(held);
+            let secret = judge::tells(name) && judge::is_in_field(name, part(text, inner.0, inner.1), between, quoted);
+            return secret.then_some(inner);
         }
         end = label.end;
     }

@@ -9,7 +9,7 @@ use crate::bytes::{
     trimmed_end,
 };
 use crate::words::{is_placeholder, looks_drawn};
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 const SCHEMES: [&[u8]; 12] = [
     b"bearer", b"basic", b"token", b"digest", b"negotiate", b"apikey", b"api-key", b"aws4-hmac-sha256", b"sharedkey",
@@ -39,24 +39,24 @@ pub(crate) struct State {
 }
 
 /// What the letters at `at` announce: `authorization`, `bearer`, `cookie`.
-pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+pub(crate) fn find(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
     match byte(text, at) | 0x20 {
         b'a' if at >= state.authorized && lower_starts(text, at, b"authorization") => {
-            state.authorized = after_head(text, at, authorization_head(text, at), "authorization", found);
+            state.authorized = after_head(text, at, authorization_head(text, at), "authorization", spans);
         }
         b'b' if at >= state.borne && lower_starts(text, at, b"bearer") && is_edge(text, at) => {
             let end = run(text, at + 6, is_blank);
             let head = (end > at + 6).then_some(end);
-            state.borne = after_head(text, at, head, "bearer", found);
+            state.borne = after_head(text, at, head, "bearer", spans);
         }
         b'c' | b's' if at >= state.baked && is_edge(text, at) => {
             if let Some(head) = cookie_head(text, at) {
-                state.baked = after_head(text, at, Some(head), "cookie", found);
+                state.baked = after_head(text, at, Some(head), "cookie", spans);
             } else if at >= state.called && lower_starts(text, at, b"curl") && is_edge(text, at + 4) {
                 let line = run(text, at, |byte| !is_line_end(byte));
                 let head = cookie_option(text, at + 4, line);
                 state.called = head.unwrap_or(line);
-                state.baked = after_head(text, at, head, "cookie", found);
+                state.baked = after_head(text, at, head, "cookie", spans);
             }
         }
         _ => {}
@@ -64,15 +64,15 @@ pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found)
 }
 
 /// Takes the value behind a head that ends at `end`; returns from where on the next is looked for.
-fn after_head(text: &[u8], start: usize, end: Option<usize>, rule: &'static str, found: &mut Found) -> usize {
+fn after_head(text: &[u8], start: usize, end: Option<usize>, rule: &'static str, spans: &mut Spans) -> usize {
     let Some(end) = end else { return start + 1 };
     let value = match rule {
         "authorization" => authorization(text, start, end),
         "bearer" => bearer(text, end),
         _ => cookies(text, end),
     };
-    let Some((from, to)) = value.filter(|_| !found.is_settled(start)) else { return end };
-    found.add(from, to, rule);
+    let Some((from, to)) = value.filter(|_| !spans.is_settled(start)) else { return end };
+    spans.add(from, to, rule);
     end.max(to)
 }
 
@@ -143,7 +143,7 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<Range> {
     if let Some(stop) = parameters(text, end) {
         return Some((end, stop));
     }
-    let (value, said) = token(text, end)?;
+    let (value, content) = token(text, end)?;
     let head = part(text, start, end);
     let name = run(head, 0, |byte| byte.is_ascii_alphabetic());
     let bare = trimmed_end(head, b" \t");
@@ -151,16 +151,16 @@ fn authorization(text: &[u8], start: usize, end: usize) -> Option<Range> {
     if let (false, Some(other)) = (schemed, other_scheme(text, end)) {
         return Some(other);
     }
-    if is_placeholder(said) {
+    if is_placeholder(content) {
         return None;
     }
     let separated = head.iter().any(|byte| b":=".contains(byte));
     let alone = schemed
         || bare.last().copied().is_some_and(is_quote)
-        || said.len() >= 2 * SHORTEST_BARE && said.iter().all(|byte| is_any_word(*byte) && *byte != b'_');
+        || content.len() >= 2 * SHORTEST_BARE && content.iter().all(|byte| is_any_word(*byte) && *byte != b'_');
     let least = if schemed { SHORTEST } else { 2 * SHORTEST_BARE };
     let typed = separated && alone && is_typed_in(text, start, value.1);
-    (typed || said.len() >= least && looks_drawn(said)).then_some(value)
+    (typed || content.len() >= least && looks_drawn(content)).then_some(value)
 }
 
 /// The credential behind a scheme of whatever name; Splunk's, Okta's and the like are long and have digits.
@@ -170,9 +170,9 @@ fn other_scheme(text: &[u8], at: usize) -> Option<Range> {
     if !byte(text, at).is_ascii_uppercase() || name == at + 1 || start == name {
         return None;
     }
-    let (value, said) = token(text, start)?;
-    let digits = said.iter().filter(|byte| byte.is_ascii_digit()).count();
-    (said.len() >= SHORTEST_OTHER && digits >= DIGITS_OTHER && looks_drawn(said)).then_some(value)
+    let (value, content) = token(text, start)?;
+    let digits = content.iter().filter(|byte| byte.is_ascii_digit()).count();
+    (content.len() >= SHORTEST_OTHER && digits >= DIGITS_OTHER && looks_drawn(content)).then_some(value)
 }
 
 /// Whether the header is the whole of its line or of what is between quotes.
@@ -222,8 +222,8 @@ fn parameter(text: &[u8], at: usize) -> Option<usize> {
 
 /// The credential after `Bearer` alone.
 fn bearer(text: &[u8], start: usize) -> Option<Range> {
-    let (value, said) = token(text, start)?;
-    (said.len() >= SHORTEST_BARE && looks_drawn(said)).then_some(value)
+    let (value, content) = token(text, start)?;
+    (content.len() >= SHORTEST_BARE && looks_drawn(content)).then_some(value)
 }
 
 /// Behind `Cookie:`, `Set-Cookie:`.

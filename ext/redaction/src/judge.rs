@@ -21,7 +21,7 @@ static STOPWORDS: List = list(
 to use was when will with value you your ",
 );
 static BEFORE_OPTION: List = list(
-    b" the a an this that use uses using pass passes passing with without via by and or set sets give given take takes \
+    b" the a an this that use uses using pass passes passing with without via by and or set sets give operand take takes \
 add adds option flag called named multi no der die das mit ohne und oder ",
 );
 /// Ends of names that say something about a secret and hold none: token_url, secretName, password_policy.
@@ -39,7 +39,7 @@ pub(crate) struct Value<'t> {
     /// What stands between, white space included.
     pub separator: &'t [u8],
     /// Without quotes; not empty.
-    pub said: &'t [u8],
+    pub content: &'t [u8],
     pub quoted: bool,
     /// The few bytes before the name: they tell an option or a variable from an argument.
     pub before: &'t [u8],
@@ -49,8 +49,8 @@ pub(crate) struct Value<'t> {
 
 impl<'t> Value<'t> {
     /// A value that is assigned to `name`, whatever stands around the two.
-    pub fn assigned(name: &'t [u8], said: &'t [u8], quoted: bool) -> Self {
-        Value { name, separator: b"=", said, quoted, before: b"", after: b"" }
+    pub fn assigned(name: &'t [u8], content: &'t [u8], quoted: bool) -> Self {
+        Value { name, separator: b"=", content, quoted, before: b"", after: b"" }
     }
 }
 
@@ -67,57 +67,58 @@ pub fn tells(name: &[u8]) -> bool {
 }
 
 /// Whether `said`, a whole text under the field `name` of a record, is a secret.
-pub fn is_field_secret(name: &[u8], said: &[u8]) -> bool {
+pub fn is_field_secret(name: &[u8], content: &[u8]) -> bool {
     if is_header(name) {
-        return !is_placeholder(said);
+        return !is_placeholder(content);
     }
-    !said.is_empty() && keyed::telling_part(name).is_some_and(|name| is_secret(&Value::assigned(name, said, true)))
+    !content.is_empty()
+        && keyed::telling_part(name).is_some_and(|name| is_secret(&Value::assigned(name, content, true)))
 }
 
 /// Whether a value behind a name is to be taken for a secret.
 pub(crate) fn is_secret(value: &Value<'_>) -> bool {
-    let (name, said) = (value.name, part(value.said, 0, VALUE));
-    if is_placeholder(said) || is_plain_url(said) || is_path(said) {
+    let (name, content) = (value.name, part(value.content, 0, VALUE));
+    if is_placeholder(content) || is_plain_url(content) || is_path(content) {
         return false;
     }
     let strong = keyed::is_strong(name);
-    if said.starts_with(b"?") && in_braces(value.before) || !strong && is_colour(said) {
+    if content.starts_with(b"?") && in_braces(value.before) || !strong && is_colour(content) {
         return false; // ${PASSWORD:?missing}; a theme's colours
     }
     if name.len() >= 6 && part(name, 0, 6).eq_ignore_ascii_case(b"tokeni") {
         return false; // tokenizer, tokenised
     }
-    if is_number(said) {
+    if is_number(content) {
         let credential = name.len() >= 10 && part(name, 0, 10).eq_ignore_ascii_case(b"credential");
-        return strong && said.len() >= 4 && !credential;
+        return strong && content.len() >= 4 && !credential;
     }
-    if says_about(trimmed(name, b"\"'")) && !is_long_token(said) {
+    if says_about(trimmed(name, b"\"'")) && !is_long_token(content) {
         return false;
     }
     if value.quoted {
-        return !is_sentence(said) && (strong || !(is_words(said) || holds_lower(said, b"${")));
+        return !is_sentence(content) && (strong || !(is_words(content) || holds_lower(content, b"${")));
     }
-    bare_is_secret(value, said, strong)
+    bare_is_secret(value, content, strong)
 }
 
-fn bare_is_secret(value: &Value<'_>, said: &[u8], strong: bool) -> bool {
-    let bare = trimmed_end(said, STOPS);
+fn bare_is_secret(value: &Value<'_>, content: &[u8], strong: bool) -> bool {
+    let bare = trimmed_end(content, STOPS);
     if bare.is_empty() || listed(&STOPWORDS, bare) || is_placeholder(bare) || is_compound(bare) {
         return false;
     }
     let sign = trimmed(value.separator, b" \t\r\n");
     let spaced = matches!(sign, b":" | b"=") && value.separator != b"=";
-    let behind = [part(said, bare.len(), said.len()), value.after].concat();
+    let behind = [part(content, bare.len(), content.len()), value.after].concat();
     if spaced && is_word_of_language(bare) && is_prose(bare, &behind, strong) {
         return false;
     }
-    let given = bare.split(|byte| b")]}".contains(byte)).next().unwrap_or(bare);
-    let compared = matches!(part(sign, 1, sign.len()), b"=" | b"==") && given.last().is_some_and(u8::is_ascii_digit);
-    if mentions(value.name, part(given, 0, given.len() - usize::from(compared))) {
+    let operand = bare.split(|byte| b")]}".contains(byte)).next().unwrap_or(bare);
+    let compared = matches!(part(sign, 1, sign.len()), b"=" | b"==") && operand.last().is_some_and(u8::is_ascii_digit);
+    if mentions(value.name, part(operand, 0, operand.len() - usize::from(compared))) {
         return false; // get(session_key=session_key).delete(), password1 != password2
     }
     let typed = value.separator == b"=" && is_typed_in(value.before);
-    if (b"([{".contains(&byte(said, 0)) || is_code(said)) && !typed {
+    if (b"([{".contains(&byte(content, 0)) || is_code(content)) && !typed {
         return false;
     }
     if !is_identifier(bare) {
@@ -150,12 +151,12 @@ fn is_prose(word: &[u8], after: &[u8], strong: bool) -> bool {
 }
 
 /// PWD=/home/me/work, secret_file: ./db.env
-fn is_path(said: &[u8]) -> bool {
-    let open = usize::from(byte(said, 0) == b'~').max(run(part(said, 0, 2), 0, |byte| byte == b'.'));
+fn is_path(content: &[u8]) -> bool {
+    let open = usize::from(byte(content, 0) == b'~').max(run(part(content, 0, 2), 0, |byte| byte == b'.'));
     let in_path = |byte: u8| is_word(byte) || b"./@-".contains(&byte);
-    let whole = byte(said, open) == b'/' && open + 1 < said.len() && run(said, open, in_path) == said.len();
-    let small = said.iter().filter(|byte| byte.is_ascii_lowercase()).count();
-    let signs = said.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    let whole = byte(content, open) == b'/' && open + 1 < content.len() && run(content, open, in_path) == content.len();
+    let small = content.iter().filter(|byte| byte.is_ascii_lowercase()).count();
+    let signs = content.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     whole && small * 10 >= 6 * signs
 }
 
@@ -165,14 +166,14 @@ fn in_braces(before: &[u8]) -> bool {
     part(before, 0, name).ends_with(b"${")
 }
 
-fn is_colour(said: &[u8]) -> bool {
-    let said = said.strip_suffix(b";").or(said.strip_suffix(b",")).unwrap_or(said);
-    let digits = said.strip_prefix(b"#").unwrap_or(&[]);
+fn is_colour(content: &[u8]) -> bool {
+    let content = content.strip_suffix(b";").or(content.strip_suffix(b",")).unwrap_or(content);
+    let digits = content.strip_prefix(b"#").unwrap_or(&[]);
     matches!(digits.len(), 3 | 4 | 6 | 8) && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-fn is_number(said: &[u8]) -> bool {
-    let digits = said.strip_prefix(b"+").or(said.strip_prefix(b"-")).unwrap_or(said);
+fn is_number(content: &[u8]) -> bool {
+    let digits = content.strip_prefix(b"+").or(content.strip_prefix(b"-")).unwrap_or(content);
     !digits.is_empty() && digits.iter().all(|byte| byte.is_ascii_digit() || b"_.,".contains(byte))
 }
 
@@ -183,47 +184,50 @@ fn says_about(name: &[u8]) -> bool {
     })
 }
 
-fn is_long_token(said: &[u8]) -> bool {
-    said.len() >= 16 && said.iter().all(|byte| is_any_word(*byte) || b"+=-".contains(byte))
+fn is_long_token(content: &[u8]) -> bool {
+    content.len() >= 16 && content.iter().all(|byte| is_any_word(*byte) || b"+=-".contains(byte))
 }
 
 /// Words of letters, one sign between two.
-fn is_words(said: &[u8]) -> bool {
-    said.split(|byte| b" _.-".contains(byte)).all(|word| !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic))
+fn is_words(content: &[u8]) -> bool {
+    content
+        .split(|byte| b" _.-".contains(byte))
+        .all(|word| !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// `name`, `a.b`, `a::b`, `a->b`, `a?.b`: where it ends; nothing where no name begins.
-fn names_end(said: &[u8]) -> usize {
+fn names_end(content: &[u8]) -> usize {
     let name = |at: usize| {
-        let first = byte(said, at);
+        let first = byte(content, at);
         if first.is_ascii_alphabetic() || first == b'_' {
-            run(said, at, is_word)
+            run(content, at, is_word)
         } else {
             at
         }
     };
     let mut end = name(0);
     while end > 0 {
-        let join =
-            [&b"."[..], b"::", b"->", b"?."].into_iter().find(|join| part(said, end, said.len()).starts_with(join));
+        let join = [&b"."[..], b"::", b"->", b"?."]
+            .into_iter()
+            .find(|join| part(content, end, content.len()).starts_with(join));
         let Some(next) = join.map(|join| end + join.len()).filter(|next| name(*next) > *next) else { break };
         end = name(next);
     }
     end
 }
 
-pub(crate) fn is_identifier(said: &[u8]) -> bool {
-    !said.is_empty() && names_end(said) == said.len()
+pub(crate) fn is_identifier(content: &[u8]) -> bool {
+    !content.is_empty() && names_end(content) == content.len()
 }
 
 /// `get_secret(name)`, `Secret<String>`: a name, and what stands in brackets.
-pub(crate) fn is_code(said: &[u8]) -> bool {
-    let bracketed = |said: &[u8]| {
-        let end = names_end(said);
-        end > 0 && b"([{<".contains(&byte(said, end))
+pub(crate) fn is_code(content: &[u8]) -> bool {
+    let bracketed = |content: &[u8]| {
+        let end = names_end(content);
+        end > 0 && b"([{<".contains(&byte(content, end))
     };
-    bracketed(said)
-        || [&b"await "[..], b"new ", b"not "].iter().any(|word| said.strip_prefix(*word).is_some_and(bracketed))
+    bracketed(content)
+        || [&b"await "[..], b"new ", b"not "].iter().any(|word| content.strip_prefix(*word).is_some_and(bracketed))
 }
 
 fn is_camel_case(word: &[u8]) -> bool {
@@ -246,22 +250,24 @@ fn letters(text: &[u8]) -> Vec<u8> {
 }
 
 /// Whether one of name and value is a piece of the other.
-fn mentions(name: &[u8], said: &[u8]) -> bool {
-    if said.iter().any(u8::is_ascii_digit) {
+fn mentions(name: &[u8], content: &[u8]) -> bool {
+    if content.iter().any(u8::is_ascii_digit) {
         return false;
     }
-    let (said, name) = (letters(said), letters(name));
+    let (content, name) = (letters(content), letters(name));
     let holds = |whole: &[u8], piece: &[u8]| piece.is_empty() || whole.windows(piece.len()).any(|part| part == piece);
-    !said.is_empty() && (holds(&name, &said) || holds(&said, &name))
+    !content.is_empty() && (holds(&name, &content) || holds(&content, &name))
 }
 
 /// Whether the bytes from `start` to `end` were typed in as a secret, although prose has their head, at `head`, too.
 pub(crate) fn is_typed_value(text: &[u8], head: usize, start: usize, end: usize) -> bool {
-    let said = part(text, start, end);
-    if said.contains(&b' ') {
-        return said.split(|byte| *byte == b' ').any(|word| word.iter().any(u8::is_ascii_digit) && looks_drawn(word));
+    let content = part(text, start, end);
+    if content.contains(&b' ') {
+        return content
+            .split(|byte| *byte == b' ')
+            .any(|word| word.iter().any(u8::is_ascii_digit) && looks_drawn(word));
     }
-    let bare = trimmed_end(said, STOPS);
+    let bare = trimmed_end(content, STOPS);
     if listed(&STOPWORDS, bare) || is_placeholder(bare) || is_compound(bare) {
         return false;
     }
@@ -281,8 +287,8 @@ pub(crate) fn is_option_in_prose(text: &[u8], start: usize, value: (usize, usize
     word && (in_prose(before) || alone && goes_on(text, value.1))
 }
 
-pub(crate) fn is_stopword(said: &[u8]) -> bool {
-    listed(&STOPWORDS, said)
+pub(crate) fn is_stopword(content: &[u8]) -> bool {
+    listed(&STOPWORDS, content)
 }
 
 /// Whether the text ends with a word that an option's name follows in a sentence.
@@ -299,15 +305,15 @@ fn in_prose(before: &[u8]) -> bool {
 /// The word that is said to be a secret in a sentence ("the password is ..."), if it looks random.
 pub(crate) fn spoken_end(text: &[u8], start: usize, end: usize) -> Option<usize> {
     // An exclamation mark stays: it is a part of too many passwords.
-    let said = trimmed_end(part(text, start, end), b".,:;)?");
-    let drawn = said.iter().any(u8::is_ascii_digit) && looks_drawn(said) && !is_code(said);
-    drawn.then_some(start + said.len())
+    let content = trimmed_end(part(text, start, end), b".,:;)?");
+    let drawn = content.iter().any(u8::is_ascii_digit) && looks_drawn(content) && !is_code(content);
+    drawn.then_some(start + content.len())
 }
 
 /// Whether `said`, parted by `between` from the field that names it, is a secret.
-pub(crate) fn is_in_field(name: &[u8], said: &[u8], between: &[u8], quoted: bool) -> bool {
+pub(crate) fn is_in_field(name: &[u8], content: &[u8], between: &[u8], quoted: bool) -> bool {
     // Only YAML has bare words; anywhere else they are variables and calls.
     let is_yaml = between.contains(&b'\n') && !between.iter().any(|byte| b",=".contains(byte));
-    let code = || is_identifier(trimmed_end(said, STOPS)) || is_code(said) || b"([{".contains(&byte(said, 0));
-    (quoted || is_yaml || !code()) && is_secret(&Value::assigned(name, said, quoted))
+    let code = || is_identifier(trimmed_end(content, STOPS)) || is_code(content) || b"([{".contains(&byte(content, 0));
+    (quoted || is_yaml || !code()) && is_secret(&Value::assigned(name, content, quoted))
 }

@@ -10,7 +10,7 @@ use crate::bytes::{
 use crate::fields::{beside, block_end, block_start, line_end, value_at, Bare};
 use crate::judge::{self, is_in_field, is_secret, Value, BEFORE};
 use crate::words::{has_free_number, is_placeholder, looks_drawn, AFTER};
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 /// Names that hold nothing but secrets; a plain word after one is taken for a secret too.
 const STRONG: [&[u8]; 12] = [
@@ -136,25 +136,25 @@ pub(crate) struct State {
 }
 
 /// Takes the value of a telling name that begins at `at`.
-pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+pub(crate) fn find(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
     let Some((end, kind)) = name_at(text, at) else {
-        return foreign(text, at, found);
+        return foreign(text, at, spans);
     };
     if at >= state.assigned {
         if let Some(head) = head_end(text, end, &mut state.read) {
             let value = value_of(text, at, head, &mut state.read.bare);
-            state.assigned = head.max(add(value, at, found));
+            state.assigned = head.max(add(value, at, spans));
         }
     }
     if at >= state.spoken {
-        state.spoken = state.spoken.max(phrase(text, at, (end, kind), found));
+        state.spoken = state.spoken.max(phrase(text, at, (end, kind), spans));
     }
 }
 
 /// Takes `value`, whose head begins at `start`; returns where it ends.
-fn add(value: Option<Range>, start: usize, found: &mut Found) -> usize {
-    let Some(value) = value.filter(|_| !found.is_settled(start)) else { return 0 };
-    found.add(value.0, value.1, "keyed-value");
+fn add(value: Option<Range>, start: usize, spans: &mut Spans) -> usize {
+    let Some(value) = value.filter(|_| !spans.is_settled(start)) else { return 0 };
+    spans.add(value.0, value.1, "keyed-value");
     value.1
 }
 
@@ -213,7 +213,7 @@ fn value_of(text: &[u8], start: usize, end: usize, bare: &mut Bare) -> Option<Ra
     is_secret(&Value {
         name,
         separator,
-        said: part(text, value.0, value.1),
+        content: part(text, value.0, value.1),
         quoted,
         before: part(text, start.saturating_sub(BEFORE), start),
         after: part(text, value.1, value.1 + AFTER),
@@ -246,20 +246,20 @@ fn block(text: &[u8], start: usize, name: &[u8], (name_end, end): Range) -> Opti
 }
 
 /// The value behind a name in an option, a tag or a sentence; returns up to where the text was taken.
-fn phrase(text: &[u8], at: usize, (end, kind): (usize, Kind), found: &mut Found) -> usize {
+fn phrase(text: &[u8], at: usize, (end, kind): (usize, Kind), spans: &mut Spans) -> usize {
     let token = lower_starts(text, at, b"token");
     let mut done = 0;
     if kind == Kind::Strong || token {
         if let Some((start, head)) = option_head(text, at, end) {
-            done = head.max(add(option_value(text, start, head), start, found));
+            done = head.max(add(option_value(text, start, head), start, spans));
         }
         if let Some((start, head)) = tag_head(text, at, end) {
-            done = done.max(head).max(add(element(text, start, head), start, found));
+            done = done.max(head).max(add(element(text, start, head), start, spans));
         }
     }
     if kind != Kind::Weak || token {
         if let Some(head) = sentence_head(text, end) {
-            done = done.max(head).max(add(said_value(text, head), at, found));
+            done = done.max(head).max(add(said_value(text, head), at, spans));
         }
     }
     done
@@ -296,12 +296,12 @@ fn option_value(text: &[u8], start: usize, head: usize) -> Option<Range> {
         let end = run(text, head, in_word);
         (head, if quote == b'-' || end < head + 2 { head } else { end })
     };
-    let said = part(text, value.0, value.1);
+    let content = part(text, value.0, value.1);
     let name = trimmed(part(text, start, head), b"-<> \t\n");
-    if said.is_empty() || judge::is_stopword(said) || judge::is_option_in_prose(text, start, value) {
+    if content.is_empty() || judge::is_stopword(content) || judge::is_option_in_prose(text, start, value) {
         return None;
     }
-    is_secret(&Value { before: b"--", ..Value::assigned(name, said, false) }).then_some(value)
+    is_secret(&Value { before: b"--", ..Value::assigned(name, content, false) }).then_some(value)
 }
 
 /// `<x:password type="y">` around the name: where it begins and ends.
@@ -319,7 +319,7 @@ fn element(text: &[u8], start: usize, head: usize) -> Option<Range> {
     let end = run(text, head, |byte| !b"<>".contains(&byte));
     let inner = trimmed(part(text, head, end), b" \t\r\n");
     let name = trimmed(part(text, start, head), b"-<> \t");
-    let value = Value { name, separator: b">", said: inner, quoted: true, before: b"<", after: b"" };
+    let value = Value { name, separator: b">", content: inner, quoted: true, before: b"<", after: b"" };
     (starts(text, end, b"</") && !inner.is_empty() && is_secret(&value)).then_some((head, end))
 }
 
@@ -344,7 +344,7 @@ fn said_value(text: &[u8], head: usize) -> Option<Range> {
 }
 
 /// `密码：…` at `at`.
-fn foreign(text: &[u8], at: usize, found: &mut Found) {
+fn foreign(text: &[u8], at: usize, spans: &mut Spans) {
     if !matches!(byte(text, at) | 0x20, b'm' | b's' | b'w' | b'h' | b'l' | 0x80..) {
         return;
     }
@@ -356,14 +356,19 @@ fn foreign(text: &[u8], at: usize, found: &mut Found) {
     let start = run(text, sign, |byte| is_blank(byte) || is_quote(byte) || byte == b'\\');
     let stop =
         run_of(text, start, LONGEST_OPTION, |byte| !is_space(byte) && !is_quote(byte) && !b"\\,;".contains(&byte));
-    let said = part(text, start, stop);
+    let content = part(text, start, stop);
     // Stops of scripts that put no blank behind them: 。，；、
     let ends =
-        ["。", "，", "；", "、"].iter().filter_map(|mark| crate::bytes::position(said, 0, mark.as_bytes())).min();
-    let said = trimmed_end(part(said, 0, ends.unwrap_or(said.len())), b".,:;)?");
+        ["。", "，", "；", "、"].iter().filter_map(|mark| crate::bytes::position(content, 0, mark.as_bytes())).min();
+    let content = trimmed_end(part(content, 0, ends.unwrap_or(content.len())), b".,:;)?");
     let inside = is_any_word(before(text, at)) && byte(text, at) < 0x80;
-    if !inside && said.len() >= SHORTEST_SPOKEN && has_free_number(said) && looks_drawn(said) && !is_placeholder(said) {
-        add(Some((start, start + said.len())), at, found);
+    if !inside
+        && content.len() >= SHORTEST_SPOKEN
+        && has_free_number(content)
+        && looks_drawn(content)
+        && !is_placeholder(content)
+    {
+        add(Some((start, start + content.len())), at, spans);
     }
 }
 
@@ -382,6 +387,6 @@ pub(crate) fn argument(text: &[u8], open: usize) -> Option<Range> {
     let name = part(text, first + 1, name_end);
     let tells = is_strong(name) || ARGUMENTS.iter().any(|word| crate::bytes::holds_lower(name, word));
     let (range, _) = value_at(text, value, &mut Bare::default())?;
-    let said = part(text, range.0, range.1);
-    (tells && said.len() >= SHORTEST_SPOKEN && is_secret(&Value::assigned(name, said, true))).then_some(range)
+    let content = part(text, range.0, range.1);
+    (tells && content.len() >= SHORTEST_SPOKEN && is_secret(&Value::assigned(name, content, true))).then_some(range)
 }

@@ -57,16 +57,16 @@ const LONGEST_MARK: usize = 64;
 const LAST_WORD: usize = 1024;
 
 /// What the rules have found in a text so far.
-struct Found<'t> {
+struct Spans<'t> {
     text: &'t [u8],
-    spans: Vec<Span>,
+    list: Vec<Span>,
     /// Of what is looked for now; the lower, the more specific.
     rank: u8,
 }
 
-impl Found<'_> {
+impl Spans<'_> {
     fn add(&mut self, start: usize, end: usize, rule: &'static str) {
-        self.spans.push(Span { start, end, rule, rank: self.rank });
+        self.list.push(Span { start, end, rule, rank: self.rank });
     }
 
     /// An issuer's token, unless it is a piece of a public hash, key or certificate.
@@ -128,17 +128,17 @@ pub fn replace(rule: &str, out: &mut Vec<u8>) {
 
 /// All that the rules find, the most specific ones first.
 fn spans(text: &[u8], care: Care) -> Vec<Span> {
-    let mut found = Found { text, spans: Vec::new(), rank: 0 };
+    let mut spans = Spans { text, list: Vec::new(), rank: 0 };
     if care == Care::IdsKept {
-        scan::issued(text, &mut found);
-        found.spans.retain(|span| !bytes::before(text, span.start).is_ascii_alphanumeric());
-        return found.spans;
+        scan::issued(text, &mut spans);
+        spans.list.retain(|span| !bytes::before(text, span.start).is_ascii_alphanumeric());
+        return spans.list;
     }
-    tags::find(text, &mut found);
-    scan::places(text, &mut found);
-    scan::words(text, &mut found);
-    found.spans.retain(|span| span.start < span.end && !in_mark(text, span.start));
-    found.spans
+    tags::find(text, &mut spans);
+    scan::places(text, &mut spans);
+    scan::words(text, &mut spans);
+    spans.list.retain(|span| span.start < span.end && !in_mark(text, span.start));
+    spans.list
 }
 
 /// Disjoint spans in order; an overlap is named after its most specific rule.

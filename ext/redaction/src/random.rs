@@ -6,7 +6,7 @@
 
 use crate::bytes::{before, byte, is_word, part, position_back, run, run_back, run_of, trimmed_end};
 use crate::public::{in_base64, public_end};
-use crate::Found;
+use crate::Spans;
 
 /// What every such token holds in one piece: base64 puts another character at one in 32.
 pub(crate) const CORE: usize = 16;
@@ -34,14 +34,14 @@ fn in_run(byte: u8) -> bool {
 }
 
 /// Looks at the letters and digits in the word from `at` to `end`; nothing before `done` is looked at.
-pub(crate) fn find(text: &[u8], mut at: usize, end: usize, done: &mut usize, found: &mut Found) {
+pub(crate) fn find(text: &[u8], mut at: usize, end: usize, done: &mut usize, spans: &mut Spans) {
     while at < end {
         let stop = run(text, at, |byte| byte.is_ascii_alphanumeric());
         if stop - at >= CORE && at >= *done {
             if let Some((start, to, rule)) = secret_run(text, at, stop, *done) {
                 let public = public_end(text, at, *done);
                 if public == 0 {
-                    found.add(start, to, rule);
+                    spans.add(start, to, rule);
                 }
                 *done = public.max(to);
             }

@@ -3,7 +3,7 @@
 //! Three bytes, hashed, tell at nearly every place that none does; of a word its two ends and its length.
 
 use crate::bytes::part;
-use crate::{commands, headers, keyed, random, shapes, statements, tokens, Found};
+use crate::{commands, headers, keyed, random, shapes, statements, tokens, Spans};
 
 const BITS: usize = 4096;
 /// What may begin with three bytes.
@@ -63,45 +63,45 @@ fn woken(text: &[u8]) -> impl Iterator<Item = (usize, u8)> + '_ {
 }
 
 /// Finds issuers' tokens alone.
-pub(crate) fn issued(text: &[u8], found: &mut Found) {
+pub(crate) fn issued(text: &[u8], spans: &mut Spans) {
     let mut state = tokens::State::new();
     for (at, wakes) in woken(text) {
         if wakes & ISSUED != 0 {
-            found.rank = 1;
-            tokens::find(text, at, &mut state, found);
+            spans.rank = 1;
+            tokens::find(text, at, &mut state, spans);
         }
         if wakes & OTHER != 0 {
-            found.rank = 2;
-            tokens::find_other(text, at, &mut state, found);
+            spans.rank = 2;
+            tokens::find_other(text, at, &mut state, spans);
         }
     }
 }
 
 /// Finds all but commands and bare tokens.
-pub(crate) fn places(text: &[u8], found: &mut Found) {
+pub(crate) fn places(text: &[u8], spans: &mut Spans) {
     let mut state = tokens::State::new();
     let (mut shape, mut header, mut name) =
         (shapes::State::default(), headers::State::default(), keyed::State::default());
     for (at, wakes) in woken(text) {
         if wakes & ISSUED != 0 {
-            found.rank = 1;
-            tokens::find(text, at, &mut state, found);
+            spans.rank = 1;
+            tokens::find(text, at, &mut state, spans);
         }
         if wakes & OTHER != 0 {
-            found.rank = 2;
-            tokens::find_other(text, at, &mut state, found);
+            spans.rank = 2;
+            tokens::find_other(text, at, &mut state, spans);
         }
         if wakes & SHAPE != 0 {
-            found.rank = 3;
-            shapes::find(text, at, &mut shape, found);
+            spans.rank = 3;
+            shapes::find(text, at, &mut shape, spans);
         }
         if wakes & HEADER != 0 {
-            found.rank = 5;
-            headers::find(text, at, &mut header, found);
+            spans.rank = 5;
+            headers::find(text, at, &mut header, spans);
         }
         if wakes & NAME != 0 {
-            found.rank = 6;
-            keyed::find(text, at, &mut name, found);
+            spans.rank = 6;
+            keyed::find(text, at, &mut name, spans);
         }
     }
 }
@@ -160,7 +160,7 @@ fn may_be_named(word: &[u8]) -> bool {
 }
 
 /// Finds commands, statements and bare tokens.
-pub(crate) fn words(text: &[u8], found: &mut Found) {
+pub(crate) fn words(text: &[u8], spans: &mut Spans) {
     let mut command = commands::State::default();
     let mut done = 0;
     let mut at = 0;
@@ -169,12 +169,12 @@ pub(crate) fn words(text: &[u8], found: &mut Found) {
         let end = at + rest.iter().take_while(|byte| is_in_word(**byte)).count();
         let word = part(text, at, end);
         if may_be_named(word) {
-            found.rank = COMMANDS;
-            commands::find(text, at, end, &mut command, found);
+            spans.rank = COMMANDS;
+            commands::find(text, at, end, &mut command, spans);
         }
         if word.len() >= random::CORE {
-            found.rank = RANDOM;
-            random::find(text, at, end, &mut done, found);
+            spans.rank = RANDOM;
+            random::find(text, at, end, &mut done, spans);
         }
         at = end.max(at) + 1;
     }

@@ -5,7 +5,7 @@ use crate::bytes::{
 };
 use crate::tokens::is_uuid;
 use crate::words::{is_placeholder, is_reference};
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 /// Schemes whose passwords people write with slashes in them.
 const STORES: [&[u8]; 16] = [
@@ -28,22 +28,22 @@ pub(crate) struct State {
     unclosed: bool,
 }
 
-pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+pub(crate) fn find(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
     if at < state.done {
         return;
     }
     match byte(text, at) {
-        b':' if starts(text, at, b"://") => credentials(text, at, &mut state.last, found),
+        b':' if starts(text, at, b"://") => credentials(text, at, &mut state.last, spans),
         b'-' => {
             let key = private_key(text, at, &mut state.unclosed);
             if let Some((start, end)) = key {
-                found.add(start, end, "private-key");
+                spans.add(start, end, "private-key");
             }
             state.done = key.map_or_else(|| run(text, at, |byte| byte == b'-'), |key| key.1);
         }
-        b'P' if starts(text, at, b"PuTTY-User-Key-File-") => state.done = putty_key(text, at, found),
+        b'P' if starts(text, at, b"PuTTY-User-Key-File-") => state.done = putty_key(text, at, spans),
         b's' | b'a' if is_launchdarkly(text, at) => {
-            found.add(at, at + 40, "launchdarkly-key");
+            spans.add(at, at + 40, "launchdarkly-key");
             state.done = at + 40;
         }
         _ => {}
@@ -58,7 +58,7 @@ fn is_launchdarkly(text: &[u8], at: usize) -> bool {
 }
 
 /// From `PuTTY-User-Key-File-` to the checksum, or to the text's end.
-fn putty_key(text: &[u8], at: usize, found: &mut Found) -> usize {
+fn putty_key(text: &[u8], at: usize, spans: &mut Spans) -> usize {
     let digit = at + b"PuTTY-User-Key-File-".len();
     if !byte(text, digit).is_ascii_digit() || byte(text, digit + 1) != b':' {
         return digit;
@@ -67,7 +67,7 @@ fn putty_key(text: &[u8], at: usize, found: &mut Found) -> usize {
         let sum = run(text, mac + 12, |byte| byte == b' ');
         run(text, sum, |byte| byte.is_ascii_hexdigit())
     });
-    found.add(at, end, "private-key");
+    spans.add(at, end, "private-key");
     end
 }
 
@@ -150,11 +150,11 @@ fn in_words(byte: u8) -> bool {
 }
 
 /// `://user:password@` and `://token@` at `at`.
-fn credentials(text: &[u8], at: usize, last: &mut LastSign, found: &mut Found) {
+fn credentials(text: &[u8], at: usize, last: &mut LastSign, spans: &mut Spans) {
     let start = at + 3;
     let user = run(text, start, |byte| !in_words(byte) && !b"/:@".contains(&byte));
     if byte(text, user) == b'@' && user >= start + SHORTEST_TOKEN && !is_reference(part(text, start, user)) {
-        found.add(start, user, "url-token");
+        spans.add(start, user, "url-token");
     }
     if byte(text, user) != b':' {
         return;
@@ -164,9 +164,9 @@ fn credentials(text: &[u8], at: usize, last: &mut LastSign, found: &mut Found) {
     let sign = part(text, password, host).iter().rposition(|byte| *byte == b'@').map(|sign| password + sign);
     let whole = if is_store(text, at) { last.in_stretch(text, password) } else { None };
     for end in [sign, whole].into_iter().flatten() {
-        let said = part(text, password, end);
-        if end > password && !is_reference(said) && !is_placeholder(said) {
-            found.add(password, end, "url-password");
+        let content = part(text, password, end);
+        if end > password && !is_reference(content) && !is_placeholder(content) {
+            spans.add(password, end, "url-password");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::fields::{self, is_value};
 use crate::judge::is_typed_value;
 use crate::keyed;
 use crate::words::is_reference;
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 const COOKIES: [&[u8]; 7] =
     [b"phpsessid", b"jsessionid", b"asp.net_sessionid", b"connect.sid", b"sessionid", b"csrftoken", b"xsrf-token"];
@@ -40,41 +40,41 @@ enum Sure {
 }
 
 /// What stands behind the word from `at` to `end`.
-pub(crate) fn read(text: &[u8], at: usize, end: usize, seen: &mut Seen, found: &mut Found) {
+pub(crate) fn read(text: &[u8], at: usize, end: usize, seen: &mut Seen, spans: &mut Spans) {
     let word = part(text, at, end);
     let Some(first) = word.first() else { return };
     match first | 0x20 {
-        b'p' => passwords(text, at, end, found),
+        b'p' => passwords(text, at, end, spans),
         b'l' | b'm' | b'd' | b'i' | b'w' | b's' | b'e' | b'u' | b'a' | b'r' => {
-            names_and_passwords(text, at, end, found)
+            names_and_passwords(text, at, end, spans)
         }
         b'n' | b'y' if at >= seen.npm && matches!(word, b"npm" | b"pnpm" | b"yarn") => {
-            seen.npm = npm(text, at, end, found)
+            seen.npm = npm(text, at, end, spans)
         }
         _ => {}
     }
     match first | 0x20 {
-        b'p' if word == b"pnpm" && at >= seen.npm => seen.npm = npm(text, at, end, found),
+        b'p' if word == b"pnpm" && at >= seen.npm => seen.npm = npm(text, at, end, spans),
         b'v' | b'p' if at >= seen.field && is_value(word) => {
             if let Some(value) = fields::earlier_value(text, at) {
-                found.add(value.0, value.1, "keyed-value");
+                spans.add(value.0, value.1, "keyed-value");
                 seen.field = value.1;
             }
         }
         b's' | b'e' | b'a' if is_setter(word) => {
-            take(text, at, set_value(text, end), "keyed-value", Sure::IfTyped, found)
+            take(text, at, set_value(text, end), "keyed-value", Sure::IfTyped, spans)
         }
-        b'k' | b'a' | b's' => parameter(text, at, end, found),
+        b'k' | b'a' | b's' => parameter(text, at, end, spans),
         _ => {}
     }
-    calls(text, at, end, found);
-    cookie(text, at, end, found);
+    calls(text, at, end, spans);
+    cookie(text, at, end, spans);
 }
 
-fn take(text: &[u8], head: usize, value: Option<Range>, rule: &'static str, sure: Sure, found: &mut Found) {
+fn take(text: &[u8], head: usize, value: Option<Range>, rule: &'static str, sure: Sure, spans: &mut Spans) {
     let Some((start, end)) = value.filter(|value| !is_reference(part(text, value.0, value.1))) else { return };
     if start < end && (matches!(sure, Sure::Yes) || is_typed_value(text, head, start, end)) {
-        found.add(start, end, rule);
+        spans.add(start, end, rule);
     }
 }
 
@@ -104,18 +104,18 @@ fn in_sql(text: &[u8], at: usize, quotes: &[u8]) -> Option<Range> {
 }
 
 /// `pass=`, `--pass x`, `-passin pass:x`, `password=x;User=y`, `PASSWORD 'x'`, `user: …, pass: 'x'`.
-fn passwords(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn passwords(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     let word = part(text, at, end);
     if word.eq_ignore_ascii_case(b"pass") {
         if byte(text, end) == b'=' {
             let start = end + 1 + usize::from(b"\"'".contains(&byte(text, end + 1)));
             let stop = run(text, start, |byte| !is_space(byte) && !is_quote(byte) && !b";&,".contains(&byte));
-            take(text, at, Some((start, stop)).filter(|_| stop >= start + 4), "keyed-value", Sure::IfTyped, found);
+            take(text, at, Some((start, stop)).filter(|_| stop >= start + 4), "keyed-value", Sure::IfTyped, spans);
         }
-        take(text, at, beside_user(text, at, end), "keyed-value", Sure::IfTyped, found);
+        take(text, at, beside_user(text, at, end), "keyed-value", Sure::IfTyped, spans);
     }
     if matches!(word, b"pass" | b"passin" | b"passout") && before(text, at) == b'-' {
-        openssl(text, at, end, found);
+        openssl(text, at, end, spans);
     }
     if word == b"pass" && before(text, at) == b'-' {
         let head = at - 1 - usize::from(before(text, at - 1) == b'-');
@@ -124,22 +124,22 @@ fn passwords(text: &[u8], at: usize, end: usize, found: &mut Found) {
         let stop = run(text, start, in_word);
         let option = is_space(before(text, head)) && head > 0 && b" =".contains(&byte(text, end));
         let value = Some((start, stop)).filter(|_| option && byte(text, start) != b'-');
-        take(text, head - 1, value, "keyed-value", Sure::IfTyped, found);
+        take(text, head - 1, value, "keyed-value", Sure::IfTyped, spans);
     }
     let password = word.eq_ignore_ascii_case(b"password");
     if (password || word.eq_ignore_ascii_case(b"pwd")) && byte(text, end) == b'=' {
-        take(text, at, in_connection(text, end + 1), "keyed-value", Sure::Yes, found);
+        take(text, at, in_connection(text, end + 1), "keyed-value", Sure::Yes, spans);
     }
     if password {
         let value = spaced(text, end).and_then(|start| in_sql(text, start, b"\"'"));
-        take(text, at, value, "sql-password", Sure::IfTyped, found);
+        take(text, at, value, "sql-password", Sure::IfTyped, spans);
     }
 }
 
-fn openssl(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn openssl(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     let Some(start) = spaced(text, end).filter(|start| starts(text, *start, b"pass:")) else { return };
     let stop = run(text, start + 5, |byte| !is_space(byte) && !b"\"'".contains(&byte));
-    take(text, at, Some((start + 5, stop)), "keyed-value", Sure::Yes, found);
+    take(text, at, Some((start + 5, stop)), "keyed-value", Sure::Yes, spans);
 }
 
 /// `password=my pass;Server=…` from its value on.
@@ -181,22 +181,22 @@ fn names_user(line: &[u8]) -> bool {
 }
 
 /// netrc's `login NAME password VALUE`; SQL's `IDENTIFIED BY '…'` and `WITH PASSWORD '…'`.
-fn names_and_passwords(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn names_and_passwords(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     let word = part(text, at, end);
     let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
     if is(b"identified") {
         let value =
             spaced(text, end).and_then(|by| after_word(text, by, b"by")).and_then(|start| in_sql(text, start, b"\"'"));
-        take(text, at, value, "sql-password", Sure::Yes, found);
+        take(text, at, value, "sql-password", Sure::Yes, spans);
     } else if is(b"machine") || is(b"default") {
         let login = spaced(text, end);
         let login = if is(b"machine") { login.and_then(|name| spaced(text, word_end(text, name))) } else { login };
         let value = login.and_then(|login| login_password(text, login));
-        take(text, at, value, "netrc", Sure::Yes, found);
+        take(text, at, value, "netrc", Sure::Yes, spans);
     } else if is(b"login") {
         let value =
             login_password(text, at).filter(|value| part(text, value.0, value.1).iter().any(u8::is_ascii_digit));
-        take(text, at, value, "netrc", Sure::IfTyped, found);
+        take(text, at, value, "netrc", Sure::IfTyped, spans);
     }
     let named = is(b"user") || is(b"role");
     if named || [&b"with"[..], b"set", b"login", b"encrypted", b"unencrypted", b"and"].iter().any(|name| is(name)) {
@@ -204,7 +204,7 @@ fn names_and_passwords(text: &[u8], at: usize, end: usize, found: &mut Found) {
         let next = if named { next.and_then(|name| spaced(text, word_end(text, name))) } else { next };
         let value =
             next.and_then(|next| after_word(text, next, b"password")).and_then(|start| in_sql(text, start, b"'"));
-        take(text, at, value, "sql-password", Sure::Yes, found);
+        take(text, at, value, "sql-password", Sure::Yes, spans);
     }
 }
 
@@ -226,15 +226,15 @@ fn set_value(text: &[u8], end: usize) -> Option<Range> {
         name = spaced(text, option).filter(|_| option > name + 1)?;
     }
     let stop = run(text, name, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    let said = part(text, name + 1, stop);
-    let tells = TELLING.iter().any(|word| said.windows(word.len()).any(|window| window == *word));
+    let content = part(text, name + 1, stop);
+    let tells = TELLING.iter().any(|word| content.windows(word.len()).any(|window| window == *word));
     let start = spaced(text, stop).filter(|_| byte(text, name).is_ascii_uppercase() && tells)?;
     let start = start + usize::from(b"\"'".contains(&byte(text, start)));
     (!b"\"'=".contains(&byte(text, start))).then(|| (start, word_end(text, start)))
 }
 
 /// `npm config set //registry.npmjs.org/:_authToken VALUE`. Returns up to where the text was read.
-fn npm(text: &[u8], at: usize, end: usize, found: &mut Found) -> usize {
+fn npm(text: &[u8], at: usize, end: usize, spans: &mut Spans) -> usize {
     let line = run(text, end, |byte| !is_line_end(byte));
     let next = |at: usize| Some(run(text, at, is_blank)).filter(|next| *next > at);
     let word = |at: usize, what: &[u8]| (starts(text, at, what)).then(|| next(at + what.len())).flatten();
@@ -247,40 +247,40 @@ fn npm(text: &[u8], at: usize, end: usize, found: &mut Found) -> usize {
         }
     }
     let stop = word_end(text, name);
-    let said = part(text, name, stop);
+    let content = part(text, name, stop);
     let signs = |end: usize| {
         let quote = end + usize::from(b"\"'".contains(&byte(text, end)));
         Some(run(text, quote, |byte| is_blank(byte) || byte == b'=')).filter(|start| *start > quote)
     };
     let ends = NPM_NAMES.iter().filter_map(|part| {
-        let place = said.windows(part.len()).position(|window| window.eq_ignore_ascii_case(part))?;
+        let place = content.windows(part.len()).position(|window| window.eq_ignore_ascii_case(part))?;
         signs(name + place + part.len())
     });
     let Some(start) = ends.min() else { return line };
     let from = start + usize::from(b"\"'".contains(&byte(text, start)));
     let to = run(text, from, |byte| !is_space(byte) && !b"\"'".contains(&byte));
-    take(text, at, Some((from, to)).filter(|_| to >= from + 6), "npm-auth", Sure::IfTyped, found);
+    take(text, at, Some((from, to)).filter(|_| to >= from + 6), "npm-auth", Sure::IfTyped, spans);
     line
 }
 
 /// The whole parameter of an address: ?key=, not ?cache_key=.
-fn parameter(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn parameter(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     let subscription = lower_starts(text, at, b"subscription-key");
     let end = if subscription { at + b"subscription-key".len() } else { end };
     let word = part(text, at, end);
     let named = subscription || word.eq_ignore_ascii_case(b"key") || word.eq_ignore_ascii_case(b"appid");
     if named && b"?&".contains(&before(text, at)) && byte(text, end) == b'=' {
         let stop = run(text, end + 1, |byte| byte.is_ascii_hexdigit());
-        take(text, at, Some((end + 1, stop)).filter(|_| stop >= end + 33), "keyed-value", Sure::IfTyped, found);
+        take(text, at, Some((end + 1, stop)).filter(|_| stop >= end + 33), "keyed-value", Sure::IfTyped, spans);
     }
 }
 
 /// `define('DB_PASSWORD', '…')`, `auth=('me', '…')`, `HTTPBasicAuth("me", "…")`, `sqlplus me/…@db`.
-fn calls(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn calls(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     let word = part(text, at, end);
     if byte(text, end) == b'(' && CALLS.iter().any(|call| call.eq_ignore_ascii_case(word)) {
-        if let Some(value) = keyed::argument(text, end).filter(|_| !found.is_settled(at)) {
-            found.add(value.0, value.1, "keyed-value");
+        if let Some(value) = keyed::argument(text, end).filter(|_| !spans.is_settled(at)) {
+            spans.add(value.0, value.1, "keyed-value");
         }
     }
     let ends = |name: &[u8]| lower_starts(word, word.len().saturating_sub(name.len()), name);
@@ -289,7 +289,7 @@ fn calls(text: &[u8], at: usize, end: usize, found: &mut Found) {
         let sign = run(text, end, is_blank);
         let open = if class { sign } else { run(text, sign + 1, is_blank) };
         if class || byte(text, sign) == b'=' {
-            take(text, at, login_pair(text, open), "keyed-value", Sure::IfTyped, found);
+            take(text, at, login_pair(text, open), "keyed-value", Sure::IfTyped, spans);
         }
     }
     let oracle = match word {
@@ -297,7 +297,7 @@ fn calls(text: &[u8], at: usize, end: usize, found: &mut Found) {
         b"thin" | b"oci" if byte(text, end) == b':' && part(text, 0, at).ends_with(b"jdbc:oracle:") => Some(end + 1),
         _ => None,
     };
-    take(text, at, oracle.and_then(|start| oracle_login(text, start)), "keyed-value", Sure::IfTyped, found);
+    take(text, at, oracle.and_then(|start| oracle_login(text, start)), "keyed-value", Sure::IfTyped, spans);
 }
 
 /// `('me', 'VALUE')` from the bracket at `open` on.
@@ -323,7 +323,7 @@ fn oracle_login(text: &[u8], at: usize) -> Option<Range> {
 }
 
 /// Names that servers give their session's cookie.
-fn cookie(text: &[u8], at: usize, end: usize, found: &mut Found) {
+fn cookie(text: &[u8], at: usize, end: usize, spans: &mut Spans) {
     if !b"pjacsx".contains(&(byte(text, at) | 0x20)) {
         return;
     }
@@ -331,6 +331,6 @@ fn cookie(text: &[u8], at: usize, end: usize, found: &mut Found) {
     let sign = at + name.len();
     if byte(text, sign) == b'=' && sign >= end {
         let stop = run(text, sign + 1, |byte| !is_space(byte) && !is_quote(byte) && !b";&\\".contains(&byte));
-        take(text, at, Some((sign + 1, stop)).filter(|_| stop >= sign + 7), "cookie", Sure::Yes, found);
+        take(text, at, Some((sign + 1, stop)).filter(|_| stop >= sign + 7), "cookie", Sure::Yes, spans);
     }
 }

@@ -1,12 +1,12 @@
 //! Finds what the user marked as private: `<private>…</private>`, in whatever case, over any number of lines.
 
 use crate::bytes::{byte, is_space, lower_starts, position, run};
-use crate::Found;
+use crate::Spans;
 
 const NAME: &[u8] = b"private";
 
 /// A mark that nothing closes holds to the end of the text: whoever opened it meant to hide something.
-pub(crate) fn find(text: &[u8], found: &mut Found) {
+pub(crate) fn find(text: &[u8], spans: &mut Spans) {
     let (mut at, mut open, mut depth) = (0, 0, 0_usize);
     while let Some(sign) = position(text, at, b"<") {
         at = sign + 1;
@@ -23,11 +23,11 @@ pub(crate) fn find(text: &[u8], found: &mut Found) {
         } else if depth > 0 {
             depth -= 1;
             if depth == 0 {
-                found.add(open, at, "private");
+                spans.add(open, at, "private");
             }
         }
     }
     if depth > 0 {
-        found.add(open, text.len(), "private");
+        spans.add(open, text.len(), "private");
     }
 }

@@ -227,8 +227,8 @@ fn masking_keeps_utf8_whole_and_twice_is_as_good_as_once() {
 
 /// The time that this thread has had a processor; the clock where the system does not tell.
 fn spent() -> std::time::Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = told.and_then(|line| line.split(' ').next().and_then(|first| first.parse().ok()));
+    let known = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = known.and_then(|line| line.split(' ').next().and_then(|first| first.parse().ok()));
     nanoseconds.map_or_else(
         || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default(),
         std::time::Duration::from_nanos,

@@ -6,7 +6,7 @@
 use crate::bytes::{
     before, byte, is_edge, is_space, is_word, lower_starts, part, position, run, run_back, run_of, starts,
 };
-use crate::{Found, Range};
+use crate::{Range, Spans};
 
 type Class = fn(u8) -> bool;
 
@@ -203,7 +203,7 @@ impl State {
 pub(crate) const RULES: usize = TOKENS.len() + 15;
 
 /// Takes the tokens of the table that begin at `at`.
-pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+pub(crate) fn find(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
     let begin = text.get(at..).and_then(|rest| rest.first_chunk::<3>());
     let mut rules = FIRSTS.get(byte(text, at) as usize).copied().unwrap_or(0);
     while rules != 0 {
@@ -215,16 +215,16 @@ pub(crate) fn find(text: &[u8], at: usize, state: &mut State, found: &mut Found)
         if let Some(end) = head.and_then(|head| end_of(token.body, text, at + head.len())) {
             *done = end;
             if token.rule != "firecrawl-key" || is_edge(text, at) {
-                found.issue((at, end), token.rule);
+                spans.issue((at, end), token.rule);
             }
         }
     }
 }
 
 /// Takes the token that stands at `at`, or around it, and that no table tells.
-pub(crate) fn find_other(text: &[u8], at: usize, state: &mut State, found: &mut Found) {
+pub(crate) fn find_other(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
     if let Some((token, rule)) = other(text, at, &mut state.read) {
-        found.issue(token, rule);
+        spans.issue(token, rule);
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 fn rows(file: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(file);
     let text = std::fs::read_to_string(path).expect("the golden file");
-    let told = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    told.map(|line| line.split('\t').map(unescaped).collect()).collect()
+    let known = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    known.map(|line| line.split('\t').map(unescaped).collect()).collect()
 }
 
 fn unescaped(cell: &str) -> String {
