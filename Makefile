@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .make
-LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
+LAUNCHER_SOURCES := $(shell find ext/launcher ext/redaction -type f -not -path '*/target/*' 2>/dev/null)
 KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
+REDACTION_SOURCES := $(shell find ext/redaction -type f \( -name '*.rs' -o -name 'Cargo.*' \) -not -path '*/target/*' 2>/dev/null)
+CRATES := ext/launcher ext/redaction ext/redaction/binding
 MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
@@ -48,8 +50,8 @@ $(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
 $(STAMPS)/launcher: $(STAMPS)/launcher-wheel $(STAMPS)/tools
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
 
-$(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
-	@echo "4 of 4: the kernels, in Cython, and the package itself (about 1 min)"
+$(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES) $(REDACTION_SOURCES)
+	@echo "4 of 4: the kernels in Cython, the redactor in Rust, and the package itself (about 2 min)"
 	@$(BIN)/python -m pip install --quiet --editable . && touch $@
 
 # What an editable install would keep as it was when it was made.
@@ -87,7 +89,7 @@ style: $(STAMPS)/tools # format and ruff alone: all that can be judged before th
 	$(BIN)/ruff check src tests benches tools setup.py
 
 fmt: build ## Format Python and Rust
-	$(BIN)/ruff format src tests benches tools setup.py && cd ext/launcher && cargo fmt
+	$(BIN)/ruff format src tests benches tools setup.py && for crate in $(CRATES); do cargo fmt --manifest-path $$crate/Cargo.toml; done
 
 lint: style build ## Format, ruff and the import contracts
 	$(BIN)/lint-imports --no-cache
@@ -96,9 +98,10 @@ type: build ## mypy strict, and the kernels against their stubs
 	$(BIN)/mypy
 	$(BIN)/stubtest $(KERNEL_STUBS)
 
-rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
-	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
-	else echo "rust: no cargo here, launcher not linted"; fi
+rust: build ## cargo test, clippy, format of the launcher and the redactor (skipped with a word where cargo is missing)
+	@if command -v cargo >/dev/null; then for crate in $(CRATES); do \
+	  (cd $$crate && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet) || exit 1; done; \
+	else echo "rust: no cargo here, launcher and redactor not linted"; fi
 
 realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient (or the folder REALCLIENT_DIR)
 	@$(PYTHON) tests/realclient/installed.py
@@ -197,4 +200,4 @@ sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
 	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/kernels/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/redaction/target ext/redaction/binding/target src/*.egg-info src/context_graph/kernels/*.so src/context_graph/redact/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html

@@ -1,4 +1,4 @@
-"""Builds the Cython kernels and what tools/docs/built.py makes; all else is in pyproject.toml.
+"""Builds the kernels, the redactor in Rust and what tools/docs/built.py makes; all else is in pyproject.toml.
 
 Each ext/kernels/<name>.pyx becomes context_graph.kernels.<name>; a new kernel file needs no change here.
 CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on, CONTEXT_GRAPH_ANNOTATE_KERNELS=1 writes its
@@ -16,6 +16,7 @@ from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools_rust import Binding, RustExtension
 
 KERNELS = Path("ext/kernels")  # relative, because setuptools refuses absolute sources
 Options.annotate = os.environ.get("CONTEXT_GRAPH_ANNOTATE_KERNELS", "") not in ("", "0")
@@ -86,6 +87,15 @@ class BuildPython(build_py):
 setup(
     package_dir={"": "src"},
     ext_modules=extensions,
+    rust_extensions=[
+        RustExtension(
+            "context_graph.redact._redaction",
+            "ext/redaction/binding/Cargo.toml",
+            binding=Binding.PyO3,
+            debug=False,  # an editable install is measured like a wheel
+            cargo_manifest_args=["--locked"],
+        )
+    ],
     cmdclass={"build_ext": BuildKernels, "build_py": BuildPython},
     options={
         "build_ext": {

@@ -169,7 +169,7 @@ MUTANTS: Final = (
         "src/context_graph/memory/editing.py",
         "    return replace(stone, reason=core.redactor.redact(stone.reason))\n",
         "    return stone\n",
-        ("tests/integration/redact/test_secrets_on_disk.py", "tests/unit/redact/test_imported.py"),
+        ("tests/integration/redact/test_secrets_on_disk.py",),
     ),
     Mutant(
         "Q3",

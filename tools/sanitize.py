@@ -14,7 +14,17 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-COPIED = ("src", "ext/kernels", "tests", "tools", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+COPIED = (
+    "src",
+    "ext/kernels",
+    "ext/redaction",
+    "tests",
+    "tools",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 # A report ends the process, so that no test can pass beside it.
 FLAGS = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 

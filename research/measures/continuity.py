@@ -12,11 +12,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -275,11 +273,8 @@ def _works(data: Data) -> list[Work]:
         works.append(Work(session.name, session.project, kind, task, _texts(session.events)))
     known = {work.task for work in works}
     if data.handover.exists():
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            gzip.open(data.handover, "rt", encoding="utf-8") as lines,
-        ):
-            redactor = Redactor.load(Path(folder))
+        with gzip.open(data.handover, "rt", encoding="utf-8") as lines:
+            redactor = Redactor()
             for line in lines:
                 raw = json.loads(line)
                 task = f"{raw['project']}-{raw['num']}"

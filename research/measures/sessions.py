@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -42,8 +41,7 @@ def transcripts(folder: Path) -> tuple[Session, ...]:
     in (isMeta, a compaction's summary) is no prompt, and a call that never ran is no failure. A line that is
     not JSON is passed over, and so is a session without a tool result.
     """
-    with tempfile.TemporaryDirectory() as cached:
-        redactor = Redactor.load(Path(cached))
+    redactor = Redactor()
     found: list[Session] = []
     for path in sorted(folder.rglob("*.jsonl")):
         if path.name.startswith(AGENT):

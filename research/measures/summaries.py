@@ -40,7 +40,7 @@ def handover_sessions(path: Path) -> dict[str, list[dict[str, Any]]]:
 def summarised(sessions: Sequence[dict[str, Any]]) -> Iterator[Snapshot]:
     """A store with the summary of each session, three days apart, as a snapshot."""
     with tempfile.TemporaryDirectory() as folder:
-        redactor = Redactor.load(Path(folder) / "cache")
+        redactor = Redactor()
         with Memex.open(
             Path(folder) / "store", config=MemoryConfig(), redactor=redactor, provider=default_provider()
         ) as memex:

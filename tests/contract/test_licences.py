@@ -68,6 +68,16 @@ def test_every_crate_of_the_launcher_is_one_we_may_ship_with_its_notice() -> Non
         assert f"- {name}" in notice and f"| {name} |" in page, f"{name}: run `python tools/docs/licences.py`"
 
 
+def test_every_crate_of_the_redactor_is_one_we_may_ship_with_its_notice() -> None:
+    named = {name for name, _ in tool.crates("redaction/binding")}
+    assert named == tool.LIBRARY_CRATES.keys() | tool.CRATES_OF_THE_BUILD
+    notice, page = (ROOT / "ext" / "redaction" / "NOTICE").read_text(), tool.PAGE.read_text()
+    assert "Permission is hereby granted" in notice
+    for name, licence in tool.LIBRARY_CRATES.items():
+        assert "MIT" in licence.split(" OR "), f"{name}: {licence}"
+        assert name in notice and f"| {name} |" in page, f"{name}: run `python tools/docs/licences.py`"
+
+
 def test_every_requirement_has_a_lower_limit_and_none_is_a_loose_file_or_address() -> None:
     always, extras = tool.declared()
     for text in [*always, *(item for items in extras.values() for item in items)]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -17,7 +16,7 @@ from tests.support.memories import open_memex
 from tests.support.owner.harness import PROGRAM, OwnerHarness
 
 from context_graph.memory.memex import Memex
-from context_graph.redact import Redactor, load_redactor
+from context_graph.redact import Redactor
 from context_graph.store.engine.engine import Engine
 from context_graph.store.schema import open_database
 from context_graph.store.sessions.sessions import SessionStore
@@ -73,9 +72,9 @@ def memex(tmp_path: Path) -> Iterator[Memex]:
 
 
 @pytest.fixture(scope="session")
-def redactor(tmp_path_factory: pytest.TempPathFactory) -> Redactor:
+def redactor() -> Redactor:
     """With the imported rules, which are read once, not once a test."""
-    return load_redactor(tmp_path_factory.mktemp("rules"), logging.getLogger(__name__))
+    return Redactor()
 
 
 @pytest.fixture

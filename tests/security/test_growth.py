@@ -32,7 +32,7 @@ from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.owner.socket.lines import MessageSplitter
-from context_graph.redact.detector import Redactor
+from context_graph.redact import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
 

@@ -25,7 +25,6 @@ OTHERS: Final = {
 """Modules that compile patterns which are not ours."""
 
 OUR_OWN_TEXT: Final = {
-    "context_graph.redact.extract": "reads the rules of an installed package, in a process of its own",
     "context_graph.text.patterns": "reads our own patterns when they are compiled",
 }
 """Modules whose use of `re` meets no text from outside."""
@@ -58,10 +57,7 @@ PYTHONS: Final = {
     "context_graph.owner.socket.server": "a version",
     "context_graph.owner.sessions.spool": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",
-    "context_graph.redact.credential": "several calls a value or token",
-    "context_graph.redact.detector": "its own marks, and one call a secret",
-    "context_graph.redact.headers": "several calls a header, on bytes from a place on",
-    "context_graph.redact.keyed": "several calls a value, on bytes from a place on",
+    "context_graph.redact": "its own marks",
     "context_graph.gates.decide.permission": "several calls a command",
     "context_graph.store.sessions.sessions": "an id",
     "context_graph.sync.change": "an id",
@@ -116,9 +112,7 @@ def test_each_pattern_is_there_to_be_looked_at() -> None:
     """A pattern is a constant of its module or stands in the call; none is put together at run time."""
     blind = {found.where for found in ours() if not compiled(found)}
     assert {where.rpartition(":")[0] for where in blind} <= {
-        "context_graph.redact.detector",  # RE2's, from the rules; test_redact runs them
         "context_graph.text.phrases",  # _any_of's, which are constants where it is called
-        "context_graph.redact.extract",
     }, blind
 
 

@@ -22,7 +22,9 @@ from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "licences.md"
-OURS: Final = frozenset({"context-graph-cli", "context-graph-core", "context-graph-launcher"})
+OURS: Final = frozenset(
+    {"context-graph-cli", "context-graph-core", "context-graph-launcher", "redaction", "redaction-binding"}
+)
 
 ALLOWED: Final = frozenset(
     {"MIT", "BSD-2-Clause", "BSD-3-Clause", "BSD", "Apache-2.0", "ISC", "PSF-2.0", "0BSD", "Zlib", "CC0-1.0"}
@@ -44,6 +46,27 @@ CRATES: Final = {
 """What the launcher is linked with, each with what its Cargo.toml says; we take all under MIT."""
 CRATES_OF_OTHER_SYSTEMS: Final = frozenset({"errno", "windows-link", "windows-sys"})
 """In the lock file, for systems the launcher is not built for."""
+LIBRARY_CRATES: Final = {
+    "libc": "MIT OR Apache-2.0",
+    "once_cell": "MIT OR Apache-2.0",
+    "pyo3": "MIT OR Apache-2.0",
+    "pyo3-ffi": "MIT OR Apache-2.0",
+}
+"""What the core's redactor is linked with; taken under MIT as well."""
+CRATES_OF_THE_BUILD: Final = frozenset(
+    {
+        *(
+            "heck",
+            "portable-atomic",
+            "proc-macro2",
+            "pyo3-build-config",
+            "pyo3-macros",
+            "pyo3-macros-backend",
+        ),
+        *("quote", "syn", "target-lexicon", "unicode-ident"),
+    }
+)
+"""In its lock file, for other systems or for the compiler alone: nothing of them is in the library."""
 
 _BY_CLASSIFIER: Final = {
     "MIT License": "MIT",
@@ -120,9 +143,9 @@ def closure(requirements: list[str]) -> tuple[list[Row], list[str]]:
     return sorted(rows, key=lambda row: row.name), sorted(absent)
 
 
-def crates() -> list[tuple[str, str]]:
-    """Name and version of the crates that the launcher's lock file names beside our own."""
-    lock = tomllib.loads((ROOT / "ext" / "launcher" / "Cargo.lock").read_text())
+def crates(package: str = "launcher") -> list[tuple[str, str]]:
+    """Name and version of the crates that a lock file below ext names beside our own."""
+    lock = tomllib.loads((ROOT / "ext" / package / "Cargo.lock").read_text())
     return sorted((entry["name"], entry["version"]) for entry in lock["package"] if entry["name"] not in OURS)
 
 
@@ -158,6 +181,17 @@ the lock file names beside them is for other systems and is not built. The binar
 library (MIT OR Apache-2.0) and, linked statically, the C library of the machine it was built on (on most
 Linux systems glibc, LGPL-2.1).
 
+## Redactor
+
+The core's wheel holds one library in Rust. What its lock file names beside these crates is for other systems
+or for the compiler alone.
+
+| crate | version | licence |
+|---|---|---|
+{library_crates}
+
+All are taken under MIT; their notices are in `ext/redaction/NOTICE`, which the core's wheel carries.
+
 ## Data
 
 | file | made from | licence |
@@ -186,7 +220,13 @@ def page(rows: list[Row]) -> str:
     lines = [f"| {row.name} | {row.version} | {row.licence} | {', '.join(row.needed_by)} |" for row in rows]
     notes = [f"- `{row.name}`: {FILE_COPYLEFT[row.name]}." for row in rows if row.name in FILE_COPYLEFT]
     built = [f"| {name} | {version} | {CRATES[name]} |" for name, version in crates() if name in CRATES]
-    return _HEAD + "\n".join([*lines, "", *notes]) + "\n" + _TAIL.format(crates="\n".join(built))
+    library = [
+        f"| {name} | {version} | {LIBRARY_CRATES[name]} |"
+        for name, version in crates("redaction/binding")
+        if name in LIBRARY_CRATES
+    ]
+    tail = _TAIL.format(crates="\n".join(built), library_crates="\n".join(library))
+    return _HEAD + "\n".join([*lines, "", *notes]) + "\n" + tail
 
 
 def main(args: list[str]) -> int:

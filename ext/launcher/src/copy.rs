@@ -1,7 +1,7 @@
 //! Makes the redacted copy of a hook's input: one line of JSON, every text cut, nothing secret in it.
 
 use crate::json::{text, walk, Fault, Sink, Token};
-use crate::redact::{self, Care};
+use redaction::{is_field_secret, is_label, is_value, tells, Care};
 
 /// Longest text that the spool keeps of one string, bytes.
 pub const TEXT_MAX: usize = 8192;
@@ -19,7 +19,7 @@ const IDENTITIES: [&[u8]; 12] = [
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, named: None, valued: None };
+    let mut writer = Writer { out, name: Name::Plain, depth: 0, inside: None, named: None, valued: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
@@ -31,36 +31,40 @@ pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
 pub fn push_text(value: &[u8], care: Care, out: &mut Vec<u8>) {
     let seen = text::cut(value, TEXT_MAX + LOOK_AHEAD);
     let mut masked = Vec::with_capacity(seen.len());
-    redact::mask(seen, care, &mut masked);
+    redaction::mask(seen, care, &mut masked);
     text::quote(text::cut(&masked, TEXT_MAX), out);
 }
 
 /// What the name of the value that comes next says about it.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 enum Name {
     Plain,
     Identity,
-    Secret,
-    Password,
-    /// It holds what a field beside it names. If that came before: whether it said "password". A word about secrets
-    /// is none here.
-    Value(Option<bool>),
-    /// It names what a field beside it holds; a `key` may also be the secret.
-    Label(bool),
+    /// A name that may tell of a secret.
+    Telling(Vec<u8>),
+    /// It holds what a field beside it names.
+    Value,
+    /// It names what a field beside it holds.
+    Label,
+}
+
+/// A value whose name may follow, and where it stands in what is written.
+struct Valued {
+    content: Vec<u8>,
+    start: usize,
+    end: usize,
 }
 
 struct Writer<'o> {
     out: &'o mut Vec<u8>,
     name: Name,
     depth: usize,
-    /// Depth of the list or object under a secret name: all texts inside are masked whole.
-    secret_depth: Option<usize>,
-    /// A field before, in the same object and no bracket between, names a secret (`"name": "DB_PASSWORD"`); whether a
-    /// password.
-    named: Option<bool>,
-    /// Where a value stands in `out`, in the same object and no bracket between, whose name may follow; whether it is
-    /// a text.
-    valued: Option<(usize, usize, bool)>,
+    /// The telling name of the list or object around, and its depth: all texts inside are judged by it.
+    inside: Option<(usize, Vec<u8>)>,
+    /// What a field before, in the same object and no bracket between, names (`"name": "DB_PASSWORD"`).
+    named: Option<Vec<u8>>,
+    /// A field `value` before, in the same object and no bracket between.
+    valued: Option<Valued>,
 }
 
 impl<'t> Sink<'t> for Writer<'_> {
@@ -89,22 +93,24 @@ impl Writer<'_> {
         self.separate();
         self.out.push(bracket);
         self.depth += 1;
-        let secret = matches!(self.name, Name::Secret | Name::Password | Name::Label(true));
-        if secret && self.secret_depth.is_none() {
-            self.secret_depth = Some(self.depth);
+        if let (Name::Telling(name), None) = (std::mem::replace(&mut self.name, Name::Plain), &self.inside) {
+            self.inside = Some((self.depth, name));
         }
-        self.name = Name::Plain;
-        self.named = None;
-        self.valued = None;
+        self.forget();
     }
 
     fn close(&mut self, bracket: u8) {
         self.out.push(bracket);
-        if self.secret_depth == Some(self.depth) {
-            self.secret_depth = None;
+        if self.inside.as_ref().is_some_and(|(depth, _)| *depth == self.depth) {
+            self.inside = None;
         }
         self.depth = self.depth.saturating_sub(1);
         self.name = Name::Plain;
+        self.forget();
+    }
+
+    /// Fields on the two sides of a bracket say nothing of each other.
+    fn forget(&mut self) {
         self.named = None;
         self.valued = None;
     }
@@ -112,86 +118,87 @@ impl Writer<'_> {
     fn key(&mut self, raw: &[u8]) {
         self.separate();
         let name = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
-        self.name = match name.as_slice() {
-            name if IDENTITIES.contains(&name) => Name::Identity,
-            name if redact::is_password_word(name) => Name::Password,
-            name if redact::is_name(name) => Name::Label(redact::names_a_secret(name)),
-            name if redact::names_a_secret(name) => Name::Secret,
-            name if redact::is_value(name) => Name::Value(self.named),
-            _ => Name::Plain,
-        };
         // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
         push_text(&name, Care::Full, self.out);
         self.out.push(b':');
+        self.name = match name.as_slice() {
+            name if IDENTITIES.contains(&name) => Name::Identity,
+            name if is_label(name) => Name::Label,
+            name if is_value(name) => Name::Value,
+            name if name.len() <= NAME_MAX && tells(name) => Name::Telling(name.to_vec()),
+            _ => Name::Plain,
+        };
     }
 
     fn text(&mut self, raw: &[u8]) {
         self.separate();
-        let value = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
-        let names = self.secret_depth.is_none() && tells_the_next(&value);
-        let under = matches!(self.name, Name::Secret | Name::Password) || self.name == Name::Label(true) && !names;
-        let secret = under || self.secret_depth.is_some();
-        if secret && !raw.is_empty() {
-            self.name = Name::Plain;
+        let content = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        let name = std::mem::replace(&mut self.name, Name::Plain);
+        if self.is_secret(&name, &content) {
             return self.mask_whole();
         }
-        let (start, told) = (self.out.len(), redact::is_placeholder(&value));
-        if matches!(self.name, Name::Value(Some(_))) && !told {
-            self.name = Name::Plain;
-            return self.mask_whole();
-        }
-        let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
-        push_text(&value, care, self.out);
-        if matches!(self.name, Name::Value(None)) {
-            self.valued = (!told).then_some((start, self.out.len(), true));
-        }
+        let start = self.out.len();
+        let care = if name == Name::Identity { Care::IdsKept } else { Care::Full };
+        push_text(&content, care, self.out);
+        let end = self.out.len();
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
-        if names && care == Care::Full {
-            let password = redact::is_password_word(&value);
-            self.named = Some(password);
-            if matches!(self.name, Name::Label(_)) {
-                self.mask_value_before(password);
-            }
+        let names = care == Care::Full && content.len() <= NAME_MAX && !content.contains(&b' ') && tells(&content);
+        if names && name == Name::Label {
+            self.mask_value_before(&content);
         }
-        self.name = if names { Name::Secret } else { Name::Plain };
+        match name {
+            Name::Value => self.valued = Some(Valued { content, start, end }),
+            _ if names => {
+                self.named = Some(content.clone());
+                self.name = Name::Telling(content);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a value is a secret under its name, the one around it, or the one beside it.
+    fn is_secret(&self, name: &Name, content: &[u8]) -> bool {
+        let beside = self.named.as_ref().filter(|_| *name == Name::Value);
+        let own = match name {
+            Name::Telling(name) => Some(name),
+            _ => beside.or(self.inside.as_ref().map(|(_, name)| name)),
+        };
+        *name != Name::Identity && own.is_some_and(|own| is_field_secret(own, content))
     }
 
     fn scalar(&mut self, raw: &[u8]) {
         self.separate();
         let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
+        let name = std::mem::replace(&mut self.name, Name::Plain);
+        if number && self.is_secret(&name, raw) {
+            return self.mask_whole();
+        }
         let start = self.out.len();
-        if number && matches!(self.name, Name::Password | Name::Value(Some(true))) {
-            self.mask_whole();
-        } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
+        if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
             // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
             text::quote(text::cut(raw, TEXT_MAX), self.out);
         } else {
             self.out.extend_from_slice(raw);
         }
-        if self.name == Name::Value(None) {
-            self.valued = number.then_some((start, self.out.len(), false));
+        if name == Name::Value && number {
+            self.valued = Some(Valued { content: raw.to_vec(), start, end: self.out.len() });
         }
-        self.name = Name::Plain;
     }
 
     /// The value that was written before the field that says what it is. Each byte moves once at most.
-    fn mask_value_before(&mut self, password: bool) {
-        if let Some((start, end, _)) = self.valued.take().filter(|(_, _, text)| *text || password) {
-            self.out.splice(start..end, *b"\"[redacted:assignment]\"");
+    fn mask_value_before(&mut self, name: &[u8]) {
+        if let Some(value) = self.valued.take().filter(|value| is_field_secret(name, &value.content)) {
+            self.out.splice(value.start..value.end, *b"\"[redacted:keyed-value]\"");
         }
     }
 
     /// In the place of a value that is a secret whatever it holds.
     fn mask_whole(&mut self) {
         self.out.push(b'"');
-        redact::replace("assignment", self.out);
+        redaction::replace("keyed-value", self.out);
         self.out.push(b'"');
     }
-}
-
-fn tells_the_next(value: &[u8]) -> bool {
-    value.len() <= NAME_MAX && !value.contains(&b' ') && redact::names_a_secret(value)
 }
 
 #[cfg(test)]
@@ -221,19 +228,18 @@ mod tests {
 
     #[test]
     fn values_under_telling_names_are_masked_whole_at_any_depth() {
-        let json =
-            r#"{"env":{"api_key":"abc","PIN_password":1234,"tokens":["a",{"b":"c"}],"token_count":7},"after":"kept"}"#;
+        let json = r#"{"env":{"api_key":"abc","PIN_password":1234,"tokens":["a1b2c3",{"b":"d4e5f6"}],"token_count":7},"after":"kept"}"#;
         assert_eq!(
             copy(json),
-            r#"{"env":{"api_key":"[redacted:assignment]","PIN_password":"[redacted:assignment]","tokens":["[redacted:assignment]",{"b":"[redacted:assignment]"}],"token_count":7},"after":"kept"}"#
+            r#"{"env":{"api_key":"[redacted:keyed-value]","PIN_password":"[redacted:keyed-value]","tokens":["[redacted:keyed-value]",{"b":"[redacted:keyed-value]"}],"token_count":7},"after":"kept"}"#
         );
     }
 
     #[test]
     fn in_a_list_the_text_after_a_telling_one_is_masked() {
         assert_eq!(
-            copy(r#"{"args":["mysql","--password","hunter","-u","root"],"h":[["Authorization","abc"]]}"#),
-            r#"{"args":["mysql","--password","[redacted:assignment]","-u","root"],"h":[["Authorization","[redacted:assignment]"]]}"#
+            copy(r#"{"args":["mysql","--password","hunter","-u","root"],"h":[["Authorization","abc12"]]}"#),
+            r#"{"args":["mysql","--password","[redacted:keyed-value]","-u","root"],"h":[["Authorization","[redacted:keyed-value]"]]}"#
         );
     }
 
@@ -241,15 +247,15 @@ mod tests {
     fn a_value_is_masked_where_the_field_beside_it_names_a_secret() {
         assert_eq!(
             copy(r#"{"env":[{"name":"DB_PASSWORD","value":"plum"},{"name":"PORT","value":"8080"}],"value":"kept"}"#),
-            r#"{"env":[{"name":"DB_PASSWORD","value":"[redacted:assignment]"},{"name":"PORT","value":"8080"}],"value":"kept"}"#
+            r#"{"env":[{"name":"DB_PASSWORD","value":"[redacted:keyed-value]"},{"name":"PORT","value":"8080"}],"value":"kept"}"#
         );
         assert_eq!(
-            copy(r#"{"value":"plum","key":"DB_PASSWORD","n":{"key":"plum"}}"#),
-            r#"{"value":"[redacted:assignment]","key":"DB_PASSWORD","n":{"key":"[redacted:assignment]"}}"#
+            copy(r#"{"value":"plum","key":"DB_PASSWORD","n":{"password":"plum"}}"#),
+            r#"{"value":"[redacted:keyed-value]","key":"DB_PASSWORD","n":{"password":"[redacted:keyed-value]"}}"#
         );
         assert_eq!(
-            copy(r#"{"a":[{"value":"plum","on":true,"name":"DB_PASSWORD"},{"value":7,"name":"DB_PASSWORD"}]}"#),
-            r#"{"a":[{"value":"[redacted:assignment]","on":true,"name":"DB_PASSWORD"},{"value":"[redacted:assignment]","name":"DB_PASSWORD"}]}"#
+            copy(r#"{"a":[{"value":"plum","on":true,"name":"DB_PASSWORD"},{"value":7071,"name":"DB_PASSWORD"}]}"#),
+            r#"{"a":[{"value":"[redacted:keyed-value]","on":true,"name":"DB_PASSWORD"},{"value":"[redacted:keyed-value]","name":"DB_PASSWORD"}]}"#
         );
         for kept in [
             r#"{"value":"blue","name":"colour"}"#,
@@ -272,7 +278,7 @@ mod tests {
     #[test]
     fn a_secret_used_as_a_name_is_masked() {
         let secret = ["ghp_", "Zx81Qa7LmN0pRt5VwYb3Zx81Qa7LmN0pRt5V"].concat();
-        assert_eq!(copy(&format!("{{\"{secret}\":1}}")), "{\"[redacted:key]\":1}");
+        assert_eq!(copy(&format!("{{\"{secret}\":1}}")), "{\"[redacted:github-token]\":1}");
     }
 
     #[test]

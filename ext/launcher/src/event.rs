@@ -6,9 +6,9 @@ use crate::hash::hex;
 use crate::json::{self, text, Fault};
 use crate::options::{Options, Takes};
 use crate::paths::Places;
-use crate::redact::Care;
 use crate::sys;
 use crate::wire::Request;
+use redaction::Care;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything that is known of one call.

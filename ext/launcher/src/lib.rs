@@ -22,7 +22,6 @@ mod output;
 mod pathname;
 pub mod paths;
 pub mod programs;
-pub mod redact;
 pub mod repository;
 pub mod spool;
 mod statusline;

@@ -5,8 +5,8 @@ mod support;
 
 use launcher::brief::{cut_session, Slot};
 use launcher::json::{reduced, top_text, walk};
-use launcher::redact::{mask, Care};
 use launcher::{copy, wire};
+use redaction::{mask, Care};
 
 /// A small generator with a fixed seed: a failure is found again.
 struct Random(u64);

@@ -8,7 +8,7 @@ use launcher::event::Event;
 use launcher::kind::Kind;
 use launcher::paths::{self, Places};
 use launcher::wire::{self, Progress, Request};
-use launcher::{brief, copy, options, redact, spool};
+use launcher::{brief, copy, options, spool};
 use std::collections::HashMap;
 use std::path::Path;
 use support::{golden, raw_rows, rows, set_up, TempDir};
@@ -220,60 +220,24 @@ fn a_foreign_or_damaged_cache_gives_the_cold_line() {
     assert_eq!(line_in(&store_with(&noise), None), cold);
 }
 
-/// REQ-HOOKS-33: every secret that the owner's rules know is masked in the spool too, alone and inside JSON.
+/// REQ-HOOKS-33: no secret reaches the spool, wherever it stands in the JSON of a hook.
 #[test]
-fn every_golden_secret_is_masked() {
+fn every_golden_secret_is_masked_in_what_is_spooled() {
     let text = String::from_utf8(golden("secrets.tsv")).unwrap();
     let mut missed = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
         let cells: Vec<Vec<u8>> = line.split('\t').map(unescaped).collect();
         let (rule, secret, sample) = (shown(&cells[0]), &cells[1], &cells[2]);
-        let mut masked = Vec::new();
-        redact::mask(sample, redact::Care::Full, &mut masked);
         let mut json = b"{\"tool_input\":{\"command\":".to_vec();
         launcher::json::text::quote(sample, &mut json);
         json.extend_from_slice(b"}}");
-        let mut copied = Vec::new();
-        copy::redacted(&json, &mut copied).unwrap();
-        for out in [masked, copied] {
-            if holds_part(&out, secret) {
-                missed.push(format!("{rule}: {} -> {}", shown(sample), shown(&out)));
-            }
+        let mut out = Vec::new();
+        copy::redacted(&json, &mut out).unwrap();
+        if holds_part(&out, secret) {
+            missed.push(format!("{rule}: {} -> {}", shown(sample), shown(&out)));
         }
     }
     assert!(missed.is_empty(), "{} not masked:\n{}", missed.len(), missed.join("\n"));
-}
-
-/// What the owner keeps of prose the launcher keeps too; a row for the owner alone holds the launcher to its secrets.
-#[test]
-fn a_sentence_keeps_its_words_and_loses_its_secrets() {
-    let text = String::from_utf8(golden("redaction.tsv")).unwrap();
-    let mut wrong = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
-        let (who, cell) = line.split_once('\t').unwrap();
-        let row = shown(&unescaped(cell));
-        let (mut plain, mut kept, mut secrets) = (String::new(), String::new(), Vec::new());
-        for (at, piece) in row.split(['⟦', '⟧']).enumerate() {
-            plain.push_str(piece);
-            kept.push_str(if at % 2 == 0 { piece } else { "[redacted:x]" });
-            secrets.extend((at % 2 == 1).then_some(piece));
-        }
-        let mut out = Vec::new();
-        redact::mask(plain.as_bytes(), redact::Care::Full, &mut out);
-        let out = shown(&out);
-        let leaked = secrets.iter().any(|secret| out.contains(secret));
-        if leaked || who == "both" && unnamed(&out) != unnamed(&kept) {
-            wrong.push(format!("{plain:?} -> {out:?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// `text` with every mark's rule taken out: the two redactors name theirs differently.
-fn unnamed(text: &str) -> String {
-    let mut pieces = text.split("[redacted:");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |all, piece| all + "[redacted" + &piece[piece.find(']').unwrap_or(0)..])
 }
 
 /// Whether the secret, or more than half of a long one, is still to be read.

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final
 from uuid import UUID, uuid4
 
-from context_graph.config import data_root
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory import editing, runs
@@ -40,7 +39,7 @@ from context_graph.memory.runs import Undone
 from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import MemoryNode, Tombstone, check_range
-from context_graph.redact import TextRedactor, load_redactor
+from context_graph.redact import Redactor, TextRedactor
 from context_graph.store.engine.failures import translate
 from context_graph.store.engine.tuning import Durability, Tuning
 from context_graph.store.graph.graph import GraphStore
@@ -95,7 +94,7 @@ class Memex(Reading):
             memex = cls.over(
                 store,
                 config=config,
-                redactor=redactor or load_redactor(data_root() / "cache", _LOG),
+                redactor=redactor or Redactor(),
                 provider=provider,
             )
         except BaseException:

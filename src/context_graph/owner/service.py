@@ -36,7 +36,7 @@ from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext, project_of
-from context_graph.redact import TextRedactor, load_redactor
+from context_graph.redact import Redactor
 from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
@@ -102,7 +102,7 @@ def _preload() -> None:
 class OwnerService:
     """All verbs but `owner.*`, over at most ``settings.max_stores`` open stores. Single-threaded."""
 
-    def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: TextRedactor) -> None:
+    def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: Redactor) -> None:
         self._root = root
         self._settings = settings
         self._log = log
@@ -189,8 +189,8 @@ class OwnerService:
         return self._redactor.redact_id(text) if text else text
 
     def problems(self) -> list[str]:
-        """Problems with settings and redaction that a user should know."""
-        return [*self._settings.problems, *self._redactor.problems]
+        """Problems with settings that a user should know."""
+        return list(self._settings.problems)
 
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
@@ -228,7 +228,6 @@ class OwnerService:
             "spool_shut": [text for folder in folders for text in spool.shut(folder)],
             "set_aside": [row for folder in folders for row in self._aside_rows(folder)],
             "redaction_rules": self._redactor.rule_count,
-            "redaction_problems": list(self._redactor.problems),
             "settings_problems": list(self._settings.problems),
         }
 
@@ -420,4 +419,4 @@ def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerS
     """The service of one owner process."""
     for problem in settings.problems:
         log.warning("%s", problem)
-    return OwnerService(root, settings, log, load_redactor(root / "cache", log))
+    return OwnerService(root, settings, log, Redactor())

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # it ships no annotations
 
-Prefilter: Final = re2.Filter
-"""RE2's filter of many patterns at once."""
 PatternError: Final = re2.error
 
 _MEMORY: Final = 1 << 20
@@ -41,7 +39,7 @@ class Linear:
 
     @cached_property
     def _regexp(self) -> Any:
-        return re2.compile(_spelled(self.pattern), options(_MEMORY, latin=False))
+        return re2.compile(_spelled(self.pattern), _options())
 
     @property
     def groups(self) -> int:
@@ -91,24 +89,11 @@ def linear(pattern: str) -> Linear:
     return Linear(pattern)
 
 
-def linear_bytes(pattern: str | bytes, memory: int = _MEMORY) -> Any:
-    """``pattern`` over bytes, one a character, so that \\w and the like mean ASCII.
-
-    Raises:
-        PatternError: RE2 does not take it.
-    """
-    encoded = pattern if isinstance(pattern, bytes) else pattern.encode()
-    return re2.compile(encoded, options(memory))
-
-
-def options(memory: int = _MEMORY, *, latin: bool = True) -> Any:
-    """RE2's options: the bytes for an automaton, no log on stderr, text as bytes or as UTF-8."""
+def _options() -> Any:
+    """RE2's options: the bytes for an automaton, no log on stderr."""
     made = re2.Options()
-    made.max_mem = memory
+    made.max_mem = _MEMORY
     made.log_errors = False
-    if latin:
-        # Bytes, not characters: the automata are a third of the size, and spans need no conversion.
-        made.encoding = re2.Options.Encoding.LATIN1
     return made
 
 

@@ -104,6 +104,26 @@ def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
     assert not [rule for rule, secret, _ in rows if secret in told]
 
 
+def test_what_is_marked_as_private_is_kept_on_no_way(cli: Cli) -> None:
+    """A prompt, the last words and a memory; with an owner, and in the spool."""
+    root = data_root(cli.env)
+    secret = "Nordwind"
+    marked = f"Set up the demo. <private>The client is {secret} Bank</private> Use the blue theme."
+    cli.run("hooks", "session-start", "--format", "claude", stdin=json.dumps({"session_id": "s-1"}))
+    for env in ({}, {"CONTEXT_GRAPH_PYTHON": "/bin/false"}):
+        if env:
+            cli.run("owner", "stop")
+        for kind, field_name in (("prompt-submit", "prompt"), ("stop", "last_assistant_message")):
+            body = json.dumps({"session_id": "s-1", field_name: marked})
+            assert cli.run("hooks", kind, "--format", "claude", stdin=body, env=env).returncode == 0
+        assert secret.encode() not in _everything(root)
+    assert cli.run("memory", "store", marked).returncode == 0
+    told = cli.run("memory", "export").stdout
+    assert "[redacted:private] Use the blue theme." in told and secret not in told
+    cli.run("owner", "stop")
+    assert secret.encode() not in _everything(root)
+
+
 @dataclass
 class Planter:
     """Draws a token for each place it is planted in, and finds the places whose tokens were kept."""

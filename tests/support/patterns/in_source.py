@@ -18,7 +18,7 @@ ENGINES: Final = frozenset({"re", "re2", "regex", "sre_compile", "patterns"})
 _RUNS: Final = frozenset(
     {"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn", "found"}
 )
-_MAKES: Final = frozenset({"compile", "template", "linear", "linear_bytes", "options", "Prefilter"})
+_MAKES: Final = frozenset({"compile", "template", "linear"})
 
 
 @dataclass(frozen=True, slots=True)

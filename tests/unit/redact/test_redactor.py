@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.redact import Redactor
+from context_graph.redact import Redactor, Tally
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "secrets.tsv"
 MARK = re.compile(r"\[redacted:[a-z0-9-]+\]")
@@ -52,13 +52,8 @@ def leaked(secret: str, clean: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def redactor(tmp_path_factory: pytest.TempPathFactory) -> Redactor:
-    made = Redactor.load(tmp_path_factory.mktemp("cache"))
-    assert made.problems == ()
-    return made
-
-
-OWN = Redactor()
+def redactor() -> Redactor:
+    return Redactor()
 
 
 def test_the_golden_file_has_a_row_for_every_kind_of_secret_we_promise() -> None:
@@ -77,12 +72,11 @@ def test_the_golden_file_has_a_row_for_every_kind_of_secret_we_promise() -> None
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{at}-{row.rule}" for at, row in enumerate(ROWS)])
 def test_every_golden_secret_is_replaced_under_its_rules_name(row: Row, redactor: Redactor) -> None:
-    """REQ-HOOKS-33: with the detector's rules, and with our own alone."""
-    for one in (redactor, OWN):
-        clean = one.redact(row.text)
-        assert not leaked(row.secret, clean), clean
-        assert f"[redacted:{row.rule}]" in clean
-        assert one.redact(clean) == clean
+    """REQ-HOOKS-33."""
+    clean = redactor.redact(row.text)
+    assert not leaked(row.secret, clean), clean
+    assert f"[redacted:{row.rule}]" in clean
+    assert redactor.redact(clean) == clean
 
 
 def test_what_stands_around_a_secret_stays(redactor: Redactor) -> None:
@@ -219,26 +213,15 @@ TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(WORDS + SIGNS), max_siz
 @given(TEXTS)
 def test_any_text_is_redacted_without_error_and_only_by_replacement(text: str) -> None:
     """Between the markers stands the original, in order; a second pass changes nothing."""
-    clean = OWN.redact(text)
+    redactor = Redactor()
+    clean = redactor.redact(text)
     at = 0
     original = text.encode("utf-8", "replace").decode()
     for piece in MARK.split(clean):
         found = original.find(piece, at)
         assert found >= 0
         at = found + len(piece)
-    assert OWN.redact(clean) == clean
-
-
-def test_the_owner_process_never_imports_the_detector(tmp_path: Path) -> None:
-    """Importing detect-secrets costs 170 ms and 20 MB; a helper process does it, once per version."""
-    code = (
-        "import sys; from pathlib import Path; from context_graph.redact import Redactor;"
-        "r = Redactor.load(Path(sys.argv[1])); assert not r.problems, r.problems; print(*sys.modules)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    subprocess.run(command, capture_output=True, check=True)
-    warm = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert not {"detect_secrets", "requests", "subprocess", "importlib.metadata"} & set(warm.stdout.split())
+    assert redactor.redact(clean) == clean
 
 
 SENTENCES = GOLDEN.with_name("redaction.tsv")
@@ -249,12 +232,52 @@ def sentence_rows() -> Iterator[tuple[str, str]]:
     """(text, the same with each secret's place marked) of every row of the second golden file."""
     for line in SENTENCES.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            row = undo(line.partition("\t")[2])
+            row = undo(line)
             yield SECRET.sub(r"\1", row), MARK.sub("[redacted]", SECRET.sub("[redacted]", row))
 
 
 @pytest.mark.parametrize(("text", "kept"), list(sentence_rows()))
 def test_a_sentence_keeps_its_words_and_loses_its_secrets(text: str, kept: str, redactor: Redactor) -> None:
     """REQ-HOOKS-33: what follows "Bearer" or "password:" goes only if it is a credential, and to its end."""
-    for one in (redactor, OWN):
-        assert MARK.sub("[redacted]", one.redact(text)) == kept
+    assert MARK.sub("[redacted]", redactor.redact(text)) == kept
+
+
+def test_a_lone_surrogate_hides_no_secret(redactor: Redactor) -> None:
+    """A client may cut a text between the two halves of a character; UTF-8 holds neither."""
+    assert redactor.redact("\ud83d password=Tr0ub4dor") == "? password=[redacted:keyed-value]"
+    assert redactor.redact_cut("\ud83d password=Tr0ub4dor", 100) == "? password=[redacted:keyed-value]"
+    assert redactor.redact_id("\ud83d plain") == "\ud83d plain"
+    assert redactor.finds("password=Tr0ub4dor \udc00") and not redactor.finds("\udc00")
+
+
+def test_long_texts_of_several_threads_are_redacted_side_by_side(redactor: Redactor) -> None:
+    """A long text lets the other threads of the owner run."""
+    texts = [f"{'word ' * 9000}password=Tr0ub4dor{at} end" for at in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        cleaned = list(pool.map(redactor.redact, texts))
+    assert cleaned == [f"{'word ' * 9000}password=[redacted:keyed-value] end"] * 8
+
+
+PRIVATE = [
+    ("Set it up. <private>For Nordwind Bank</private> Use blue.", "Set it up. [redacted:private] Use blue."),
+    ("a <PRIVATE>x\ny</Private> b", "a [redacted:private] b"),
+    ("a <private>to the end\n\nof it", "a [redacted:private]"),
+]
+
+
+@pytest.mark.parametrize(("text", "kept"), PRIVATE)
+def test_what_is_marked_as_private_goes_with_its_marks(text: str, kept: str, redactor: Redactor) -> None:
+    """Whoever writes <private> means it, closed or not."""
+    assert redactor.redact(text) == kept == redactor.redact(kept)
+    assert redactor.redact_cut(text, 200) == kept
+
+
+def test_what_is_masked_is_counted_by_kind(redactor: Redactor) -> None:
+    """`memory import` tells how many secrets it left out."""
+    tally = Tally(redactor)
+    token = next(row.secret for row in ROWS if row.rule == "github-token")
+    with tally.counting() as counts:
+        tally.redact(f"password=Tr0ub4dor pwd=Tr0ub4dor {token}")
+        tally.redact("[redacted:jwt] plain")
+        tally.redact_id(token)
+    assert counts == {"github-token": 2, "keyed-value": 2}

@@ -169,7 +169,7 @@ def owner_text(status: Mapping[str, Any]) -> str:
         ("redaction", f"{status.get('redaction_rules', 0)} rules"),
         *_dreams(status.get("dreams", {})),
     ]
-    problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
+    problems = [*status.get("settings_problems", [])]
     aside = [
         f"{row['what']} of {row['project'] or row['store']}: {row['why']} (`owner retry` tries it again)"
         for row in status.get("set_aside", [])

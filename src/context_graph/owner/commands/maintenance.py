@@ -81,7 +81,7 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
         "losses": [
             one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
         ],
-        "problems": [*settings.problems, *call.redactor.problems],
+        "problems": list(settings.problems),
         "exchanges": [msgspec.to_builtins(one) for one in last_exchanges(context.folder).values()],
     }
 
