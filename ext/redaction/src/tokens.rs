@@ -200,7 +200,7 @@ impl State {
 }
 
 /// How many there are, with those of `other`.
-pub(crate) const RULES: usize = TOKENS.len() + 15;
+pub(crate) const RULES: usize = TOKENS.len() + 17;
 
 /// Takes the tokens of the table that begin at `at`.
 pub(crate) fn find(text: &[u8], at: usize, state: &mut State, spans: &mut Spans) {
@@ -240,9 +240,9 @@ pub(crate) const fn heads(rule: usize) -> Option<&'static [&'static [u8]]> {
 /// What `other` looks at: three bytes, in whatever case.
 pub(crate) const OTHERS: &[&[u8; 3]] = &[
     b"eyJ", b"sk-", b"0Q~", b"1Q~", b"2Q~", b"3Q~", b"4Q~", b"5Q~", b"6Q~", b"7Q~", b"8Q~", b"9Q~", b"AZD", b"-us",
-    b":AA", b".at", b"NRA", b"xox", b"hoo", b"dis", b"_au", b"_pa", b"key", b"sig", b"$1$", b"$5$", b"$6$", b"$7$",
-    b"$y$", b"AP0", b"AP1", b"AP2", b"AP3", b"AP4", b"AP5", b"AP6", b"AP7", b"AP8", b"AP9", b"APA", b"APB", b"APC",
-    b"APD", b"APE", b"APF",
+    b":AA", b".at", b"NRA", b"xox", b"hoo", b"sof", b"dis", b"_au", b"_pa", b"key", b"sig", b"$1$", b"$5$", b"$6$",
+    b"$7$", b"$y$", b"AP0", b"AP1", b"AP2", b"AP3", b"AP4", b"AP5", b"AP6", b"AP7", b"AP8", b"AP9", b"APA", b"APB",
+    b"APC", b"APD", b"APE", b"APF",
 ];
 
 /// Tokens that a table can't tell: with a sign in their middle, or only behind another's name.
@@ -258,7 +258,8 @@ fn other(text: &[u8], at: usize, read: &mut Read) -> Option<(Range, &'static str
         b'.' if starts(text, at, b".atlasv1.") => terraform(text, at),
         b'N' if starts(text, at, b"NRAL") => newrelic(text, at),
         b'x' | b'X' if lower_starts(text, at, b"xox") => slack(text, at),
-        b'h' if starts(text, at, b"hooks.slack.com/") => slack_webhook(text, at),
+        b'h' | b'H' if lower_starts(text, at, b"hooks.slack.com/") => slack_webhook(text, at),
+        b's' if starts(text, at, b"softlayer.com/") => softlayer(text, at),
         b'd' if starts(text, at, b"discord") => discord_webhook(text, at),
         b'_' => npm_setting(text, at),
         b'k' | b'K' if lower_starts(text, at, b"key=") => azure_storage(text, at),
@@ -357,10 +358,21 @@ fn slack(text: &[u8], at: usize) -> Issued {
 
 fn slack_webhook(text: &[u8], at: usize) -> Issued {
     let path = at + b"hooks.slack.com/".len();
-    let kind = [&b"services/"[..], b"workflows/", b"triggers/"].into_iter().find(|kind| starts(text, path, kind))?;
+    let kind =
+        [&b"services/"[..], b"workflows/", b"triggers/"].into_iter().find(|kind| lower_starts(text, path, kind))?;
     let start = path + kind.len();
     let end = run(text, start, |byte| byte.is_ascii_alphanumeric() || b"_/".contains(&byte));
     (end >= start + 20).then_some(((start, end), "slack-webhook"))
+}
+
+/// `softlayer.com/rest/v3.1/` and a key in hexadecimal.
+fn softlayer(text: &[u8], at: usize) -> Issued {
+    let path = at + b"softlayer.com/".len();
+    let kind = [&b"soap/v3"[..], b"rest/v3", b"xmlrpc/v3"].into_iter().find(|kind| starts(text, path, kind))?;
+    let version = path + kind.len();
+    let start = version + if starts(text, version, b".1/") { 3 } else { 1 };
+    let end = run(text, start, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    (before(text, start) == b'/' && end == start + 64).then_some(((start, end), "softlayer-key"))
 }
 
 fn discord_webhook(text: &[u8], at: usize) -> Issued {
