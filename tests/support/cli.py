@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from unittest.mock import patch
 
 from context_graph.wire.client import start_owner, stop_owner, wait_ready
 
-__all__ = ["Cli", "alone", "only_for_owners", "stopped"]
+__all__ = ["Cli", "alone", "end_process", "only_for_owners", "stopped"]
 
 
 def alone(cli: Cli, folder: Path) -> Path:
@@ -78,6 +79,13 @@ class Cli:
     def stop_owner(self) -> None:
         """What `owner stop` does, without starting a Python for it."""
         stop_owner(self.root)
+
+
+def end_process(pid: int) -> None:
+    """Kill a process and wait until it is gone: on a busy machine a killed one still listens for a while."""
+    with open(os.pidfd_open(pid), "rb", buffering=0) as gone:
+        os.kill(pid, signal.SIGKILL)
+        select.select([gone], [], [])
 
 
 @contextmanager

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.backup.make import probe
@@ -133,7 +132,7 @@ def test_a_restored_store_never_meets_the_logs_of_the_one_before(cli: Cli, tmp_p
     remember(logs, FACT)
     backup(logs, tmp_path / "backup")
     remember(logs, "Only in the log")
-    os.kill(json.loads(logs.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+    end_process(json.loads(logs.run("owner", "status", "--json").stdout)["pid"])
     done = logs.run("restore", str(tmp_path / "backup"), "--yes", "--json")
     assert done.returncode == 0, done.stderr
     for _ in range(2):  # and opened again, it stays with its own

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
-import signal
 import subprocess
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.memory.capture import capture_id
@@ -289,7 +288,7 @@ def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
 def test_what_was_stored_survives_a_kill_of_the_owner(cli: Cli) -> None:
     """Invariant 5, by command."""
     node_id = remember(cli, FACT)
-    os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+    end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
     assert memory(cli, "show", node_id)["content"] == FACT
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from tests.support.agent_events import (
     TARIFF_PROMPT,
     TARIFF_STEPS,
 )
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 
 from context_graph.identity.across import part_goals
 from context_graph.store import layout
@@ -137,7 +135,7 @@ def test_nothing_to_tell_of_a_last_session_without_events(cli: Cli) -> None:
 
 
 def killed(cli: Cli) -> None:
-    os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+    end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
 
 
 @pytest.mark.parametrize("end", [Cli.stop_owner, killed])

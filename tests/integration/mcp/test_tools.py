@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 from tests.support.clients.mcp_client import Peer, connected
 from tests.support.sessions import memory
 
@@ -308,7 +308,7 @@ def test_owners_killed_while_a_client_stores_lose_nothing_and_store_nothing_twic
     def kill() -> None:
         holder = run_folder.read_holder(lock_path(root))
         assert holder is not None
-        os.kill(holder.pid, signal.SIGKILL)
+        end_process(holder.pid)
 
     with connected(cli) as peer:
         ids = [peer.store("the first one")]
@@ -463,7 +463,7 @@ def test_a_stateless_client_needs_no_initialize_and_outlives_its_owner(cli: Cli)
         assert ask("server/discover")["supportedVersions"] == ["2026-07-28"]
         stored = {"content": FACTS[1], "rationale": "needed by a test"}
         kept = ask("tools/call", name="store_memory", arguments=stored)["structuredContent"]
-        os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+        end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
         asked = {"query": "when do deploys run?"}
         found = ask("tools/call", name="recall_memory", arguments=asked)["structuredContent"]
         assert [one["id"] for one in found["nodes"]] == [kept["node_id"]]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import pytest
 from tests.faults.writes import Writes
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
@@ -34,7 +32,7 @@ def alive(pid: int) -> bool:
 
 def kill_owner(cli: Cli) -> None:
     status = json.loads(cli.run("owner", "status", "--json").stdout)
-    os.kill(status["pid"], signal.SIGKILL)
+    end_process(status["pid"])
 
 
 def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, end_process
 from tests.support.consolidation import Merge, Prune, exported, judge, prepared_of, run
 from tests.support.memories import REDACTOR, WHY, again, open_memex
 from tests.support.owner.harness import wait_until
@@ -357,7 +355,7 @@ def test_a_delete_while_a_consolidation_runs_leaves_nothing_when_that_has_ended(
         wait_until(lambda: run_folders(store), "the run to begin", 20)
         memory(cli, "forget", kept, "--permanent")
         if killed:
-            os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+            end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
         process.wait(timeout=60)
     assert memory(cli, "list")["nodes"] == [] and lost
     cli.run("owner", "stop")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli import Cli, stopped
+from tests.support.cli import Cli, end_process, stopped
 from tests.support.owner.consolidations import Owner, twins, until
 from tests.support.sessions import hook
 
@@ -217,5 +216,5 @@ def test_a_request_outlives_its_owner(cli: Cli) -> None:
     hook(owner.cli, "session-start", "s-3", source="startup")
     hook(owner.cli, "session-end", "s-3", reason="other")
     until(lambda: owner.stats()["requests"] == 1, "the request")
-    os.kill(owner.pid(), 9)
+    end_process(owner.pid())
     assert _last(owner)["trigger"] == "session_end"

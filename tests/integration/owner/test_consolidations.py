@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli, stopped
+from tests.support.cli import Cli, end_process, stopped
 from tests.support.owner.consolidations import Owner, twins, until
 
 pytestmark = pytest.mark.timeout(300)
@@ -150,7 +150,7 @@ def test_a_killed_owner_leaves_no_process_and_the_next_one_no_file(dreaming: Own
     dreaming.start(mode="light")
     pid = _held(dreaming)
     with stopped(pid):
-        os.kill(dreaming.pid(), signal.SIGKILL)
+        end_process(dreaming.pid())
     until(lambda: _gone(pid), "the process to notice")
     assert len(dreaming.folders()) == 1, "nobody was left to remove it"
     assert _count(dreaming) == 66
