@@ -72,8 +72,8 @@ pictures: build ## Draw the pictures of the README and docs from real runs, into
 test: build ## Each package's behaviour, each contract, a kill and a full disk of each kind
 	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not torture and not e2e" $(ALL) $(LEFT_OUT) tests
 
-test-all: ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
-	$(MAKE) test ALL=--all
+test-all: ALL := --all
+test-all: test ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
 
 test-fast: build ## Unit and kernel tests alone, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ALL) tests/unit tests/kernels

@@ -36,5 +36,6 @@ def interpreter() -> Iterator[Path]:
             assert parent.stdout.readline() == b"ready\n", "the parent of forks did not start"
             try:
                 yield made
+                assert parent.poll() is None, "the parent of forks has died: programs were started without it"
             finally:
                 parent.stdin.close()

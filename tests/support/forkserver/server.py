@@ -129,7 +129,7 @@ class Parent:
         caller.settimeout(10)
         try:
             start = _receive(caller)
-        except (OSError, ValueError):
+        except (OSError, EOFError):  # it was killed meanwhile
             caller.close()
             return
         if not _is_ours(start):
@@ -177,20 +177,26 @@ class Parent:
 
 def _receive(caller: socket.socket) -> Start:
     head, sent, _, _ = socket.recv_fds(caller, _HEAD.size, 64)
-    size, pid, umask, count, *numbers = _HEAD.unpack(head)
-    body = bytearray()
-    while len(body) < size:
-        part = caller.recv(size - len(body))
-        if not part:
-            raise ValueError("the caller has gone")
-        body += part
+    try:
+        if len(head) < _HEAD.size:
+            raise EOFError
+        size, pid, umask, count, *numbers = _HEAD.unpack(head)
+        body = bytearray()
+        while len(body) < size:
+            part = caller.recv(size - len(body))
+            if not part:
+                raise EOFError
+            body += part
+        limits = _limits(pid)
+    except BaseException:
+        for number in sent:
+            os.close(number)
+        raise
     words, rest = _words(bytes(body))
-    env, _ = _words(rest)
-    pairs = (entry.partition("=") for entry in env)
-    found = dict(zip(numbers[:count], sent[:count], strict=True))
-    return Start(
-        pid, umask, found, sent[count], words, {name: value for name, _, value in pairs}, _limits(pid)
-    )
+    entries, _ = _words(rest)
+    env = {name: value for name, _, value in (entry.partition("=") for entry in entries)}
+    descriptors = dict(zip(numbers[:count], sent[:count], strict=True))
+    return Start(pid, umask, descriptors, sent[count], words, env, limits)
 
 
 def _words(body: bytes) -> tuple[list[str], bytes]:
