@@ -287,7 +287,7 @@ def _settle(start: Start) -> None:
         with contextlib.suppress(OSError):
             os.close(number)
     os.closerange(top, 1024)
-    setproctitle(" ".join(start.words))
+    setproctitle(" ".join(start.words).encode(errors="replace").decode())
     os.environ.clear()
     os.environ.update(start.env)
     _open_streams(set(start.descriptors))
