@@ -75,7 +75,7 @@ test: build ## Each package's behaviour, each contract, a kill and a full disk o
 test-all: ALL := --all
 test-all: test ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
 
-test-fast: build ## Unit and kernel tests alone, in under a minute
+test-fast: build ## Unit and kernel tests alone, in some two minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ALL) tests/unit tests/kernels
 
 pre-commit: build ## Install the hook that judges each commit: format, lint, types, imports, links
@@ -125,7 +125,7 @@ torture: build ## Fault suite, long: kills, pauses, disks, clocks, descriptors, 
 	mkdir -p artifacts && rm -f artifacts/torture.log
 	$(BIN)/python -m pytest --all -m torture tests -p no:xdist
 
-torture-short: build ## The same with a few rounds each, as CI runs it with all tests
+torture-short: build ## The same with a few rounds each, as `make test-all` runs it
 	mkdir -p artifacts && rm -f artifacts/torture.log
 	$(BIN)/python -m pytest --all -m "not torture" $(FAULTS_SHORT) -p no:xdist
 

@@ -62,18 +62,24 @@ fn woken(text: &[u8]) -> impl Iterator<Item = (usize, u8)> + '_ {
     })
 }
 
+/// Finds the token that may begin at `at`: an issuer's, or another's.
+#[inline]
+fn tokens_at(text: &[u8], at: usize, wakes: u8, state: &mut tokens::State, spans: &mut Spans) {
+    if wakes & ISSUED != 0 {
+        spans.rank = 1;
+        tokens::find(text, at, state, spans);
+    }
+    if wakes & OTHER != 0 {
+        spans.rank = 2;
+        tokens::find_other(text, at, state, spans);
+    }
+}
+
 /// Finds issuers' tokens alone.
 pub(crate) fn issued(text: &[u8], spans: &mut Spans) {
     let mut state = tokens::State::new();
     for (at, wakes) in woken(text) {
-        if wakes & ISSUED != 0 {
-            spans.rank = 1;
-            tokens::find(text, at, &mut state, spans);
-        }
-        if wakes & OTHER != 0 {
-            spans.rank = 2;
-            tokens::find_other(text, at, &mut state, spans);
-        }
+        tokens_at(text, at, wakes, &mut state, spans);
     }
 }
 
@@ -83,14 +89,7 @@ pub(crate) fn places(text: &[u8], spans: &mut Spans) {
     let (mut shape, mut header, mut name) =
         (shapes::State::default(), headers::State::default(), keyed::State::default());
     for (at, wakes) in woken(text) {
-        if wakes & ISSUED != 0 {
-            spans.rank = 1;
-            tokens::find(text, at, &mut state, spans);
-        }
-        if wakes & OTHER != 0 {
-            spans.rank = 2;
-            tokens::find_other(text, at, &mut state, spans);
-        }
+        tokens_at(text, at, wakes, &mut state, spans);
         if wakes & SHAPE != 0 {
             spans.rank = 3;
             shapes::find(text, at, &mut shape, spans);
