@@ -197,7 +197,10 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     assert "ended" in log_of(stuck)
 
 
-@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "did not finish")])
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [pytest.param("dream", "processor time", marks=pytest.mark.thorough), ("commit", "did not finish")],
+)
 def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
     stuck: Cli, defect: Defect, place: str, words: str
 ) -> None:
