@@ -385,6 +385,6 @@ def test_memory_does_not_grow_with_what_passed_through(owner: OwnerHarness) -> N
     before = owner.status()["rss_bytes"]
     for _ in range(4):
         owner.ask("echo", bytes(8_000_000))
-    after = owner.status()["rss_bytes"]
-    assert isinstance(before, int) and isinstance(after, int)
-    assert after - before < 8_000_000
+    assert isinstance(before, int)
+    # The last frame's connection may still be open as the next is served.
+    wait_until(lambda: int(str(owner.status()["rss_bytes"])) - before < 8_000_000, "the memory to be given back")
