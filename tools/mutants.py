@@ -189,11 +189,11 @@ MUTANTS: Final = (
     ),
     Mutant(
         "S5",
-        "a spool file is renamed though its name means another one by now",
-        "src/context_graph/owner/sessions/spool.py",
-        "if not _lock(handle) or not same_file(handle, path) or not _settled(handle, path):",
-        "if not _lock(handle) or not _settled(handle, path):",
-        ("tests/integration/owner/test_spool.py",),
+        "a segment is removed without being closed to its writers",
+        "src/context_graph/owner/sessions/log_reader.py",
+        "os.fchmod(self._handle, 0o400)",
+        "os.fchmod(self._handle, 0o600)",
+        ("tests/integration/owner/test_event_log.py",),
     ),
 )
 

@@ -37,8 +37,8 @@ GOALS = {
     "brief, cold": 1.15,
     "hook, owner up": 1.5,
     "hook 60 KB, owner up": 2.0,
-    "hook, owner dead: spool, start": 5.0,
-    "hook, owner starting: spool": 5.0,
+    "hook, owner dead: log, start": 5.0,
+    "hook, owner starting: log": 5.0,
 }
 """Ratios of medians to the floor's that the launcher must stay under, out of 3 and 5 for the whole hook."""
 
@@ -161,8 +161,8 @@ def case_lines(folder: Path, launcher: Path, roots: Mapping[str, Mapping[str, st
     yield from case("brief, cold", brief, {**live, "CLAUDE_CODE_SESSION_ID": "other"})
     yield from case("hook, owner up", hook, live, small)
     yield from case("hook 60 KB, owner up", hook, live, large)
-    yield from case("hook, owner dead: spool, start", hook, roots["dead"], small)
-    yield from case("hook, owner starting: spool", hook, roots["starting"], small)
+    yield from case("hook, owner dead: log, start", hook, roots["dead"], small)
+    yield from case("hook, owner starting: log", hook, roots["starting"], small)
 
 
 def tool_event(lines: int) -> dict[str, object]:

@@ -31,15 +31,16 @@ CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 GOALS = {
     "brief, warm": 1.15,
     "brief, cold": 1.15,
-    "hooks post-tool": 1.8,
-    "hooks pre-tool": 1.8,
-    "hooks prompt-submit": 1.8,
-    "hooks stop": 3.0,
-    "hooks session-end": 3.0,
+    "hooks post-tool": 1.5,
+    "hooks pre-tool": 1.3,
+    "hooks post-tool-failure": 3.0,
+    "hooks prompt-submit": 4.0,
+    "hooks stop": 1.5,
+    "hooks session-end": 1.5,
     "owner dead: post-tool": 5.0,
 }
 """Ratio of medians to the floor that each case must stay under."""
-GOALS_P95 = {"hooks post-tool": 2.5, "hooks pre-tool": 2.5, "hooks prompt-submit": 2.5}
+GOALS_P95 = {"hooks post-tool": 2.5, "hooks pre-tool": 2.0}
 """p95 over the floor's median."""
 SESSION = "bench-session"
 FLOOR = "floor: static C, returns 0"
@@ -166,6 +167,11 @@ def case_lines(folder: Path) -> list[str]:
     bodies = {
         "post-tool": tool_event("PostToolUse"),
         "pre-tool": tool_event("PreToolUse"),
+        "post-tool-failure": {
+            **tool_event("PreToolUse"),
+            "hook_event_name": "PostToolUseFailure",
+            "error": "Exit code 1",
+        },
         "prompt-submit": {
             **common,
             "hook_event_name": "UserPromptSubmit",

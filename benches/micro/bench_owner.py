@@ -7,7 +7,7 @@ start cost, memory and idle time of the measured owner are in `extra_info` of it
 from __future__ import annotations
 
 import contextlib
-import os
+import itertools
 import shutil
 import socket
 import subprocess
@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.owner.spool_writer import encode_record
+from tests.support.owner.log_applier import opened
+from tests.support.owner.log_writer import encode_event, write_segment
 
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot, decode_slot, encode_slot
-from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
+from context_graph.owner.sessions.log_reader import LoggedEvent, decode_line
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
 
@@ -147,12 +148,22 @@ def test_decoding_a_request(benchmark) -> None:
     assert benchmark(decode_request, payload) == REQUEST
 
 
-def test_decoding_a_spool_line_of_two_kilobytes(benchmark) -> None:
+def _logged(number: int) -> LoggedEvent:
+    """One of eight sessions' calls, with 2 KB of text."""
+    body = {
+        "session_id": f"s-{number % 8}",
+        "tool_name": "Edit",
+        "tool_use_id": f"toolu_{number}",
+        "tool_input": {"file_path": f"/p/{number % 50}.py", "new_string": f"quote {number} parcels " * 50},
+        "tool_response": {"stdout": "word " * 200},
+    }
+    verb, at_ms = "hooks.post-tool", 1_800_000_000_000 + 1000 * number
+    return LoggedEvent(f"{number:032x}", verb, "", at_ms, "/p", "/p", {"format": "claude"}, body)
+
+
+def test_decoding_a_line_of_the_log(benchmark) -> None:
     benchmark.group = "wire"
-    line = encode_record(
-        SpoolRecord("0" * 32, "hooks.stop", "s", 1, "/p", "/p", {}, {"prompt": "word " * 400})
-    )
-    assert benchmark(decode_line, line).verb == "hooks.stop"
+    assert benchmark(decode_line, encode_event(_logged(1))) == _logged(1)
 
 
 def test_encoding_and_decoding_a_brief_slot(benchmark) -> None:
@@ -168,17 +179,15 @@ def test_writing_a_brief(benchmark, tmp_path: Path) -> None:
     cache.close()
 
 
-def test_draining_a_thousand_lines(benchmark, tmp_path: Path) -> None:
-    benchmark.group = "spool: 1000 lines of 2 KB"
-    data = encode_record(
-        SpoolRecord("0" * 32, "hooks.stop", "s", 1, "/p", "/p", {}, {"prompt": "word " * 400})
-    )
-    os.mkdir(tmp_path / "spool")
+def test_applying_a_thousand_events_that_wait(benchmark, tmp_path: Path) -> None:
+    benchmark.group = "event log: 1000 events of 2 KB, applied"
+    context = opened(tmp_path)
+    numbers = itertools.count()
 
     def fill() -> None:
-        (tmp_path / "spool" / "events.log").write_bytes(data * 1000)
+        events = (_logged(next(numbers)) for _ in range(1000))
+        write_segment(tmp_path, *events, name=f"{next(numbers):013d}-00000000.log")
 
-    def take() -> None:
-        assert drain(tmp_path, lambda record: None).applied == 1000
-
-    benchmark.pedantic(take, setup=fill, rounds=20)
+    benchmark.pedantic(lambda: context.events.read(60.0), setup=fill, rounds=5)
+    assert (context.events.waiting, context.events.rejected) == (0, 0)
+    context.close()

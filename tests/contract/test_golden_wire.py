@@ -6,24 +6,26 @@ tools/golden/make.py writes them without either implementation; see there for th
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import pytest
 from tests.support.owner.brief_reader import read_line
-from tests.support.owner.spool_writer import encode_record
+from tests.support.owner.log_writer import encode_event, write_segment
 
 from context_graph.errors import MalformedFrameError
 from context_graph.owner.sessions.brief_cache import (
     FILE_BYTES,
-    HEADER_BYTES,
     SLOT_BYTES,
+    SLOTS_AT,
     decode_slot,
     encode_slot,
     first_slot,
     session_bytes,
 )
-from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
+from context_graph.owner.sessions.log_reader import LogReader, decode_line
+from context_graph.owner.sessions.old_spool import take_over
 from context_graph.wire.frames import (
     Reply,
     Request,
@@ -86,40 +88,53 @@ def test_the_golden_reply_is_read_and_written_byte_for_byte() -> None:
     assert encode_reply(reply) == data
 
 
-@pytest.mark.parametrize("row", _rows("spool_v1.tsv"), ids=lambda row: row[0].decode())
-def test_each_part_of_the_golden_spool_is_taken_or_refused(row: list[bytes]) -> None:
+@pytest.mark.parametrize("row", _rows("event_log_v1.tsv"), ids=lambda row: row[0].decode())
+def test_each_part_of_the_golden_log_is_taken_or_refused(row: list[bytes]) -> None:
     name, data = row
     if name.startswith(b"bad-"):
         with pytest.raises(MalformedFrameError):
             decode_line(data)
     else:
-        assert encode_record(decode_line(data)) == data
+        assert encode_event(decode_line(data)) == data
 
 
-def test_the_golden_spool_is_drained_to_its_whole_records(tmp_path: Path) -> None:
+def test_the_golden_log_is_read_line_by_line(tmp_path: Path) -> None:
+    parts = _rows("event_log_v1.tsv")
+    whole = (GOLDEN / "event_log_v1.log").read_bytes()
+    assert b"".join(data for _, data in parts) == whole
+    write_segment(tmp_path, whole)
+    reader, lines = LogReader(tmp_path), []
+    while reader.advance():
+        while (line := reader.next_line()) is not None:
+            lines.append(line)
+    assert lines == [data.strip(b"\n") for _, data in parts]
+
+
+def test_the_golden_spool_of_earlier_versions_becomes_the_golden_log(tmp_path: Path) -> None:
     parts = _rows("spool_v1.tsv")
     assert b"".join(data for _, data in parts) == (GOLDEN / "spool_v1.log").read_bytes()
     (tmp_path / "spool").mkdir()
     shutil.copy(GOLDEN / "spool_v1.log", tmp_path / "spool" / "events.log")
-    taken: list[SpoolRecord] = []
-    report = drain(tmp_path, taken.append)
-    assert taken == [decode_line(data) for name, data in parts if not name.startswith(b"bad-")]
-    assert (report.applied, report.rejected) == (3, 2)
+    assert take_over(tmp_path) == []
+    (segment,) = (tmp_path / "events").glob("*-*.log")
+    taken = [decode_line(line) for line in segment.read_bytes().split(b"\n") if line]
+    log = [(name, data) for name, data in _rows("event_log_v1.tsv") if not name.startswith(b"bad-")]
+    assert taken == [replace(decode_line(data), parent=0) for _, data in log]
 
 
-@pytest.mark.parametrize("row", _rows("brief_v1.tsv"), ids=lambda row: row[0].decode()[:40])
+@pytest.mark.parametrize("row", _rows("brief_v2.tsv"), ids=lambda row: row[0].decode()[:40])
 def test_each_line_of_the_golden_brief_file_is_read(row: list[bytes], tmp_path: Path) -> None:
     asked, line = row
-    shutil.copy(GOLDEN / "brief_v1.bin", tmp_path / "brief.bin")
+    shutil.copy(GOLDEN / "brief_v2.bin", tmp_path / "brief.bin")
     session = None if asked == b"-" else asked.decode()
     assert read_line(tmp_path, session) == line.decode()
 
 
 def test_the_slots_of_the_golden_brief_file_are_written_byte_for_byte() -> None:
-    data = (GOLDEN / "brief_v1.bin").read_bytes()
+    data = (GOLDEN / "brief_v2.bin").read_bytes()
     assert len(data) == FILE_BYTES
     valid = 0
-    for number, at in enumerate(range(HEADER_BYTES, FILE_BYTES, SLOT_BYTES)):
+    for number, at in enumerate(range(SLOTS_AT, FILE_BYTES, SLOT_BYTES)):
         slot = decode_slot(data[at : at + SLOT_BYTES])
         if slot is not None:
             valid += 1

@@ -95,4 +95,4 @@ def _assert_chain(cli: Cli, first_id: str, second_id: str) -> None:
     assert len(two["trajectory"]) > len(one["trajectory"])
     for field in ("purpose_vector", "kuramoto_phases"):
         assert one[field] != two[field], f"{field} changed by what session 2 did"
-    assert one["spool_pending"] == 0
+    assert one["events_waiting"] == 0

@@ -39,7 +39,7 @@ def assert_nothing_lost(cli: Cli, folder: Path, told: dict[str, Any]) -> None:
     assert {name: dict(events) for name, events in fired.items()} == {
         name: shown["events_by_kind"] for name, shown in stored.items()
     }
-    assert {shown["spool_pending"] for shown in stored.values()} == {0}
+    assert {shown["events_waiting"] for shown in stored.values()} == {0}
 
 
 @needs_client
@@ -69,7 +69,7 @@ def test_a_stopped_owner_holds_no_tool_up_for_ever_and_loses_nothing(cli: Cli, t
 
 @needs_client
 def test_a_full_disk_holds_nothing_up(cli: Cli, tmp_path: Path) -> None:
-    """Neither store nor spool can be written: the user is told, and a prompt does not wait for an owner."""
+    """Neither store nor log can be written: the user is told, and a prompt does not wait for an owner."""
     cli.run("setup", "--yes")
     root = Path(cli.env["CONTEXT_GRAPH_HOME"])
     root.mkdir(parents=True, exist_ok=True)

@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[Path, random.Random], None]] = {
 
 FILES = {
     "brief": "root:stores/*/brief.bin",
-    "spool": "root:stores/*/spool/events.log",
+    "event log": "root:stores/*/events/*-*.log",
     "project note": "root:stores/*/project",
     "index": "root:stores/*/memory.index",
     "figures": "root:stores/*/memory.figures",
@@ -97,9 +97,9 @@ class Case:
     def may_lose(self) -> bool:
         """A log that ends early, or is gone, looks as after a power cut: nothing tells what it held.
 
-        And a spool's lines are all there is of what they say.
+        And the log's lines are all there is of what they say.
         """
-        return self.what == "spool" or (
+        return self.what == "event log" or (
             self.what == "write-ahead log" and self.way in ("cut", "empty", "gone")
         )
 
@@ -130,4 +130,4 @@ def cases(rng: random.Random, count: int | None) -> list[Case]:
 def replace_tree(source: Path, target: Path) -> None:
     """``target`` becomes a copy of ``source``, whatever was there."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.sock", "*.wake"))

@@ -1,7 +1,7 @@
 """Runs an owner with a defect that some work meets.
 
 `stuck_owner.py -P -m context_graph.owner …`: work for a session named `stuck-…` backtracks
-without end, and for one named `deadly-…` the process is killed, as long as the file that
+without end, and for one named `deadly-…` the process crashes, as long as the file that
 $CONTEXT_GRAPH_FAULT_DEFECT names says so: its words are the places that have it (capture, event,
 recall; dream and commit, whatever the session: a process, and a thread, that compute for ever).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,7 @@ def defect(place: str, name: str) -> None:
     with open(file.with_suffix(".met"), "a") as sink:
         sink.write(f"{place} {name}\n")
     if name.startswith("deadly"):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.abort()
     if name.startswith("stuck"):
         re.match(r"(a|a)+$", "a" * 64 + "b")
 

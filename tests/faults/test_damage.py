@@ -2,7 +2,7 @@
 
 For each case a project with sessions and memories is copied back, one of its files broken, and hooks and
 commands go on. If the store still opens, it must have all that was acknowledged. If it does not, that is
-said, the events wait in the spool, and they are applied once the database is restored from its copy.
+said, the events wait in the log, and they are applied once the database is restored from its copy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Template:
 
     @classmethod
     def make(cls, world: World, place: Path) -> Template:
-        """Sessions and memories: a part in tables, a part only in the log, a part in the spool."""
+        """Sessions and memories: a part in tables, a part only in the log, a part in the event log."""
         _write_settings(world)
         for session in SESSIONS:
             world.start(session)
@@ -56,7 +56,7 @@ class Template:
             world.hook(SESSIONS[0], f"toolu_log_{number}")
             assert world.remember(f"In the log: bucket {number} leaks {number * 13} tokens") is not None
         pid = world.signal_owner(signal.SIGSTOP)
-        world.hook(SESSIONS[1], "toolu_spooled")
+        world.hook(SESSIONS[1], "toolu_waits")
         world.signal_owner(signal.SIGKILL)
         assert pid is not None
         folders = {"root": world.root, "project": world.cli.project, "home": Path(world.cli.env["HOME"])}
@@ -107,17 +107,17 @@ def _live_on(world: World, number: int) -> bool:
         assert "Traceback" not in said, said
     shown = world.cli.run("session", "show", "--session-id", SESSIONS[0], "--json", timeout=90)
     stored = world.cli.run("memory", "list", "--format", "json", timeout=90)
-    if shown.returncode == 0 and stored.returncode == 0 and json.loads(shown.stdout)["spool_pending"] == 0:
+    if shown.returncode == 0 and stored.returncode == 0 and json.loads(shown.stdout)["events_waiting"] == 0:
         return True
     world.log("refused", said=(shown.stderr + stored.stderr)[:600])
-    assert shown.stderr or stored.stderr or json.loads(shown.stdout)["spool_pending"], (
+    assert shown.stderr or stored.stderr or json.loads(shown.stdout)["events_waiting"], (
         "it failed without a word"
     )
     return False
 
 
 def _restore(template: Template, world: World) -> None:
-    """Database, settings and the owner's own files from their copies; the spool has what came since."""
+    """Database, settings and the owner's own files from their copies; the event log has what came since."""
     world.cli.run("owner", "stop")
     world.signal_owner(signal.SIGKILL)
     (store,) = (template.kept["root"] / "stores").iterdir()
@@ -150,7 +150,7 @@ def _one(template: Template, case: Case, number: int, rng: random.Random) -> Non
 def _forgive(world: World) -> None:
     """Leave what only the damaged file held out of the ledger; all else is still judged."""
     for names in world.acknowledged.values():
-        names -= {name for name in names if name.startswith(("toolu_log_", "toolu_spooled"))}
+        names -= {name for name in names if name.startswith(("toolu_log_", "toolu_waits"))}
     world.memories = {key: text for key, text in world.memories.items() if not text.startswith("In the log")}
 
 

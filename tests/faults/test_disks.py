@@ -117,6 +117,7 @@ def _slow(world: World, shim: Shim, rounds: int) -> None:
         world.burst(rng, sessions, number)
         if rng.random() < 0.3:
             world.signal_owner(signal.SIGKILL)
+        assert world.remember(f"on a slow disk {number}") is not None
         shim.set()
         assert world.remember(f"after a slow disk {number}") is not None
     assert shim.delayed > 0, "the shim does not reach the owner"

@@ -24,7 +24,7 @@ def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -
         stopped.extend([pid] if pid else [])
 
     world.burst(rng, sessions, number, beside=pause)
-    # Some hooks were sent into the stopped owner's socket and into the spool: the owner meets both.
+    # Some hooks were sent into the stopped owner's socket and into the log: the owner meets both.
     for session in rng.sample(sessions, 2):
         world.hook(session, f"toolu_{number}_{session}_while_stopped")
     dies = rng.random() < 0.3

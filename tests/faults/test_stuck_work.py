@@ -150,17 +150,17 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
     assert "ended while doing this" in str(status(slow)["set_aside"])
 
 
-def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are_applied(
+def test_an_event_that_never_ends_is_logged_and_set_aside_and_the_next_ones_are_applied(
     stuck: Cli, defect: Defect
 ) -> None:
-    """A hook's own call, then the spool's line: ended once each. Nothing is lost or applied twice."""
+    """A hook's own call, then the log's line: ended once each. Nothing is lost or applied twice."""
     defect.set("event")
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")
     for number in range(4):
         hook(stuck, "prompt-submit", "s-1", prompt=f"go on {number}", prompt_id=str(number))
     for _ in range(3):
-        stuck.run("session", "list")  # each has the spool drained: hooks may still take the owner for silent
+        stuck.run("session", "list")  # each has the log read: hooks may still take the owner for silent
     wait_until(lambda: aside(stuck), "the event is set aside", 60)
     (key,) = aside(stuck)
     assert key.startswith("event:")
@@ -172,7 +172,7 @@ def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are
     assert shown["events_by_kind"]["prompt-submit"] == 1, "it was kept, and is applied once"
 
 
-def test_a_spooled_event_that_kills_the_owner_is_set_aside(stuck: Cli, defect: Defect) -> None:
+def test_a_logged_event_that_crashes_the_owner_is_set_aside(stuck: Cli, defect: Defect) -> None:
     hook(stuck, "session-start", "s-1", source="startup")
     stuck.run("owner", "stop")
     no_owner = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})

@@ -80,7 +80,7 @@ def _downgrade(world: World, newer: Cli, own: Cli, rounds: int) -> None:
 
 
 def test_a_store_of_a_later_format_is_left_alone_and_events_wait(world: World) -> None:
-    """A downgrade across a change of format: said by name, nothing written to it, events in the spool."""
+    """A downgrade across a change of format: said by name, nothing written to it, events in the log."""
     for session in SESSIONS:
         world.start(session)
     world.burst(random.Random(world.row.seed), SESSIONS, 0)

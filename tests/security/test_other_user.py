@@ -79,7 +79,7 @@ def test_no_file_below_the_data_root_can_be_read_or_written(
         hook(cli, "post-tool", "s-1", tool_name="Bash", tool_input={"command": "ls"}, tool_response="x")
         cli.run("owner", "stop")
         (root / "run" / "owner.sock").unlink(missing_ok=True)
-        # Without an owner the event goes to the spool.
+        # Without an owner the event goes to the log.
         cli.run("hooks", "post-tool", "--stdin", stdin="{}", env={"CONTEXT_GRAPH_PYTHON": "/bin/false"})
         cli.run("req", "status")
     finally:
@@ -140,8 +140,8 @@ def test_a_socket_that_another_user_serves_is_not_talked_to(open_folder: Path, c
         )
         assert done.returncode == 0
         assert not (heard / "data").exists(), "not one byte was sent"
-        spooled = list((root / "stores").rglob("events*.log"))
-        assert spooled and b"private" in spooled[0].read_bytes(), "the event is kept instead"
+        kept = list((root / "stores").glob("*/events/*-*.log"))
+        assert kept and b"private" in kept[0].read_bytes(), "the event is kept instead"
     finally:
         served.kill()
         served.communicate()

@@ -55,7 +55,7 @@ PYTHONS: Final = {
     "context_graph.text.sentences": "each line of a text",
     "context_graph.text.superseding": "all words of a short text",
     "context_graph.owner.socket.server": "a version",
-    "context_graph.owner.sessions.spool": "names of files",
+    "context_graph.wire.event_log": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",
     "context_graph.redact": "its own marks",
     "context_graph.gates.decide.permission": "several calls a command",

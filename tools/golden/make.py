@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import re
 import struct
 import sys
 import zlib
@@ -92,58 +93,114 @@ def response_parts() -> bytes:
     return table("name value", ((name, quoted(value)) for name, value in parts))
 
 
-# --- spool
+# --- event log, and the spool of earlier versions
 
 
-def spool_line(value: object) -> bytes:
-    """Newline, CRC-32 in hex, space, JSON, newline."""
+def spool_line(value: dict[str, object]) -> bytes:
+    """Newline, CRC-32 in hex, space, JSON without a parent, newline."""
+    value = {name: one for name, one in value.items() if name != "parent"}
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
     return b"\n%08x %b\n" % (zlib.crc32(text), text)
 
 
-def spool_value(
-    event_id: str, params: dict[str, object], body: object, project: str = "/home/u/proj"
-) -> object:
+def log_line(event_id: str, value: object) -> bytes:
+    """Newline, E1, CRC-32 and length in hex, the id and the JSON that both are of, newline."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    text = event_id.encode() + b" " + text
+    return b"\nE1 %08x %08x %b\n" % (zlib.crc32(text), len(text), text)
+
+
+def event_value(params: dict[str, object], body: object, project: str = "/home/u/proj") -> dict[str, object]:
     return {
-        "v": 1, "id": event_id, "verb": "hooks.post-tool", "session": SESSION, "at_ms": 1_800_000_000_123,
-        "project": project, "cwd": "/home/u/proj/src", "params": params, "body": body,
+        "verb": "hooks.post-tool", "session": SESSION, "at_ms": 1_800_000_000_123,
+        "project": project, "cwd": "/home/u/proj/src", "parent": 4711, "params": params, "body": body,
     }  # fmt: skip
 
 
-def spool_parts() -> list[tuple[str, bytes]]:
+EVENT_BODY = {
+    "session_id": SESSION,
+    "tool_name": "Bash",
+    "tool_input": {"command": 'echo "é"\n\t\\ \u0001'},
+    "n": [1, -2.5],
+}
+EVENT_PARAMS: dict[str, object] = {
+    "format": "claude", "session-id": "abc", "success": "true", "stdin": True,
+}  # fmt: skip
+Line = Callable[[str, dict[str, object]], bytes]
+
+
+def event_parts(line: Line, flip: tuple[bytes, bytes]) -> list[tuple[str, bytes]]:
     """The file's parts in their order: name (`bad-…`: no reader may take it) and bytes."""
-    body = {
-        "session_id": SESSION,
-        "tool_name": "Bash",
-        "tool_input": {"command": 'echo "é"\n\t\\ \u0001'},
-        "n": [1, -2.5],
-    }
-    params = {"format": "claude", "session-id": "abc", "success": "true", "stdin": True}
-    whole = spool_line(spool_value(EVENT_ID, params, body))
-    torn = spool_line(spool_value("1" * 32, params, body))
-    flipped = spool_line(spool_value("2" * 32, {}, None)).replace(b'"v":1', b'"v":2')
+    torn = line("1" * 32, event_value(EVENT_PARAMS, EVENT_BODY))
     return [
-        ("whole", whole),
+        ("whole", line(EVENT_ID, event_value(EVENT_PARAMS, EVENT_BODY))),
         ("bad-torn", torn[: len(torn) // 2]),
-        ("no-body", spool_line(spool_value("3" * 32, {"format": "json"}, None, project="/home/u/projé"))),
-        ("bad-checksum", flipped),
-        ("last", spool_line(spool_value("4" * 32, {}, {}))),
+        ("no-body", line("3" * 32, event_value({"format": "json"}, None, project="/home/u/projé"))),
+        ("bad-checksum", line("2" * 32, event_value({}, None)).replace(*flip)),
+        ("last", line("4" * 32, event_value({}, {}))),
     ]
+
+
+def log_parts() -> list[tuple[str, bytes]]:
+    """Of the event log: beside those, a record of another version and one whose length is wrong."""
+    parts = event_parts(log_line, (b'"at_ms":18', b'"at_ms":19'))
+    later = log_line("5" * 32, event_value({}, None)).replace(b"\nE1 ", b"\nE2 ")
+    longer = re.sub(rb"^(\nE1 \w+) \w+", rb"\1 00000001", log_line("6" * 32, event_value({}, None)))
+    return [*parts[:-1], ("bad-version", later), ("bad-length", longer), parts[-1]]
+
+
+def spool_parts() -> list[tuple[str, bytes]]:
+    """Of the spool, where the id stood in the JSON."""
+    line = lambda event_id, value: spool_line({"v": 1, "id": event_id, **value})  # noqa: E731
+    return event_parts(line, (b'"v":1', b'"v":2'))
 
 
 # --- brief cache
 
-HEADER_BYTES, SLOT_BYTES, HOME_SLOTS, WINDOW = 4096, 512, 128, 8
+HEADER_BYTES, FILTER_BYTES, SLOT_BYTES, HOME_SLOTS, WINDOW = 4096, 16_384, 1024, 128, 8
+SLOTS_AT = HEADER_BYTES + FILTER_BYTES
 
 
 def slot(
-    session: bytes, line: bytes, updated_ms: int, state: int = 3, numbers: tuple[float, ...] = ()
+    session: bytes,
+    line: bytes,
+    updated_ms: int,
+    state: int = 3,
+    numbers: tuple[float, ...] = (),
+    flags: int = 0,
+    done: tuple[str, ...] = (),
 ) -> bytes:
-    """One slot. Numbers: consciousness, r, reflection, differentiation, IC, crisis threshold."""
+    """One slot. Numbers: consciousness, r, reflection, differentiation, IC, crisis threshold.
+
+    Flags: 1 something is due, 2 nothing more is told about files. Done: the files of which that is so.
+    """
     head = struct.pack("<IIBBHq", 0x31424743, 7, state, len(line), len(session), updated_ms)
     measures = struct.pack("<6f", *(numbers or (0.625, 0.96875, 0.5, 0.25, 0.9375, 0.5)))
-    data = (head + measures + line.ljust(64, b"\0") + session.ljust(400, b"\0")).ljust(SLOT_BYTES - 4, b"\0")
+    told = struct.pack("<I", flags) + b"".join(struct.pack("<I", thing(path) >> 32) for path in done)
+    data = (head + measures + line.ljust(64, b"\0") + session.ljust(400, b"\0") + told).ljust(
+        SLOT_BYTES - 4, b"\0"
+    )
     return struct.pack("<I", zlib.crc32(data)) + data
+
+
+def thing(path: str) -> int:
+    """A file in the filter: by its folder's name and its own."""
+    hashed = fnv1a64("/".join(path.split("/")[-2:]).encode())
+    return hashed ^ hashed >> 32
+
+
+TOLD = ("src/told.py", "README.md", "/elsewhere/lib/other.rs")
+"""Files about which there is something to tell."""
+
+
+def filter_bytes() -> bytes:
+    """The four bits of each file, in the part of 64 bytes that its last byte names."""
+    data = bytearray(FILTER_BYTES)
+    for key in map(thing, TOLD):
+        for number in range(4):
+            bit = key >> (8 + 9 * number) & 0x1FF
+            data[(key & 0xFF) * 64 + bit // 8] |= 1 << bit % 8
+    return bytes(data)
 
 
 def neighbour(session: bytes, wanted: int) -> bytes:
@@ -174,20 +231,21 @@ def brief_slots() -> list[tuple[int, bytes, bytes, bytes]]:
         (0, bytes(damaged), torn, cold),
         (0, slot(b"cold-session", con, 1, 255), b"cold-session", cold),
         (0, slot(b"no-line", b"", 2), b"no-line", cold),
-        (0, slot(accents, emg, 3, 2), accents, emg),
-        (0, slot(long_id()[:100].encode(), frg, 4, 1), long_id().encode(), frg),
+        (0, slot(accents, emg, 3, 2, flags=1), accents, emg),
+        (0, slot(long_id()[:100].encode(), frg, 4, 1, flags=2), long_id().encode(), frg),
         (0, slot(b"unknown-state", con, 8_000, 9), b"unknown-state", cold),
-        (0, slot(b"newest", last, 6_000), b"newest", last),
+        (0, slot(b"newest", last, 6_000, done=TOLD[:1]), b"newest", last),
     ]
 
 
 def brief_file() -> bytes:
-    header = struct.pack("<8sIIII", b"CGBRIEF1", 1, SLOT_BYTES, HOME_SLOTS, WINDOW)
-    data = bytearray(HEADER_BYTES + (HOME_SLOTS + WINDOW - 1) * SLOT_BYTES)
+    header = struct.pack("<8sIIII", b"CGBRIEF2", 2, SLOT_BYTES, HOME_SLOTS, WINDOW)
+    data = bytearray(SLOTS_AT + (HOME_SLOTS + WINDOW - 1) * SLOT_BYTES)
     data[: len(header)] = header
+    data[HEADER_BYTES:SLOTS_AT] = filter_bytes()
     for place, raw, _, _ in brief_slots():
         length = struct.unpack_from("<H", raw, 14)[0]
-        at = HEADER_BYTES + (fnv1a64(raw[112 : 112 + length]) % HOME_SLOTS + place) * SLOT_BYTES
+        at = SLOTS_AT + (fnv1a64(raw[112 : 112 + length]) % HOME_SLOTS + place) * SLOT_BYTES
         assert not any(data[at : at + SLOT_BYTES]), "two golden slots want one place"
         data[at : at + SLOT_BYTES] = raw
     return bytes(data)
@@ -201,6 +259,18 @@ def brief_expected() -> bytes:
     return table("session line", rows)
 
 
+def quiet_expected() -> bytes:
+    """Session, the file that its call touches (`-`: none), and whether the owner has nothing to tell then."""
+    rows = [
+        *((SESSION, "-", 1), (SESSION, "/w/app/src/told.py", 0), (SESSION, "/w/app/README.md", 0)),
+        *((SESSION, "/w/app/src/new.py", 1), (SESSION, "/elsewhere/lib/other.rs", 0)),
+        *(("newest", "/w/app/src/told.py", 1), ("newest", "/w/app/README.md", 0)),
+        *(("séance", "-", 0), ("séance", "/w/app/src/new.py", 0), (long_id(), "/w/app/src/told.py", 1)),
+        *(("nobody", "-", 0), ("torn-session", "-", 0), (SESSION[:-1], "-", 0), (SESSION + "x", "-", 0)),
+    ]
+    return table("session file quiet", [(quoted(a.encode()), quoted(b.encode()), str(c)) for a, b, c in rows])
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     **TABLES,
     **MEMORY_FILES,
@@ -210,10 +280,13 @@ FILES: dict[str, Callable[[], bytes]] = {
     "request_v1_later.tsv": lambda: request_parts(LATER_FIELDS),
     "response_v1.bin": response,
     "response_v1.tsv": response_parts,
+    "event_log_v1.log": lambda: b"".join(raw for _, raw in log_parts()),
+    "event_log_v1.tsv": lambda: table("part bytes", ((name, quoted(raw)) for name, raw in log_parts())),
     "spool_v1.log": lambda: b"".join(raw for _, raw in spool_parts()),
     "spool_v1.tsv": lambda: table("part bytes", ((name, quoted(raw)) for name, raw in spool_parts())),
-    "brief_v1.bin": brief_file,
-    "brief_v1.tsv": brief_expected,
+    "brief_v2.bin": brief_file,
+    "brief_v2.tsv": brief_expected,
+    "brief_v2_quiet.tsv": quiet_expected,
 }
 
 

@@ -1,5 +1,5 @@
-//! Reads one session's slot of the brief cache, brief.bin. Twin of
-//! context_graph.owner.sessions.brief_cache, both held to tests/golden/brief_v1.bin. Offsets are on
+//! Reads the owner's cache, brief.bin: a session's slot, and for what there may be something to tell. Twin of
+//! context_graph.owner.sessions.brief_cache, both held to tests/golden/brief_v2.bin. Offsets are on
 //! disk: never renumber.
 //!
 //! A slot is believed only if its magic, checksum and whole session id fit, so neither a torn nor a foreign
@@ -12,13 +12,25 @@ use crate::sys::{self, Open, OwnedFd};
 /// What a session without a valid slot shows.
 pub const COLD_LINE: &[u8] = b"[C:? r=? IC=?]";
 
-const HEADER_BYTES: u64 = 4096;
-const SLOT_BYTES: usize = 512;
+/// Header, then the filter of things about which there may be something to tell, then the slots.
+const HEADER_BYTES: usize = 4096;
+const FILTER_BYTES: usize = 16 * 1024;
+const SLOTS_AT: u64 = (HEADER_BYTES + FILTER_BYTES) as u64;
+const SLOT_BYTES: usize = 1024;
 const HOME_SLOTS: u64 = 128;
 const WINDOW: usize = 8;
 const SLOTS: usize = HOME_SLOTS as usize + WINDOW - 1;
-/// Magic, then version 1, slot size, home slots and window, each u32 LE; the rest of the header is reserved.
-const HEADER: &[u8; 24] = b"CGBRIEF1\x01\0\0\0\x00\x02\0\0\x80\0\0\0\x08\0\0\0";
+/// Magic, then version 2, slot size, home slots and window, each u32 LE; the rest of the header is reserved.
+const HEADER: &[u8; 24] = b"CGBRIEF2\x02\0\0\0\x00\x04\0\0\x80\0\0\0\x08\0\0\0";
+/// Bits of the filter that a thing sets, all in one part of 64 bytes.
+const FILTER_BITS: u64 = 4;
+/// A flag of a slot: something is to be told with the session's next event.
+const DUE: u32 = 1;
+/// A flag of a slot: nothing more is told about files in this session.
+const FILES_OVER: u32 = 2;
+const FLAGS_AT: usize = 512;
+/// Behind the flags the things about which nothing more is told in the session, each as u32 LE; 0 for none.
+const DONE_AT: usize = 516;
 const MAGIC: u32 = 0x3142_4743;
 const LINE_MAX: usize = 64;
 const SESSION_MAX: usize = 400;
@@ -28,6 +40,35 @@ const COLD_STATE: u8 = 255;
 const LAST_STATE: u8 = 4;
 /// A slot may be caught in the middle of a write; a write is over long before the third look.
 const TRIES: usize = 3;
+
+/// A thing, such as a file, as the cache knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thing(u64);
+
+impl Thing {
+    /// A file, by its absolute path without `.` and `..`: its folder's name and its own count, so that each checkout has
+    /// the same; and its own alone, for a file at a checkout's top.
+    pub fn of_file(path: &[u8]) -> [Thing; 2] {
+        let behind = |end: usize| path.get(..end)?.iter().rposition(|byte| *byte == b'/');
+        let slash = behind(path.len()).unwrap_or(0);
+        let above = behind(slash).map_or(0, |at| at + 1);
+        [above, slash + 1].map(|from| {
+            let hash = fnv1a64(path.get(from..).unwrap_or(path));
+            Thing(hash ^ hash >> 32)
+        })
+    }
+
+    fn mark(self) -> u32 {
+        ((self.0 >> 32) as u32).max(1)
+    }
+
+    fn is_in(self, filter: &[u8]) -> bool {
+        let part = (self.0 & 0xff) as usize * 64;
+        (0..FILTER_BITS)
+            .map(|number| (self.0 >> (8 + 9 * number)) as usize & 0x1ff)
+            .all(|bit| filter.get(part + bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
+    }
+}
 
 /// One believed slot.
 pub struct Slot {
@@ -102,6 +143,17 @@ impl Slot {
         (state(&self.bytes) != COLD_STATE && !line.is_empty()).then_some(line)
     }
 
+    /// Whether something is to be told with the session's next event.
+    pub fn is_due(&self) -> bool {
+        u32_at(&self.bytes, FLAGS_AT) & DUE != 0
+    }
+
+    /// Whether nothing more is told about `thing` in this session.
+    fn is_done(&self, thing: Thing) -> bool {
+        u32_at(&self.bytes, FLAGS_AT) & FILES_OVER != 0
+            || (DONE_AT..SLOT_BYTES).step_by(4).any(|at| u32_at(&self.bytes, at) == thing.mark())
+    }
+
     /// The measures, unless the slot is cold or one of them is no number: NaN is an error, never a state.
     pub fn measures(&self) -> Option<Measures> {
         let at = |offset| f32::from_le_bytes(array(&self.bytes, offset));
@@ -136,11 +188,8 @@ pub fn cut_session(id: &[u8]) -> &[u8] {
 
 /// The slot of `session_id` in the store, or without an id the newest slot of the file. Anything unusual is None.
 pub fn lookup(store: &[u8], session_id: Option<&[u8]>) -> Option<Slot> {
-    let file = sys::open(&below(store, b"brief.bin"), Open::Read).ok()?;
     let mut header = [0u8; HEADER.len()];
-    if sys::pread(&file, &mut header[..], 0) != Ok(header.len()) || &header != HEADER {
-        return None;
-    }
+    let file = opened(store, &mut header)?;
     for _ in 0..TRIES {
         let (found, torn) = match session_id {
             Some(id) => own(&file, cut_session(id))?,
@@ -153,10 +202,33 @@ pub fn lookup(store: &[u8], session_id: Option<&[u8]>) -> Option<Slot> {
     None
 }
 
+/// Whether the owner has nothing to tell with an event of the session that touches `things`. False where the cache does
+/// not know the session.
+pub fn is_quiet(store: &[u8], session_id: &[u8], things: &[Thing]) -> bool {
+    let mut start = [0u8; HEADER_BYTES + FILTER_BYTES];
+    // Without things to look up the filter is not read.
+    let wanted = if things.is_empty() { HEADER.len() } else { start.len() };
+    let Some(file) = opened(store, start.get_mut(..wanted).unwrap_or(&mut [])) else { return false };
+    let filter = start.get(HEADER_BYTES..).unwrap_or(&[]);
+    match own(&file, cut_session(session_id)) {
+        Some((Some(slot), _)) => {
+            !slot.is_due() && !things.iter().any(|thing| thing.is_in(filter) && !slot.is_done(*thing))
+        }
+        _ => false,
+    }
+}
+
+/// The cache of a store, if it is one of this version; `start` is filled with its first bytes.
+fn opened(store: &[u8], start: &mut [u8]) -> Option<OwnedFd> {
+    let file = sys::open(&below(store, b"brief.bin"), Open::Read).ok()?;
+    let wanted = start.len();
+    (sys::pread(&file, &mut *start, 0) == Ok(wanted) && start.starts_with(HEADER)).then_some(file)
+}
+
 /// The session's slot in its window, and whether a slot that bears its id is not whole.
 fn own(file: &OwnedFd, id: &[u8]) -> Option<(Option<Slot>, bool)> {
     let mut window = [0u8; WINDOW * SLOT_BYTES];
-    let home = HEADER_BYTES + fnv1a64(id) % HOME_SLOTS * SLOT_BYTES as u64;
+    let home = SLOTS_AT + fnv1a64(id) % HOME_SLOTS * SLOT_BYTES as u64;
     let read = sys::pread(file, &mut window[..], home).ok()?;
     let mut torn = false;
     for bytes in window.get(..read)?.chunks_exact(SLOT_BYTES) {
@@ -178,7 +250,7 @@ fn newest(file: &OwnedFd) -> Option<(Option<Slot>, bool)> {
     let (mut best, mut torn): (Option<Slot>, bool) = (None, false);
     let mut at = 0;
     while at < SLOTS {
-        let read = sys::pread(file, &mut part[..], HEADER_BYTES + (at * SLOT_BYTES) as u64).ok()?;
+        let read = sys::pread(file, &mut part[..], SLOTS_AT + (at * SLOT_BYTES) as u64).ok()?;
         for bytes in part.get(..read)?.chunks_exact(SLOT_BYTES) {
             let newer = best.as_ref().is_none_or(|best| updated_ms(bytes) > updated_ms(&best.bytes));
             let empty = u32_at(bytes, 0) == 0 && u32_at(bytes, 4) == 0;

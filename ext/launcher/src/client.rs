@@ -3,7 +3,7 @@
 use crate::json::top_text;
 use crate::paths::{self, Socket};
 use crate::sys::{self, Deadline, Errno, FileType, OwnedFd};
-use crate::wire::{self, Progress, Request, Response, SPOOL_IT, YIELDING};
+use crate::wire::{self, Progress, Request, Response, KEEP_IT, YIELDING};
 use std::io::IoSlice;
 
 /// Connects only where it is safe to send what a hook says.
@@ -25,8 +25,6 @@ pub enum NoAnswer {
     Failing(String),
     /// An owner is there and said nothing in time.
     Timeout,
-    /// It said nothing in time a moment ago, and was not asked.
-    Silent,
     /// It would not, and another attempt would be told the same: its own words.
     Refused(String),
     /// It broke off, or what it said is no response.
@@ -42,7 +40,6 @@ impl NoAnswer {
             NoAnswer::Unstartable(why) => format!("no owner can be started: {why}"),
             NoAnswer::Failing(_) => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
-            NoAnswer::Silent => "the owner did not answer a moment ago, so it was not asked".to_owned(),
             NoAnswer::Refused(why) => why.clone(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
@@ -79,6 +76,16 @@ impl Client {
         }
     }
 
+    /// Tells the owner that events wait, in which store of which project; waits for nothing.
+    pub fn wake(&self, place: &[u8]) -> Result<(), NoAnswer> {
+        self.check_folder()?;
+        match sys::send_to(&self.socket.wake, place) {
+            // It has so many to read that it looks everywhere.
+            Ok(()) | Err(Errno::AGAIN) => Ok(()),
+            Err(errno) => Err(NoAnswer::Absent(sys::words(errno))),
+        }
+    }
+
     /// A socket under /tmp counts only in a folder that nobody else can have made (invariant 4).
     fn check_folder(&self) -> Result<(), NoAnswer> {
         let Some(folder) = &self.socket.shared_folder else { return Ok(()) };
@@ -93,7 +100,7 @@ impl Client {
 fn answer(said: &Response<'_>) -> Result<Answer, NoAnswer> {
     let Response { exit_code, flags, stdout, stderr } = *said;
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if flags & (SPOOL_IT | YIELDING) == 0 {
+    if flags & (KEEP_IT | YIELDING) == 0 {
         return Ok(Answer { exit_code, flags, stdout: stdout.to_vec(), stderr: words(stderr) });
     }
     // Only what a store says of itself is meant for the hook's caller.

@@ -3,7 +3,7 @@
 use crate::json::{text, walk, Fault, Sink, Token};
 use redaction::{is_field_secret, is_label, is_value, tells, Care};
 
-/// Longest text that the spool keeps of one string, bytes.
+/// Longest text that the event log keeps of one string, bytes.
 pub const TEXT_MAX: usize = 8192;
 /// Read beyond the cut, so that a secret that straddles it is still recognised by its whole.
 const LOOK_AHEAD: usize = 4096;

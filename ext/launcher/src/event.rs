@@ -3,9 +3,12 @@
 use crate::copy::{self, redacted};
 use crate::env::Env;
 use crate::hash::hex;
-use crate::json::{self, text, Fault};
+use crate::json::{text, Fault};
+use crate::kind::Kind;
+use crate::log;
 use crate::options::{Options, Takes};
 use crate::paths::Places;
+use crate::repository;
 use crate::sys;
 use crate::wire::Request;
 use redaction::Care;
@@ -16,10 +19,12 @@ pub struct Event<'a> {
     pub options: Options<'a>,
     pub env: Env<'a>,
     pub places: Places,
-    /// The same in a retry and in the spool: the owner applies an id once.
+    /// The same in a retry and in the log: the owner applies an id once.
     pub id: [u8; 32],
     /// Unix milliseconds at which the hook started.
     pub at_ms: i64,
+    /// The process that started the hook's.
+    pub parent: u32,
     /// Standard input as read; None if it was not.
     pub body: Option<Vec<u8>>,
 }
@@ -37,7 +42,7 @@ pub fn fresh_id() -> [u8; 32] {
 }
 
 impl Event<'_> {
-    /// The command's options as a JSON object; secrets masked for the spool.
+    /// The command's options as a JSON object; secrets masked for the log.
     pub fn params(&self, masked: bool) -> Vec<u8> {
         let mut out = vec![b'{'];
         for (name, takes, value) in self.options.given() {
@@ -60,14 +65,6 @@ impl Event<'_> {
         out
     }
 
-    /// The session as the owner will determine it (D1.5): the client's, the input's, the option's.
-    pub fn session_id(&self) -> Option<Vec<u8>> {
-        let in_body =
-            || self.body.as_deref().and_then(|body| json::top_text(body, b"session_id")).filter(|id| !id.is_empty());
-        let named = self.env.session_id.map(<[u8]>::to_vec);
-        named.or_else(in_body).or_else(|| self.options.session_id().map(<[u8]>::to_vec))
-    }
-
     /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`.
     pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], deadline_ms: u32) -> Request<'r> {
         Request {
@@ -82,27 +79,25 @@ impl Event<'_> {
             env,
             deadline_ms,
             at_ms: self.at_ms,
-            parent: sys::parent(),
+            parent: self.parent,
             version: env!("CARGO_PKG_VERSION").as_bytes(),
         }
     }
 
-    /// The spool's JSON, redacted; a fault if the body is no JSON object.
-    pub fn spool_json(&self) -> Result<Vec<u8>, Fault> {
-        self.spool_record(&self.id, self.options.kind.verb(), &self.params(true), self.body.as_deref())
+    /// The log's record, redacted; a fault if the body is no JSON object.
+    pub fn record(&self) -> Result<Vec<u8>, Fault> {
+        self.framed(&self.id, self.options.kind.verb(), &self.params(true), self.body.as_deref())
     }
 
-    /// The spool's JSON for what a gate decided about this event; `record` must be a JSON object.
-    pub fn decision_json(&self, record: &[u8]) -> Result<Vec<u8>, Fault> {
-        // An id of its own: the event's may be in the spool as well.
-        self.spool_record(&fresh_id(), b"req.record", b"{}", Some(record))
+    /// The log's record of what a gate decided about this event; `record` must be a JSON object.
+    pub fn decision_record(&self, record: &[u8]) -> Result<Vec<u8>, Fault> {
+        // An id of its own: the event's may be in the log as well.
+        self.framed(&fresh_id(), b"req.record", b"{}", Some(record))
     }
 
-    fn spool_record(&self, id: &[u8; 32], verb: &[u8], params: &[u8], body: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
+    fn framed(&self, id: &[u8; 32], verb: &[u8], params: &[u8], body: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
         let mut out = Vec::with_capacity(1024 + body.map_or(0, <[u8]>::len));
-        out.extend_from_slice(b"{\"v\":1,\"id\":\"");
-        out.extend_from_slice(id);
-        out.extend_from_slice(b"\",\"verb\":");
+        out.extend_from_slice(b"{\"verb\":");
         text::quote(verb, &mut out);
         out.extend_from_slice(b",\"session\":");
         let session = String::from_utf8_lossy(self.env.session_id.unwrap_or(&[]));
@@ -111,6 +106,15 @@ impl Event<'_> {
         text::quote_path(&self.places.top, &mut out);
         out.extend_from_slice(b",\"cwd\":");
         text::quote_path(&self.places.cwd, &mut out);
+        // A session is summarised from these; when the owner reads them, another branch may be checked out.
+        if matches!(self.options.kind, Kind::Stop | Kind::PreCompact | Kind::SessionEnd) {
+            if let Some(branch) = repository::branch(&self.places.cwd) {
+                out.extend_from_slice(b",\"branch\":");
+                copy::push_text(String::from_utf8_lossy(&branch).as_bytes(), Care::IdsKept, &mut out);
+            }
+        }
+        // A fork continues its parent's session, which only the client that made it knows.
+        out.extend_from_slice(format!(",\"parent\":{}", self.parent).as_bytes());
         out.extend_from_slice(b",\"params\":");
         out.extend_from_slice(params);
         out.extend_from_slice(b",\"body\":");
@@ -119,7 +123,7 @@ impl Event<'_> {
             None => out.extend_from_slice(b"null"),
         }
         out.push(b'}');
-        Ok(out)
+        Ok(log::frame(id, &out))
     }
 }
 

@@ -50,11 +50,8 @@ pub fn holds(root: &[u8]) -> bool {
 
 /// Whether a project file stands in or above one of `folders`; those that are not absolute are skipped.
 pub fn is_governed(folders: &[&[u8]]) -> bool {
-    let mut seen: &[u8] = b"";
-    folders.iter().any(|folder| {
-        let again = *folder == seen;
-        seen = folder;
-        !again
+    folders.iter().enumerate().any(|(number, folder)| {
+        !folders.iter().take(number).any(|earlier| earlier == folder)
             && folder.starts_with(b"/")
             && upwards(folder).any(|above| above.len() <= PATH_MAX && sys::lstat(below(above, CONFIG)).is_ok())
     })

@@ -1,4 +1,4 @@
-//! Computes the two checksums of our formats. Names of stores, slots and spool lines depend on them: never change one.
+//! Computes the two checksums of our formats. Names of stores, slots and the log's records depend on them: never change one.
 
 /// 64-bit FNV-1a.
 pub fn fnv1a64(data: &[u8]) -> u64 {

@@ -1,22 +1,25 @@
-//! Serves `hooks <kind>`: asks the owner; whatever goes wrong, it loses nothing and never blocks the client.
+//! Serves `hooks <kind>`: appends the event to the store's log, and asks the owner only for what needs an answer.
 //!
-//! The launcher decides nothing hard (invariant 2): it is the happy path, or the fallback.
+//! The event is durable before anybody is asked, so that whatever goes wrong loses nothing and blocks nobody. What a
+//! tool call may be told stands in the owner's cache: where nothing does, the owner is told of the event and not asked.
+
+mod gated;
 
 use crate::brief;
 use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event};
+use crate::facts::Facts;
 use crate::gate;
-use crate::json::{self, text, Fault};
+use crate::json::{self, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
 use crate::output::{client_document, HookOutput};
-use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline};
-use crate::trouble::{first_to_tell, Heard, Silence};
-use crate::wire::GATE_IT;
-use crate::{input, paths, spool};
+use crate::trouble::first_to_tell;
+use crate::wire::{APPLIED, GATE_IT};
+use crate::{input, log, paths};
 use std::time::Instant;
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
@@ -39,6 +42,8 @@ const FIRST_ANSWER_MS: u32 = 250;
 pub struct Hook<'a> {
     started: Instant,
     event: Event<'a>,
+    /// Of the input; None if it is no JSON object.
+    facts: Option<Facts>,
 }
 
 /// How the call ends: exit code, standard output, standard error.
@@ -52,8 +57,9 @@ struct Ending {
 pub fn run(env: &Env<'_>, options: &Options<'_>, started: Instant) -> i32 {
     sys::ignore_write_signals();
     let ending = match prepare(env, options, started) {
-        Ok(hook) => hook.ask_owner(),
-        Err(why) => refusal(options.format, &why, started),
+        Ok(hook) => hook.serve(),
+        Err(Refusal::Input(why)) => refusal(options.format, &why, started),
+        Err(Refusal::Nowhere(why)) => homeless(options, &why, started),
     };
     finish(options.format, &ending)
 }
@@ -73,6 +79,23 @@ fn finish(format: Format, ending: &Ending) -> i32 {
     }
 }
 
+/// Why nothing can be done with a call.
+enum Refusal {
+    Input(String),
+    /// There is no place for a data root.
+    Nowhere(String),
+}
+
+/// The end of a call that has no data root: the user hears of it when a session starts.
+fn homeless(options: &Options<'_>, why: &str, started: Instant) -> Ending {
+    let ending = refusal(options.format, why, started);
+    if options.kind != Kind::SessionStart || !options.format.is_client() {
+        return ending;
+    }
+    let notice = format!("context-graph: nothing is remembered: {why}");
+    Ending { stdout: client_document(options.format, options.kind.event_name(), &[], &notice), ..ending }
+}
+
 fn refusal(format: Format, why: &str, started: Instant) -> Ending {
     failure(format, why, BAD_INPUT, started)
 }
@@ -82,6 +105,11 @@ fn failure(format: Format, why: &str, code: i32, started: Instant) -> Ending {
     let output = HookOutput { error: Some(why.to_owned()), measures: None, elapsed_ms: elapsed_ms(started) };
     let stdout = if format.is_client() { Vec::new() } else { output.render(format) };
     Ending { code, stdout, stderr: format!("context-graph: {why}\n") }
+}
+
+/// What the user is told of an event that is lost.
+fn not_recorded(why: String) -> String {
+    format!("this event could not be recorded: {why}")
 }
 
 /// The texts that are not empty, one below the other.
@@ -105,13 +133,18 @@ pub fn budget_ms(options: &Options<'_>) -> u32 {
     }
 }
 
-fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result<Hook<'a>, String> {
+fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result<Hook<'a>, Refusal> {
     let at_ms = sys::unix_ms();
     let env = &env.of_host(options.format);
-    let places = paths::locate(env, options.db_path())?;
-    let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { input::read(options, started)? } else { None };
-    let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
-    Ok(Hook { started, event })
+    let places = paths::locate(env, options.db_path()).map_err(Refusal::Nowhere)?;
+    let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) {
+        input::read(options, started).map_err(Refusal::Input)?
+    } else {
+        None
+    };
+    let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, parent: sys::parent(), body };
+    let facts = event.body.as_deref().and_then(Facts::read);
+    Ok(Hook { started, event, facts })
 }
 
 impl Hook<'_> {
@@ -129,20 +162,92 @@ impl Hook<'_> {
         }
     }
 
-    /// The happy path, or the way to the fallback.
-    fn ask_owner(&self) -> Ending {
+    fn serve(&self) -> Ending {
+        let asks = self.asks();
+        if !asks && self.is_needless() {
+            return self.told(&[], "");
+        }
+        let record = match self.record() {
+            Ok(record) => record,
+            Err(why) => return self.refused(&why),
+        };
+        let kept = self.keep(&record);
+        if asks {
+            return match self.ask_owner() {
+                Ok(said) => self.passed_on(said, kept.err()),
+                Err(why) => self.without_answer(&why, kept),
+            };
+        }
+        let places = &self.event.places;
+        match Client::new(&places.root).wake(&[&places.store[..], b"\0", &places.top].concat()) {
+            // Nothing governs here: that would have been asked about.
+            Ok(()) => self.with_loss(kept.err(), |notice| self.told(&[], notice)),
+            Err(why) => self.without_answer(&why, kept),
+        }
+    }
+
+    /// Whether somebody waits for what the owner says to this event.
+    fn asks(&self) -> bool {
+        let kind = self.options().kind;
+        let is_told = match kind {
+            Kind::PreTool | Kind::PostTool => !self.is_quiet(),
+            Kind::SessionEnd | Kind::SubagentStop | Kind::Stop => false,
+            Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion => false,
+            _ => true,
+        };
+        is_told || !self.is_client() || self.is_governed(true)
+    }
+
+    /// Whether the cache has nothing for this tool call.
+    fn is_quiet(&self) -> bool {
+        let event = &self.event;
+        let files = self.facts.as_ref().map_or_else(Vec::new, |facts| facts.files(&event.places.cwd));
+        event.env.brief.is_none() && brief::is_quiet(&event.places.store, self.session(), &files)
+    }
+
+    /// Whether the event says nothing that a later one would not say: a tool call before it has run, unless somebody will
+    /// ask whose it is (a tool of an MCP server) or what it was for (a subagent's task).
+    fn is_needless(&self) -> bool {
+        let is_asked_for = |name: &[u8]| name.starts_with(b"mcp__") || name == b"Task" || name == b"Agent";
+        self.options().kind == Kind::PreTool && !is_asked_for(self.facts.as_ref().map_or(&[], |facts| &facts.tool_name))
+    }
+
+    /// The log's record of the event; the error says why the input can't be one.
+    fn record(&self) -> Result<Vec<u8>, String> {
+        let record = self.event.record().map_err(|_| self.bad_body())?;
+        self.missing_session().map_or(Ok(record), |missing| Err(missing.to_owned()))
+    }
+
+    /// The end of a call that can't be recorded; it may have to be held all the same.
+    fn refused(&self, why: &str) -> Ending {
+        if self.is_governed(true) && self.facts.is_some() {
+            let gated = self.gated(&[], "");
+            return Ending { stderr: format!("context-graph: {why}\n{}", gated.stderr), ..gated };
+        }
+        refusal(self.options().format, why, self.started)
+    }
+
+    /// What the owner said, in the form that the caller reads; `lost` says why the event is not recorded.
+    fn passed_on(&self, said: Answer, lost: Option<String>) -> Ending {
+        let lost = lost.filter(|_| said.flags & APPLIED == 0); // else the owner has it all the same
+        if said.flags & GATE_IT == 0 || !self.is_client() {
+            let ending = |_: &str| Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr };
+            return self.with_loss(lost, ending);
+        }
+        self.debug("the owner leaves the gates to us");
+        let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
+        let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
+        let ending = self.say(context, &String::from_utf8_lossy(notice));
+        Ending { stderr: said.stderr + &ending.stderr, ..ending }
+    }
+
+    /// What the owner says to the event, whom a session's start or a prompt waits for while it is started.
+    fn ask_owner(&self) -> Result<Answer, NoAnswer> {
         // Reading stdin had its own limit; the owner gets the verb's budget whole, as far as the client waits for it.
         let budget = self.in_time(self.owner_budget_ms());
         let asked = Instant::now();
         let client = Client::new(&self.event.places.root);
-        let silence = Silence::new(&self.event.places.root);
-        let heard = silence.heard();
-        match heard {
-            Heard::JustNow => return self.fall_back(&NoAnswer::Silent),
-            Heard::Before => silence.note(), // the others need not try too
-            Heard::Nothing => {}
-        }
-        let answer = match self.ask_once(&client, Deadline::after(asked, budget)) {
+        match self.ask_once(&client, Deadline::after(asked, budget)) {
             Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) => match self.start_wait_ms() {
                 Some(wait_ms) => {
                     self.debug(&format!("{}; starting one", why.text()));
@@ -151,22 +256,6 @@ impl Hook<'_> {
                 None => Err(why),
             },
             other => other,
-        };
-        match &answer {
-            Err(NoAnswer::Timeout) => silence.note(),
-            _ if heard != Heard::Nothing => silence.forget(),
-            _ => {}
-        }
-        match answer {
-            Ok(said) if said.flags & GATE_IT != 0 && self.is_client() => {
-                self.debug("the owner leaves the gates to us");
-                let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
-                let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
-                let ending = self.say(context, &String::from_utf8_lossy(notice));
-                Ending { stderr: said.stderr + &ending.stderr, ..ending }
-            }
-            Ok(said) => Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr },
-            Err(why) => self.fall_back(&why),
         }
     }
 
@@ -246,23 +335,21 @@ impl Hook<'_> {
         start
     }
 
-    /// Keeps the event in the spool, says what can be said without an owner, and sees to it that one comes.
-    fn fall_back(&self, why: &NoAnswer) -> Ending {
+    /// Says what can be said without an owner, and sees to it that one comes.
+    fn without_answer(&self, why: &NoAnswer, kept: Result<(), String>) -> Ending {
         self.debug(&why.text());
         let format = self.options().format;
-        let Ok(json) = self.event.spool_json() else {
-            return refusal(format, &self.bad_body(), self.started);
-        };
-        if let Some(missing) = self.missing_session() {
-            return refusal(format, missing, self.started);
-        }
-        let kept = self.keep(&json);
         let started = self.start_owner(&Starter::new(&self.event.places));
-        let trouble = self.trouble(why, &started);
+        // What keeps the event from being recorded is told with its cure, and that is enough.
+        let trouble = if kept.is_ok() { self.trouble(why, &started) } else { String::new() };
         match (kept, why) {
-            (kept, why) if self.is_client() => self.client_words(why, kept.err(), &trouble),
-            (Err(text), _) => failure(format, &text, STORE_FAILED, self.started),
-            (Ok(()), NoAnswer::Timeout | NoAnswer::Silent) => {
+            (Ok(()), why) if self.is_client() => self.say(&self.context_without_owner(why, true), &trouble),
+            (Err(lost), why) if self.is_client() => {
+                let context = self.context_without_owner(why, false);
+                self.with_loss(Some(lost), |notice| self.say(&context, notice))
+            }
+            (Err(text), _) => failure(format, &not_recorded(text), STORE_FAILED, self.started),
+            (Ok(()), NoAnswer::Timeout) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
                 failure(format, &text, TIMED_OUT, self.started)
             }
@@ -281,7 +368,7 @@ impl Hook<'_> {
             (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => {
                 let text = format!(
                     "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; \
-                     events wait in the spool. `context-graph-cli doctor` says more."
+                     events wait in the log. `context-graph-cli doctor` says more."
                 );
                 (&b"owner"[..], text)
             }
@@ -291,9 +378,8 @@ impl Hook<'_> {
         if text.is_empty() || !self.is_client() || kind == Kind::SessionEnd {
             return String::new();
         }
-        let session = self.session();
         let anyway = matches!(kind, Kind::SessionStart | Kind::PromptSubmit);
-        let first = first_to_tell(&self.event.places.root, what, &session, anyway);
+        let first = first_to_tell(&self.event.places.root, what, self.session(), anyway);
         if first {
             text
         } else {
@@ -301,130 +387,42 @@ impl Hook<'_> {
         }
     }
 
-    /// Puts one record into the store's spool; the error is a sentence for the user.
-    fn keep(&self, json: &[u8]) -> Result<(), String> {
-        spool::append(&self.event.places.store, &fresh_id(), &spool::frame(json))
-            .map_err(|error| format!("this event could not be recorded: {error}"))
+    /// Appends one record to the store's log; the error says why that can't be.
+    fn keep(&self, record: &[u8]) -> Result<(), String> {
+        log::append(&self.event.places.store, record)
     }
 
-    /// The client's document when no owner has spoken.
-    fn client_words(&self, why: &NoAnswer, not_recorded: Option<String>, trouble: &str) -> Ending {
-        let context = self.context_without_owner(why, not_recorded.is_none());
-        let lost = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
-        self.say(&context, &joined(&lost, trouble))
+    /// The end that `ending` makes of what the user has to know. That an event is lost goes to standard error every time,
+    /// and to the user once a session; where nothing can remember that, when a session starts.
+    fn with_loss(&self, lost: Option<String>, ending: impl FnOnce(&str) -> Ending) -> Ending {
+        let Some(why) = lost else { return ending("") };
+        let told = format!("context-graph: {}", not_recorded(why));
+        let kind = self.options().kind;
+        let first = kind != Kind::SessionEnd
+            && first_to_tell(&self.event.places.root, b"loss", self.session(), kind == Kind::SessionStart);
+        let ending = ending(if first { &told } else { "" });
+        Ending { stderr: joined(&ending.stderr, &(told + "\n")), ..ending }
     }
 
     /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
     /// project has requirements the gates' decision.
     fn say(&self, context: &[u8], notice: &str) -> Ending {
-        if self.is_governed(true) && self.has_object() {
+        if self.is_governed(true) && self.facts.is_some() {
             return self.gated(context, notice);
         }
+        self.told(context, notice)
+    }
+
+    fn told(&self, context: &[u8], notice: &str) -> Ending {
         let stdout = client_document(self.options().format, self.options().kind.event_name(), context, notice);
         Ending { code: 0, stdout, stderr: String::new() }
     }
 
-    /// The session's id, empty if there is none.
-    fn session(&self) -> Vec<u8> {
-        self.event.session_id().unwrap_or_default()
-    }
-
-    /// Whether the input is a JSON object: no tool call of the client's is anything else.
-    fn has_object(&self) -> bool {
-        self.event.body.as_deref().is_some_and(|body| json::walk(body, &mut ()).is_ok())
-    }
-
-    /// Whether the project has requirements that this event may concern. The input's folder is the process's own with
-    /// the client we know; looking for it in 4 MiB of input is left to Python.
-    fn is_governed(&self, in_body: bool) -> bool {
-        let (event, kind) = (&self.event, self.options().kind);
-        let named = || if in_body { self.field(b"cwd") } else { Vec::new() };
-        gate::decides(kind, self.options().format)
-            && (gate::is_governed(&[&event.places.cwd, &event.places.project, &event.places.top])
-                || gate::is_governed(&[&named()])
-                || gate::holds(&event.places.root)
-                || (in_body && (self.names_governed_files() || gate::is_known(&event.env, &self.session()))))
-    }
-
-    /// Whether a file that the call names lies in a project with requirements: it is held to that project's, wherever
-    /// the client was started.
-    fn names_governed_files(&self) -> bool {
-        let body = self.event.body.as_deref().unwrap_or(&[]);
-        let is_path = |name: &[u8]| name.to_ascii_lowercase().ends_with(b"path");
-        json::inner_texts(body, b"tool_input", is_path).iter().any(|path| {
-            let whole = if path.starts_with(b"/") { path.clone() } else { below(&self.event.places.cwd, path) };
-            gate::is_governed(&[&whole])
-        })
-    }
-
-    /// A text of the input's top level, empty if there is none.
-    fn field(&self, name: &[u8]) -> Vec<u8> {
-        self.event.body.as_deref().and_then(|body| json::top_text(body, name)).unwrap_or_default()
-    }
-
-    /// Lets Python decide from the project's files. Should that fail too, the call is allowed, and said to be.
-    fn gated(&self, context: &[u8], notice: &str) -> Ending {
-        let (event, kind) = (&self.event, self.options().kind);
-        // An argument can't hold a NUL; a name or folder with one names nothing.
-        let without_nul = |value: Vec<u8>| if value.contains(&0) { Vec::new() } else { value };
-        let session_id = without_nul(self.session());
-        let (tool_name, cwd) = (without_nul(self.field(b"tool_name")), without_nul(self.field(b"cwd")));
-        let question = gate::Question {
-            verb: kind.word(),
-            root: &event.places.root,
-            cwd: if cwd.starts_with(b"/") && cwd.len() <= PATH_MAX { &cwd } else { &event.places.cwd },
-            session_id: brief::cut_session(&session_id),
-            tool_name: tool_name.get(..TOOL_NAME_MAX).unwrap_or(&tool_name),
-            at_ms: event.at_ms,
-            context,
-            notice,
-            format: self.options().format.word(),
-        };
-        let body = event.body.as_deref().unwrap_or(&[]);
-        let deadline = Deadline::after(self.started, gate::within_ms(kind));
-        match gate::ask(&event.env, &event.places.cwd, &question, body, deadline) {
-            Ok(verdict) => {
-                self.keep_decision(&verdict.record);
-                Ending { code: 0, stdout: verdict.document, stderr: String::new() }
-            }
-            Err(why) => self.ungated(context, notice, &why),
-        }
-    }
-
-    /// What is said when nothing could decide: to the user, to the model where it listens, and to the log.
-    fn ungated(&self, context: &[u8], notice: &str, why: &str) -> Ending {
-        let (kind, format) = (self.options().kind, self.options().format);
-        let warning = format!(
-            "context-graph: the requirement gates could not be checked ({why}); this {} was let through without them. \
-             `context-graph-cli req doctor` says more.",
-            kind.event_name()
-        );
-        let detail = text::quoted(warning.as_bytes());
-        self.keep_decision(&[b"{\"records\":[{\"kind\":\"error\",\"detail\":", &detail[..], b"}]}"].concat());
-        let said = match context {
-            _ if !kind.takes_context() => Vec::new(),
-            b"" => warning.clone().into_bytes(),
-            context => [context, b"\n", warning.as_bytes()].concat(),
-        };
-        let both = joined(notice, &warning);
-        // The client shows no message at a session's end, and refuses documents it does not expect.
-        let shown = if kind == Kind::SessionEnd { "" } else { &both };
-        Ending {
-            code: 0,
-            stdout: client_document(format, kind.event_name(), &said, shown),
-            stderr: format!("{warning}\n"),
-        }
-    }
-
-    /// Best effort: the decision stands in the project's state files whether or not the log has it.
-    fn keep_decision(&self, record: &[u8]) {
-        if record.is_empty() {
-            return;
-        }
-        let kept = self.event.decision_json(record).map_err(|fault| fault.text()).and_then(|json| self.keep(&json));
-        if let Err(why) = kept {
-            self.debug(&format!("the gate's record: {why}"));
-        }
+    /// The session's id as the owner will determine it (D1.5): the client's, the input's, the option's; empty if there is
+    /// none.
+    fn session(&self) -> &[u8] {
+        let in_body = self.facts.as_ref().map(|facts| &facts.session_id[..]).filter(|id| !id.is_empty());
+        self.event.env.session_id.or(in_body).or_else(|| self.options().session_id()).unwrap_or_default()
     }
 
     fn bad_body(&self) -> String {
@@ -438,25 +436,21 @@ impl Hook<'_> {
 
     /// Without a session the owner could not apply the event later either; only a session's start may have none.
     fn missing_session(&self) -> Option<&'static str> {
-        let needed = self.options().kind != Kind::SessionStart && self.event.session_id().is_none();
+        let needed = self.options().kind != Kind::SessionStart && self.session().is_empty();
         needed.then_some(
             "session_id is missing: give it in the stdin JSON, with --session-id, or in CLAUDE_CODE_SESSION_ID",
         )
     }
 
     fn slot(&self) -> Option<brief::Slot> {
-        let session = self.event.session_id()?;
-        brief::lookup(&self.event.places.store, Some(&session))
+        let session = Some(self.session()).filter(|id| !id.is_empty())?;
+        brief::lookup(&self.event.places.store, Some(session))
     }
 
     /// What the client's model is told when the event is queued: the last known brief if it is wanted always, or at a
     /// session's start why there is nothing to tell. The other events have nothing that can't wait.
     fn context_without_owner(&self, why: &NoAnswer, recorded: bool) -> Vec<u8> {
         match self.options().kind {
-            // What changed since the model saw a brief, only the owner knows: it says so at the next call.
-            Kind::PreTool if self.event.env.brief == Some(b"always") => {
-                self.slot().as_ref().and_then(brief::Slot::warm_line).map_or_else(Vec::new, <[u8]>::to_vec)
-            }
             Kind::SessionStart => {
                 let cause = match why {
                     NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",

@@ -1,6 +1,6 @@
 //! Implements the native launcher, which Claude Code runs for every hook.
 //!
-//! `consciousness brief` reads one slot of a file. `hooks <kind>` sends one frame to the owner, or spools. Everything
+//! `consciousness brief` reads one slot of a file. `hooks <kind>` sends one frame to the owner, or logs. Everything
 //! else becomes the Python CLI. Start reading at `start`; `hook` is the middle, `sys` the edge.
 
 mod bridge;
@@ -11,19 +11,20 @@ pub mod copy;
 pub mod dbpath;
 pub mod env;
 pub mod event;
+mod facts;
 mod gate;
 pub mod hash;
 mod hook;
 mod input;
 pub mod json;
 pub mod kind;
+pub mod log;
 pub mod options;
 mod output;
 mod pathname;
 pub mod paths;
 pub mod programs;
 pub mod repository;
-pub mod spool;
 mod statusline;
 mod sys;
 mod trouble;

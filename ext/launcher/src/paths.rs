@@ -106,6 +106,8 @@ pub fn store_dir(root: &[u8], top: &[u8]) -> Vec<u8> {
 /// The owner's socket; its second form lies in a folder others could have made, which `client` checks.
 pub struct Socket {
     pub path: Vec<u8>,
+    /// Beside it, for datagrams.
+    pub wake: Vec<u8>,
     /// Set when the socket is not in the data root.
     pub shared_folder: Option<Vec<u8>>,
 }
@@ -114,9 +116,10 @@ pub struct Socket {
 pub fn socket(root: &[u8], uid: u32) -> Socket {
     let path = below(root, b"run/owner.sock");
     if path.len() <= SOCKET_PATH_MAX {
-        return Socket { path, shared_folder: None };
+        return Socket { path, wake: below(root, b"run/owner.wake"), shared_folder: None };
     }
     let folder = format!("/tmp/context-graph-{uid}").into_bytes();
     let name = hex::<8, 16>(fnv1a64(root).to_be_bytes());
-    Socket { path: [&folder[..], b"/", &name, b".sock"].concat(), shared_folder: Some(folder) }
+    let named = |end: &[u8]| [&folder[..], b"/", &name, end].concat();
+    Socket { path: named(b".sock"), wake: named(b".wake"), shared_folder: Some(folder) }
 }

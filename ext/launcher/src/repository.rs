@@ -88,6 +88,18 @@ fn named(place: &[u8], dot_git: &[u8]) -> Option<Vec<u8>> {
     Some(absolute(place, named.trim_ascii()))
 }
 
+/// The branch that is checked out in `folder`, or above it: empty off any branch, None outside repositories.
+pub fn branch(folder: &[u8]) -> Option<Vec<u8>> {
+    let git = upwards(folder).map(|above| below(above, b".git")).find(|path| sys::lstat(&path[..]).is_ok())?;
+    let linked = head(&git);
+    let git = match first_line(&linked).strip_prefix(b"gitdir:") {
+        Some(named) => absolute(split_last(&git)?.0, named.trim_ascii()),
+        None => git,
+    };
+    let named = head(&below(&git, b"HEAD"));
+    Some(first_line(&named).strip_prefix(b"ref: refs/heads/").unwrap_or_default().to_vec())
+}
+
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     sys::is_same(sys::lstat(one), sys::lstat(other))
 }

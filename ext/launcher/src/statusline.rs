@@ -1,7 +1,7 @@
 //! Prints `req statusline`, the client's status line about requirements, from the owner, else from Python.
 //! `status --line`: the session's state from brief.bin before it.
 //!
-//! Pure: no event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
+//! Pure: no event, nothing logged, no owner started. Whatever fails is a short line, never an error.
 
 use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client};
@@ -11,7 +11,6 @@ use crate::input::INPUT_MAX;
 use crate::json::top_text;
 use crate::paths::{self, Places};
 use crate::sys::{self, Deadline, Stop};
-use crate::trouble::{Heard, Silence};
 use crate::wire::Request;
 use std::time::Instant;
 
@@ -71,9 +70,6 @@ fn body(started: Instant) -> Vec<u8> {
 }
 
 fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
-    if Silence::new(&places.root).heard() == Heard::JustNow {
-        return None;
-    }
     let client = Client::new(&places.root);
     let deadline = Deadline::from_now(OWNER_MS);
     let socket = client.connect(deadline).ok()?;

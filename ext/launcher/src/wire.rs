@@ -7,8 +7,10 @@ pub const PAYLOAD_MAX: usize = 16 * 1024 * 1024;
 pub const HEADER: usize = 8;
 const RESPONSE_MAGIC: &[u8; 4] = b"CGR1";
 
+/// The event is durable.
+pub const APPLIED: u8 = 1;
 /// The event was not applied: keep it.
-pub const SPOOL_IT: u8 = 2;
+pub const KEEP_IT: u8 = 2;
 /// The owner is older than this client and leaving: keep the event, start a new owner.
 pub const YIELDING: u8 = 4;
 /// The event is kept, but the requirement gates are the client's to decide (`gate`). Standard output is text for the

@@ -8,7 +8,7 @@ use launcher::event::Event;
 use launcher::kind::Kind;
 use launcher::paths::{self, Places};
 use launcher::wire::{self, Progress, Request};
-use launcher::{brief, copy, options, spool};
+use launcher::{brief, copy, options};
 use std::collections::HashMap;
 use std::path::Path;
 use support::{golden, raw_rows, rows, set_up, TempDir};
@@ -155,13 +155,13 @@ fn the_golden_response_is_understood() {
     assert_eq!((response.stdout, response.stderr), (&parts["stdout"][..], &parts["stderr"][..]));
 }
 
-/// Invariant 10 and the spool's format: what the launcher writes is byte for byte the golden record.
+/// Invariant 10 and the log's format: what the launcher writes is byte for byte the golden record.
 #[test]
-fn a_spooled_event_is_the_golden_record() {
-    let parts = rows("spool_v1.tsv", nowhere());
-    assert_eq!(parts.iter().flat_map(|part| part[1].clone()).collect::<Vec<_>>(), golden("spool_v1.log"));
+fn a_logged_event_is_the_golden_record() {
+    let parts = rows("event_log_v1.tsv", nowhere());
+    assert_eq!(parts.iter().flat_map(|part| part[1].clone()).collect::<Vec<_>>(), golden("event_log_v1.log"));
     let whole = &parts[0][1];
-    let json = &whole[10..whole.len() - 1];
+    let json = &whole[55..whole.len() - 1];
     let body_at = json.windows(8).position(|part| part == b",\"body\":").unwrap() + 8;
     let args = ["--format", "claude", "--session-id", "abc", "--success=true", "--stdin"];
     let at = |text: &[u8]| text.to_vec();
@@ -172,9 +172,10 @@ fn a_spooled_event_is_the_golden_record() {
         places: Places { root: at(b"/r"), cwd: at(b"/home/u/proj/src"), project: top.clone(), top, store: at(b"/r/s") },
         id: *b"00112233445566778899aabbccddeeff",
         at_ms: 1_800_000_000_123,
+        parent: 4711,
         body: Some(json[body_at..json.len() - 1].to_vec()),
     };
-    assert_eq!(shown(&spool::frame(&event.spool_json().unwrap())), shown(whole));
+    assert_eq!(shown(&event.record().unwrap()), shown(whole));
 }
 
 fn store_with(bytes: &[u8]) -> TempDir {
@@ -191,8 +192,8 @@ fn line_in(store: &TempDir, session: Option<&[u8]>) -> String {
 /// Invariant 8, REQ-SESSION-11: the golden cache gives the golden lines.
 #[test]
 fn the_golden_brief_cache_gives_the_golden_lines() {
-    let store = store_with(&golden("brief_v1.bin"));
-    for row in rows("brief_v1.tsv", nowhere()) {
+    let store = store_with(&golden("brief_v2.bin"));
+    for row in rows("brief_v2.tsv", nowhere()) {
         let session = (!row[0].is_empty()).then_some(&row[0][..]);
         assert_eq!(line_in(&store, session), shown(&row[1]), "{}", shown(&row[0]));
     }
@@ -201,10 +202,25 @@ fn the_golden_brief_cache_gives_the_golden_lines() {
     assert_eq!((measures.consciousness, measures.integration, measures.ic), (0.625, 0.96875, 0.9375));
 }
 
+/// A call is quiet only where the cache knows the session, nothing is due, and no file of it may have something to tell.
+#[test]
+fn the_golden_brief_cache_says_what_is_quiet() {
+    let store = store_with(&golden("brief_v2.bin"));
+    let folder = store.0.to_str().unwrap().as_bytes();
+    for row in rows("brief_v2_quiet.tsv", nowhere()) {
+        let things: Vec<brief::Thing> =
+            if row[1] == b"-" { Vec::new() } else { brief::Thing::of_file(&row[1]).to_vec() };
+        let name = format!("{} {}", shown(&row[0]), shown(&row[1]));
+        assert_eq!(brief::is_quiet(folder, &row[0], &things), row[2] == b"1", "{name}");
+    }
+    let torn = store_with(&golden("brief_v2.bin")[..20_000]);
+    assert!(!brief::is_quiet(torn.0.to_str().unwrap().as_bytes(), b"newest", &[]));
+}
+
 /// Invariant 8: a foreign version, a cut file, garbage: the cold line, whatever is asked.
 #[test]
 fn a_foreign_or_damaged_cache_gives_the_cold_line() {
-    let good = golden("brief_v1.bin");
+    let good = golden("brief_v2.bin");
     let cold = shown(brief::COLD_LINE);
     for at in 0..24 {
         let mut bad = good.clone();
@@ -212,7 +228,7 @@ fn a_foreign_or_damaged_cache_gives_the_cold_line() {
         let store = store_with(&bad);
         assert_eq!((line_in(&store, Some(b"newest")), line_in(&store, None)), (cold.clone(), cold.clone()), "{at}");
     }
-    for len in [0, 1, 23, 24, 4095, 4096, 4096 + 511] {
+    for len in [0, 1, 23, 24, 4095, 4096, 20_480, 20_480 + 1023] {
         let store = store_with(&good[..len]);
         assert_eq!((line_in(&store, Some(b"newest")), line_in(&store, None)), (cold.clone(), cold.clone()), "{len}");
     }
@@ -220,9 +236,9 @@ fn a_foreign_or_damaged_cache_gives_the_cold_line() {
     assert_eq!(line_in(&store_with(&noise), None), cold);
 }
 
-/// REQ-HOOKS-33: no secret reaches the spool, wherever it stands in the JSON of a hook.
+/// REQ-HOOKS-33: no secret reaches the log, wherever it stands in the JSON of a hook.
 #[test]
-fn every_golden_secret_is_masked_in_what_is_spooled() {
+fn every_golden_secret_is_masked_in_what_is_logged() {
     let text = String::from_utf8(golden("secrets.tsv")).unwrap();
     let mut missed = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {

@@ -21,8 +21,9 @@ from context_graph.wire import run_folder
 from context_graph.wire.client import stop_owner
 
 _DATABASE: Final = "db"
-_KEPT: Final = ("project", "spool")
-"""Beside the database, and not derived from it. The spool's events are applied afterwards."""
+_KEPT: Final = ("project", "spool", "events")
+"""Beside the database, and not derived from it. What waits in the event log, or an earlier build's spool, is
+applied afterwards."""
 _DRAFT: Final = ".restoring-"
 _ONE_LOCK: Final = ".restore.lock"
 _LOCK_S: Final = 5.0
@@ -33,7 +34,7 @@ def put_back(
 ) -> tuple[Path | None, dict[str, int]]:
     """Check the backup in the folder ``backup`` and make it the database of ``place.store``.
 
-    The owner is stopped and can't start until it is done; hooks leave their events in the spool meanwhile.
+    The owner is stopped and can't start until it is done; hooks leave their events in the log meanwhile.
     Killed at any instant, the store's database is the old or the new one, whole, and the old one is there or
     in a folder `before-restore-…`. The next restore takes away what a killed one had not finished copying.
 

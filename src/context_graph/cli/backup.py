@@ -69,7 +69,7 @@ def restore(
     """Restore this project's store from a backup; the current store is kept in a folder beside it.
 
     Before anything changes, every file is compared with the backup's list and the copy is opened. The owner
-    is stopped; the next command or hook starts one. Events waiting in the spool are applied afterwards.
+    is stopped; the next command or hook starts one. Events that wait in the log are applied afterwards.
 
     Exit codes: 0 done, or the check is good; 1 the backup was altered, or the restore failed, and nothing
     was changed. Never 2.

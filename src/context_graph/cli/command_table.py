@@ -379,9 +379,9 @@ OWNER_STATUS: Final = Command(
     "owner",
     "status",
     "Show the owner process",
-    """Show the owner's process: version, memory, clients, stores, requests, spool. Does not start one.
+    """Show the owner's process: version, memory, clients, stores, requests, events. Does not start one.
 
-    JSON has pid, version, rss_bytes, uptime_s, clients, stores, requests, spool_pending, set_aside and more;
+    JSON has pid, version, rss_bytes, uptime_s, clients, stores, requests, events_waiting, set_aside and more;
     without an owner it is {"running": false, "root": …}. If the owner does not answer, it is what the system
     knows: {"running": true, "answers": false, "pid": …, "state": …, "doing": …, "since_ms": …}.
 

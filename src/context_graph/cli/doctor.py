@@ -25,7 +25,7 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
 
     It sends test events ("canaries") through the hook commands in the settings, and a test memory through
     the memory tools, reads them back and removes them; no session, count or identity changes. It also checks
-    owner, spool, index, disk, requirements, the client's version and trust, and the tokens used per day.
+    owner, event log, index, disk, requirements, the client's version and trust, and the tokens used per day.
 
     Exit codes: 0 nothing to fix; 1 problems, each with its fix. Never 2.
 
@@ -118,7 +118,7 @@ def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     sessions, memory, ages = store["sessions"], store["memory"], store["ages"]
     yield "store", store["store"]
-    yield "spool", f"{store['spool_pending']} waiting, {store['spool_rejected']} rejected"
+    yield "events", f"{store['events_waiting']} waiting, {store['events_rejected']} rejected"
     yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
     yield "captured", _last("session summary", ages["last_capture_age_s"])
     for one in store["exchanges"]:

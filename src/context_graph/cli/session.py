@@ -102,7 +102,7 @@ def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbP
     """Show one session: its 14 snapshot fields, counts, IC history and chain.
 
     JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the snapshot
-    by its field names, events_applied, events_duplicate, events_by_kind, spool_pending, ic_history,
+    by its field names, events_applied, events_duplicate, events_by_kind, events_waiting, ic_history,
     compactions, dreams_pending.
 
     Exit codes: 0; 1 no such session; 2 its record is corrupt.

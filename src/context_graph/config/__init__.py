@@ -22,6 +22,7 @@ from context_graph.config.paths import (
     socket_path,
     store_dir,
     store_key,
+    waker_path,
     working_dir,
 )
 from context_graph.config.repository import Repository, find_repository
@@ -48,6 +49,7 @@ __all__ = [
     "socket_path",
     "store_dir",
     "store_key",
+    "waker_path",
     "working_dir",
 ]
 

@@ -122,7 +122,7 @@ def project_store(root: Path, repository: Repository) -> Path:
     """The store of ``repository``, found again where it was made under an old name.
 
     The checkout that has it says so to the others, once, by a link in `aliases` whose text is the old
-    name: a store can't be moved while anybody may write to its spool.
+    name: a store can't be moved while anybody may write to its event log.
     """
     store = store_dir(root, repository.top)
     alias = root / "aliases" / store.name
@@ -242,6 +242,11 @@ def lock_path(root: Path) -> Path:
 def log_dir(root: Path) -> Path:
     """Folder of the owner's log files."""
     return root / "log"
+
+
+def waker_path(root: Path) -> Path:
+    """The socket beside `socket_path` on which hooks tell the owner of events."""
+    return socket_path(root).with_suffix(".wake")
 
 
 def socket_path(root: Path) -> Path:

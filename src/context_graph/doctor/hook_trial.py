@@ -213,20 +213,18 @@ def try_hooks(
     nothing = [run_command(["/bin/sh", "-c", "true "], b"{}\n", folder, env, 10.0) for _ in range(_RUNS)]
     trial.floor_ms = statistics.median(run.took_ms for run in nothing)
     sent: dict[str, str] = {}
-    spooled = 0
     for event in TRIED:
         for hook in found.of(event):
             for number in range(_RUNS):
                 tool_use_id = f"toolu_doctor_{secrets.token_hex(8)}"
                 run = run_hook(hook, session_id, folder, env, tool_use_id)
                 trial.runs_ms.setdefault(event, []).append(run.took_ms)
-                spooled += _waits_in_spool(place.store, tool_use_id)
                 sent[tool_use_id] = event
                 trial.sent += 1
                 if number == 0:
                     trial.findings += _faults(hook, run)
     if look:
-        _look_for(trial, sent, spooled, place, session_id, env)
+        _look_for(trial, sent, place, session_id, env)
     return trial
 
 
@@ -247,9 +245,9 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
     return found
 
 
-def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str:
+def _cure_of_lost(trial: HookTrial, env: Mapping[str, str]) -> str:
     """The likely reason for lost canaries: hooks without their program silently do nothing."""
-    if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
+    if not trial.recorded and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
             f"{_PROGRAM} is not on PATH, so the hooks do nothing: `{_PROGRAM} setup --link` links it into "
             "~/.local/bin; then restart Claude Code"
@@ -271,19 +269,9 @@ def _said(run: HookRun) -> str:
     return (run.stderr.strip() or run.stdout.strip() or "no message")[:300]
 
 
-def _waits_in_spool(store: Path, tool_use_id: str) -> bool:
-    """Whether the canary is in the spool, because its hook did not reach the owner in time."""
-    needle = tool_use_id.encode()
-    try:
-        return any(needle in path.read_bytes() for path in (store / "spool").glob("events*"))
-    except OSError:
-        return False
-
-
 def _look_for(
     trial: HookTrial,
     sent: Mapping[str, str],
-    spooled: int,
     place: Location,
     session_id: str,
     env: Mapping[str, str],
@@ -301,7 +289,4 @@ def _look_for(
         lost = [one for one in of_event if one not in there]
         if lost:
             text = f"{len(lost)} of {len(of_event)} {event} canaries are not in the store {place.store}"
-            trial.findings.append(Finding(ERROR, text, _cure_of_lost(trial, spooled, env)))
-    if spooled:
-        text = f"{spooled} of {len(sent)} canaries were spooled: their hooks did not reach the owner in time"
-        trial.findings.append(Finding(WARNING, text, _OWNER))
+            trial.findings.append(Finding(ERROR, text, _cure_of_lost(trial, env)))

@@ -86,7 +86,7 @@ def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
         whose = row["project"] or row["store"]
         text = f"set aside: {row['what']} of {whose}, last tried {when}: {row['why']}"
         found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
-    stuck = status.get("spool_shut", ())
+    stuck = status.get("events_shut", ())
     return found + [
         Finding(ERROR, f"events are waiting in a file that can't be read: {one}") for one in stuck
     ]
@@ -115,11 +115,11 @@ def ask_owner(
 
 
 _COUNTED: Final = (
-    ("spool_pending", WARNING, "events wait in the spool although the owner answers", _STATUS),
+    ("events_waiting", WARNING, "events wait although the owner answers", _STATUS),
     (
-        "spool_rejected",
+        "events_rejected",
         WARNING,
-        "spooled events could not be applied; they are in spool/rejected.log",
+        "logged events could not be applied; they are in events/rejected.log of the store",
         "log/owner.log in the data root has the reason",
     ),
     (

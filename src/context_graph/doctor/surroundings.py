@@ -57,7 +57,7 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
     use: dict[str, Any] = {"root_bytes": bytes_below(root), "store_bytes": bytes_below(store)}
     use["by_part"] = {
         name: bytes_below(store / name)
-        for name in ("db", "spool", "dream", "memory.index", "memory.figures", "brief.bin")
+        for name in ("db", "events", "dream", "memory.index", "memory.figures", "brief.bin")
         if (store / name).exists()
     }
     findings = []
@@ -70,7 +70,7 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
             )
             level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
             findings.append(
-                Finding(level, text, "free some space: on a full disk not even the spool can be written")
+                Finding(level, text, "free some space: on a full disk not even the event log can be written")
             )
     except OSError as error:
         findings.append(Finding(WARNING, f"{root}: {error.strerror}", "check that the disk is mounted"))
@@ -78,11 +78,11 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
 
 
 def shut_folders(root: Path, store: Path) -> list[Finding]:
-    """Folders of ours in which this user can't make files. An open store goes on there; its spool, its index
+    """Folders of ours in which this user can't make files. An open store goes on there; its events, its index
     and the next owner's log do not.
     """
     found = []
-    for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "spool"):
+    for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "events"):
         if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             mode = os.stat(folder).st_mode & 0o7777
             text = f"{folder} can't be written by you: its mode is {mode:04o}"

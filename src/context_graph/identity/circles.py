@@ -32,7 +32,7 @@ _LABEL_CHARS: Final = 60
 _LABELS: Final = 3
 """Calls that `Circles.sentence` names; of more it gives the number."""
 _MASKED: Final = linear(r"\[redacted:[\w-]*\]")
-"""The launcher, which masks what goes into the spool, names secrets less exactly than the owner."""
+"""The launcher, which masks what goes into the log, names secrets less exactly than the owner."""
 _DIGITS: Final = b"0123456789"
 _HEX_DIGITS: Final = b"0123456789abcdefABCDEF"
 _EDITING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})

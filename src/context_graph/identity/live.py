@@ -1,6 +1,6 @@
 """Keeps the state of one live session: applies each event and reports what follows. No I/O, no clock.
 
-The same events always give the same state, whether they came live or through the spool, and whether or not
+The same events always give the same state, whether they came live or through the log, and whether or not
 the session was stored and restored in between.
 """
 

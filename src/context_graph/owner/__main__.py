@@ -22,7 +22,7 @@ from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
 from context_graph.wire.environment import owner_environment
-from context_graph.wire.run_folder import read_work
+from context_graph.wire.run_folder import begin_crash_note, read_work
 
 EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70
@@ -76,8 +76,9 @@ def _run(options: _Options) -> int:
     from context_graph.owner.service import build_service
 
     log = open_log(options.root, settings, foreground=options.foreground)
+    crashed = begin_crash_note(options.root)
     if last is not None and last.pid != os.getpid():
-        count_interrupted(last, time.time_ns() // 1_000_000, log)
+        count_interrupted(last, time.time_ns() // 1_000_000, log, crashed=crashed)
     try:
         owner = Owner(options.root, lock, build_service(options.root, settings, log), settings, log)
         return owner.run(ready=None if options.lock_fd is None or options.foreground else _STDERR)

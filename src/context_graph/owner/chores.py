@@ -1,8 +1,8 @@
 """Runs background work piece by piece: limited in time, retried, and set aside when it keeps failing.
 
 What is set aside is recorded in a small file beside the database, so that it can be written and read whatever
-state the database is in. If the owner dies during an attempt, the next owner counts that attempt from what
-`wire.run_folder` says was in hand.
+state the database is in. If the owner crashes during an attempt, the next owner counts that attempt from what
+`wire.run_folder` says was in hand; if it is killed, an event is not to blame.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ _CIRCUMSTANCES: Final = (
     MemoryError,
 )
 """Failures that are the disk's, or another's, and say nothing of the work."""
-_QUICK_MS: Final = 1000
-_QUICK: Final = 0.5
-"""What an owner's death counts for an event that it had only just begun: it was killed for something else."""
+_LONG_MS: Final = 10_000
 
 
 class Chores:
@@ -86,20 +84,23 @@ class Chores:
             raise
 
 
-def count_interrupted(work: Work, now_ms: int, log: logging.Logger) -> None:
-    """Count the work that the last owner had in hand when it died as a failed attempt."""
+def count_interrupted(work: Work, now_ms: int, log: logging.Logger, *, crashed: bool) -> None:
+    """Count the work that the last owner had in hand when it died as a failed attempt.
+
+    An event is not to blame if the owner was killed, unless it had been at it for long.
+    """
+    if work.key.startswith("event:") and not crashed and now_ms - work.since_ms < _LONG_MS:
+        return
     folder = Path(work.where)
     if not work.key or not folder.is_absolute() or not folder.is_dir():
         return
-    quick = work.key.startswith("event:") and now_ms - work.since_ms < _QUICK_MS
-    log.warning("the last owner (pid %d) ended during this work: %s", work.pid, work.what)
-    SetAside(folder, log).failed(
-        work.key, work.what, "the owner ended while doing this", weight=_QUICK if quick else 1.0
-    )
+    how = "crashed" if crashed else "ended"
+    log.warning("the last owner (pid %d) %s during this work: %s", work.pid, how, work.what)
+    SetAside(folder, log).failed(work.key, work.what, f"the owner {how} while doing this")
 
 
 NAME: Final = "set_aside.json"
-_TRIES: Final = 2.0
+TRIES: Final = 2.0
 """Failed attempts after which there is no other."""
 _ROWS: Final = 512
 _WEEK_MS: Final = 7 * 86_400_000
@@ -128,7 +129,7 @@ class SetAside:
     def holds(self, key: str) -> bool:
         """Whether the work with that key is set aside."""
         row = self._rows.get(key)
-        return row is not None and row["failures"] >= _TRIES
+        return row is not None and row["failures"] >= TRIES
 
     def failed(self, key: str, what: str, why: str, *, weight: float = 1.0) -> bool:
         """Count a failed attempt; whether the work is set aside now.

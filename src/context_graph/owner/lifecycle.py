@@ -21,8 +21,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph import __version__, watchdog
-from context_graph.config import Settings, lock_path, log_dir, socket_path
-from context_graph.owner.lock import bind
+from context_graph.config import Settings, lock_path, log_dir, socket_path, waker_path
+from context_graph.owner.lock import bind, bind_waker
 from context_graph.owner.socket.server import OwnerServer
 from context_graph.watchdog import Piece
 from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file
@@ -125,13 +125,14 @@ class Owner:
         """
         self._prepare()  # before anybody can see it ready and ask it to go
         listener = bind(self._root)
+        self._server.listen_for_events(bind_waker(self._root))
         found = os.lstat(self._socket_path)
         self._socket_id = (found.st_dev, found.st_ino)
         self._server.listen(listener)
         forget_troubles(self._root)
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
-        self._service.begin(self._loop)
+        self._service.begin(self._loop, self._server.settle)
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
         self._loop.call_later(_CATCH_UP_S, self._catch_up)
@@ -195,6 +196,7 @@ class Owner:
             found = os.lstat(self._socket_path)
             if (found.st_dev, found.st_ino) == self._socket_id:
                 os.unlink(self._socket_path)
+                os.unlink(waker_path(self._root))
 
     def _told_to_leave(self, number: int, _frame: FrameType | None) -> None:
         """Handle the signal between two steps of Python, even when the loop is busy: work in hand has a
@@ -206,7 +208,7 @@ class Owner:
             self._loop.call_soon_threadsafe(self._on_signal, number)
 
     def _catch_up(self) -> None:
-        """Apply what waits in spools, unless the owner is to go: that would be work begun and cut off."""
+        """Apply what waits in the logs, unless the owner is to go: that would be work begun and cut off."""
         if not self._told:
             self._service.catch_up()
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from context_graph import __version__
-from context_graph.config import fnv1a64, lock_path, log_dir, socket_path
+from context_graph.config import fnv1a64, lock_path, log_dir, socket_path, waker_path
 from context_graph.errors import OwnerError
 from context_graph.owner.sessions.brief_cache import HEADER, HEADER_USED
-from context_graph.owner.sessions.spool import SPOOL_VERSION
 from context_graph.wire import run_folder
+from context_graph.wire.event_log import LOG_VERSION
 from context_graph.wire.frames import WIRE_VERSION
 
 # Exit codes of a refused start, from sysexits.h.
@@ -40,7 +40,7 @@ class StartRefusedError(OwnerError):
 
 def fingerprint() -> str:
     """16 hex digits over what two processes on one data root must share: package, wire, file formats."""
-    parts = f"{__version__} wire{WIRE_VERSION} spool{SPOOL_VERSION} ".encode() + HEADER[:HEADER_USED]
+    parts = f"{__version__} wire{WIRE_VERSION} log{LOG_VERSION} ".encode() + HEADER[:HEADER_USED]
     return f"{fnv1a64(parts):016x}"
 
 
@@ -98,9 +98,19 @@ def bind(root: Path) -> socket.socket:
 
     Raises StartRefusedError if something that is not a stale socket of ours is in its place.
     """
-    path = socket_path(root)
+    listener = _bound(socket_path(root), socket.SOCK_STREAM)
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def bind_waker(root: Path) -> socket.socket:
+    """The socket on which hooks tell of events, non-blocking, mode 0600. Call and errors are as of `bind`."""
+    return _bound(waker_path(root), socket.SOCK_DGRAM)
+
+
+def _bound(path: Path, kind: socket.SocketKind) -> socket.socket:
     _clear_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_UNIX, kind)
     listener.setblocking(False)
     try:
         mask = os.umask(0o177)  # the file must never exist with wider permissions, not even for an instant
@@ -108,7 +118,6 @@ def bind(root: Path) -> socket.socket:
             listener.bind(os.fspath(path))
         finally:
             os.umask(mask)
-        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise StartRefusedError(

@@ -9,10 +9,10 @@ import contextlib
 import logging
 import os
 import time
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Handle
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,13 +33,13 @@ from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
 from context_graph.owner.exchanges import Exchanges
 from context_graph.owner.jobs import Place
-from context_graph.owner.sessions import spool
+from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext, project_of
 from context_graph.redact import Redactor
 from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
-from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
+from context_graph.wire.frames import APPLIED, KEEP_IT, Reply, Request
 
 if TYPE_CHECKING:
     from context_graph.owner.commands.memory import McpHost
@@ -89,6 +89,12 @@ def _others() -> dict[str, Verb]:
     }
 
 
+_READS_S: Final = 0.25
+"""How long a command has events applied that wait in the log, before its own answer; the rest follows it."""
+_READS: Final = 64
+"""Events that it has applied at least, however slow the machine is."""
+_SLICE_S: Final = 0.01
+"""How long requests wait for events that are applied between them."""
 _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
@@ -111,17 +117,27 @@ class OwnerService:
         self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
         self._gates = Gates(root, log, redactor)
         self._mcp: McpHost | None = None
+        self._loop: AbstractEventLoop | None = None
+        self._settled: Callable[[], None] = self.settle
+        self._reading: Handle | None = None
+        self._unread: dict[Path, Path | None] = {}
+        """Stores whose events wait, and which are not open, with their projects where those are known."""
         self.dreams = Consolidations(self, settings, log)
         self._exchanges = Exchanges(root, lambda one: self._stores.get(one.folder) is one, log)
 
-    def begin(self, loop: AbstractEventLoop) -> None:
-        """Start serving on ``loop``: the stores' own background work may begin."""
+    def begin(self, loop: AbstractEventLoop, settle: Callable[[], None]) -> None:
+        """Start serving on ``loop``: the stores' own background work may begin.
+
+        Args:
+            settle: Is called when events were applied that nobody asked about, and calls `settle`.
+        """
+        self._loop, self._settled = loop, settle
         self.dreams.begin(loop)
         self._exchanges.begin(loop)
         loop.call_later(_PRELOAD_AFTER_S, _preload)
 
     def handle(self, request: Request) -> Reply:
-        """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
+        """Serve one request. A hook's failure says `keep it`, so that the launcher keeps the event.
 
         Raises ContextGraphError for every verb but the hooks', as the command would report it.
         """
@@ -138,7 +154,7 @@ class OwnerService:
                 self.aside_of(request.store).failed(key, f"a {request.verb}", ended.why)
             error = TookTooLongError(f"{ended}; log/owner.log in the data root has when")
             if verb.is_hook:
-                return hooks.failure(request, error, flags=SPOOL_IT)
+                return hooks.failure(request, error, flags=KEEP_IT)
             raise error from None
 
     def ended(self, request: Request, ended: TookTooLong) -> None:
@@ -153,7 +169,7 @@ class OwnerService:
         elif verb.is_hook:
             self.dreams.activity()
         if not verb.is_hook:
-            return verb.handler(self._call(request, verb))
+            return self._noted(request, verb.handler(self._call(request, verb)))
         if request.verb == "hooks.session-end" and request.store is not None:
             self.dreams.session_ended(request.store, request.parent_pid)
         try:
@@ -161,9 +177,20 @@ class OwnerService:
         except StoreError as error:
             self._log.error("%s: %s", request.verb, error)
             self.drop_store(request)
-            return hooks.failure(request, error, flags=SPOOL_IT)
+            return hooks.failure(request, error, flags=KEEP_IT)
         except ContextGraphError as error:
             return hooks.failure(request, error, flags=APPLIED)
+
+    def _noted(self, request: Request, answer: Reply) -> Reply:
+        """The answer, with what it does not know yet."""
+        context = self._stores.get(request.store) if request.store is not None else None
+        if context is not None:
+            context.memory_hooks.note_files()
+        waiting = self.waiting(request)
+        if not waiting:
+            return answer
+        text = f"context-graph: {waiting} events are being applied; this answer does not know them yet\n"
+        return replace(answer, stderr=text.encode() + answer.stderr)
 
     def mcp_host(self) -> McpHost:
         """The MCP host; made, and its modules imported, for the first client."""
@@ -174,10 +201,75 @@ class OwnerService:
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:
-        """The store that ``request`` names, opened, with its spool drained."""
+        """The store that ``request`` names, opened, with the waiting events applied, or the first of many."""
         context = self._context(request)
-        context.drain_spool()
+        if request.verb.startswith("hooks."):  # it reads as far as its own event
+            self._read_on()
+            return context
+        try:
+            if context.events.read(_READS_S, least=_READS):
+                self._read_on()
+        except BaseException:  # its memory is ahead of the disk
+            self._drop(context.folder)
+            raise
         return context
+
+    def woken(self, stores: Iterable[tuple[Path, Path | None]], *, everywhere: bool) -> None:
+        """Have the events of some stores applied, each named with its project, or those of all."""
+        for folder, project in stores:
+            if folder not in self._stores and folder not in self._unread:
+                self._unread[folder] = project
+        if everywhere:
+            self.catch_up()
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._loop is not None and self._reading is None:
+            self._reading = self._loop.call_soon(self._read_slice)
+
+    def _read_slice(self) -> None:
+        """Apply some of the events that wait, then let requests have their turn."""
+        self._reading = None
+        open_stores = [one for one in self._stores.values() if log_reader.has_waiting(one.folder)]
+        more = [one for one in open_stores if self._read_some(one)]
+        while self._unread and not more:
+            folder = next(iter(self._unread))
+            project = self._unread.pop(folder) or project_of(folder)
+            if folder not in self._stores:
+                more = [one for one in (self._opened(folder, project),) if one is not None]
+        if more:
+            self._read_on()
+        else:
+            self._settled()
+
+    def _read_some(self, context: StoreContext) -> bool:
+        """Whether events of the store still wait. A failure ends it until the store is asked for again."""
+        try:
+            what = "applying events that wait"
+            return watchdog.run(Piece(what, str(context.folder)), partial(context.events.read, _SLICE_S))
+        except (ContextGraphError, OSError, MemoryError) as error:
+            self._log.error("events of %s: %s", context.folder.name, error)
+        except TookTooLong as ended:
+            self._log.error("events of %s: %s", context.folder.name, ended)
+            self._unread[context.folder] = context.project
+        self._drop(context.folder)
+        return False
+
+    def _opened(self, folder: Path, project: Path | None) -> StoreContext | None:
+        """A store whose events wait."""
+        try:
+            piece = Piece("opening a store to apply its events", str(folder))
+            return watchdog.run(piece, lambda: self._open(folder, project))
+        except (ContextGraphError, OSError) as error:
+            self._log.error("events of %s: %s", folder.name, error)
+        except TookTooLong as ended:
+            self._log.error("events of %s: %s", folder.name, ended)
+        return None
+
+    def waiting(self, request: Request) -> int:
+        """Events of the request's store that wait, while they are being applied."""
+        context = self._stores.get(request.store) if request.store is not None and self._reading else None
+        return context.events.waiting if context is not None else 0
 
     def drop_store(self, request: Request) -> None:
         """Drop the in-memory state of a store that failed; it is read again from the disk."""
@@ -223,13 +315,17 @@ class OwnerService:
             "sessions": sum(len(context.sessions) for context in contexts),
             "memory": self._memory_stats(contexts),
             "dreams": self.dreams.view(),
-            "spool_pending": sum(map(spool.pending, folders)),
-            "spool_rejected": sum(context.spool_rejected for context in contexts),
-            "spool_shut": [text for folder in folders for text in spool.shut(folder)],
+            "events_waiting": sum(map(self._waiting_in, folders)),
+            "events_rejected": sum(context.events.rejected for context in contexts),
+            "events_shut": [text for context in contexts for text in context.events.shut],
             "set_aside": [row for folder in folders for row in self._aside_rows(folder)],
             "redaction_rules": self._redactor.rule_count,
             "settings_problems": list(self._settings.problems),
         }
+
+    def _waiting_in(self, folder: Path) -> int:
+        context = self._stores.get(folder)
+        return log_reader.count_waiting(folder) if context is None else context.events.waiting
 
     @staticmethod
     def _memory_stats(contexts: list[StoreContext]) -> dict[str, int]:
@@ -270,7 +366,7 @@ class OwnerService:
         for folder in sorted({*self._stores, *self._folders()}):
             there = self._aside_rows(folder)
             self.aside_of(folder).release()
-            if spool.put_back(folder) or there:
+            if log_reader.put_back(folder) or there:
                 self._drop(folder, write=True)  # opened again, it finds what it owes
                 released += there
         self.catch_up()
@@ -286,29 +382,20 @@ class OwnerService:
         return [{"store": folder.name, "project": project, **row} for row in self.aside_of(folder).rows()]
 
     def catch_up(self) -> None:
-        """Apply the spools below the root: a session's last hook may have spooled."""
-        for folder in self._folders():
-            if folder in self._stores or not spool.has_pending(folder):
-                continue
-            piece = Piece("opening a store to apply its spool", str(folder))
-            try:
-                watchdog.run(piece, partial(self._drain, folder))
-            except (ContextGraphError, OSError) as error:
-                self._log.error("spool of %s: %s", folder.name, error)
-            except TookTooLong:  # it has been logged; the store is drained again when it is asked for
-                self._drop(folder)
-        self.settle()
-
-    def _drain(self, folder: Path) -> None:
-        self._open(folder, project_of(folder)).drain_spool()
+        """Have the events below the root applied: a session's last hook may have found no owner."""
+        found = [one for one in self._folders() if log_reader.has_waiting(one) or log_reader.has_spool(one)]
+        self._unread.update(dict.fromkeys(one for one in found if one not in self._stores))
+        self._read_on()
 
     @property
     def busy(self) -> bool:
         """Whether an owner without clients should stay."""
-        return self.dreams.busy
+        return self.dreams.busy or self._reading is not None
 
     def leave(self) -> None:
-        """End background processes before the owner leaves."""
+        """End what goes on in the background before the owner leaves."""
+        if self._reading is not None:
+            self._reading.cancel()
         self.dreams.stop()
 
     def open_place(self, place: Place) -> StoreContext:

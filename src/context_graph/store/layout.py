@@ -43,6 +43,8 @@ FORMAT_VERSION: Final = 1
 """Of the database as a whole: raised when an older build could no longer read the keys."""
 FORMAT_KEY: Final = b"format"
 PROJECT_KEY: Final = b"project"
+EVENT_LOG_KEY: Final = b"event_log"
+"""How far the event log has been read."""
 LATEST: Final = b"latest"
 
 SNAPSHOT_PREFIX: Final = b"s:"

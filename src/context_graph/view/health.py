@@ -41,7 +41,7 @@ def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bo
     if ago is None:
         return True, f"Ready: hooks are set up and nothing has happened yet; {held}. Start `claude` here."
     today = store["memory"].get("shown_since", 0)
-    waiting = store["spool_pending"]
+    waiting = store["events_waiting"]
     late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
     seen = f"last event {span(ago / 1000)} ago" if ago >= 1000 else "last event just now"
     return True, f"Working: {seen}, {held}, {today} shown today.{late}"

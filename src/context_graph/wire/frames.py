@@ -24,7 +24,7 @@ WIRE_VERSION: Final = 1
 
 APPLIED: Final = 1
 """Reply flag: the event is durable, now or from before; never send it again."""
-SPOOL_IT: Final = 2
+KEEP_IT: Final = 2
 """Reply flag: the event was not applied; keep it."""
 YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
@@ -88,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The output and exit code for a client; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
+    """The output and exit code for a client; ``flags`` is a sum of APPLIED, KEEP_IT, YIELDING, GATE_IT."""
 
     exit_code: int = 0
     flags: int = 0
@@ -97,7 +97,7 @@ class Reply:
 
 
 def is_late(request: Request) -> bool:
-    """Whether the client has stopped waiting; a hook has then spooled its event."""
+    """Whether the client has stopped waiting; a hook has then logged its event."""
     if not request.at_ms or not request.deadline_ms:
         return False
     return time.time_ns() // 1_000_000 - request.at_ms > request.deadline_ms

@@ -8,8 +8,10 @@ The file is never unlinked: a second file of the same name would be a second loc
 bytes of JSON. The owner has mapped the file, so a change costs no system call and survives its being killed;
 while it is written the length is 0.
 
-`owner.silent`, `told-owner-…`, `told-store-…`: hooks note that an owner did not answer in time, so that none
-waits for it for some seconds, and which sessions' users were told of trouble. Twin: trouble.rs.
+`owner.crash`: what Python's faulthandler writes as the owner crashes; empty if it did not, or if something
+else ended it.
+
+`told-owner-…`, `told-store-…`: hooks note which sessions' users were told of trouble. Twin: trouble.rs.
 """
 
 from __future__ import annotations
@@ -220,6 +222,25 @@ def read_work(root: Path) -> Work | None:
     return None
 
 
+def begin_crash_note(root: Path) -> bool:
+    """Whether the last owner of ``root`` crashed. From now on a crash of this process is noted.
+
+    SIGKILL, a power failure and the kernel's lack of memory leave no note: the work in hand is not to blame.
+    """
+    import faulthandler  # an owner's alone
+
+    try:
+        handle = os.open(
+            root / "run" / "owner.crash", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+        crashed = os.fstat(handle).st_size > 0
+        os.ftruncate(handle, 0)
+    except OSError:
+        return False
+    faulthandler.enable(handle, all_threads=False)  # keeps the descriptor for the process's life
+    return crashed
+
+
 def process_state(pid: int) -> str:
     """The kernel's view of a process, in words; "" if it runs, or nothing is known of it."""
     return _STATES.get(processes.state(pid), "")
@@ -230,15 +251,8 @@ def process_state(pid: int) -> str:
 _WEEK_S: Final = 7 * 86_400
 
 
-def forget_silence(root: Path) -> None:
-    """Remove the note that the owner is silent: it answers, so hooks ask it again at once."""
-    with contextlib.suppress(OSError):
-        os.unlink(root / "run" / "owner.silent")
-
-
 def forget_troubles(root: Path) -> None:
     """Remove the notes about a failed start and old marks: an owner has started."""
-    forget_silence(root)
     with contextlib.suppress(OSError), os.scandir(root / "run") as entries:
         for entry in entries:
             old = entry.name.startswith("told-store-") and entry.stat().st_mtime < time.time() - _WEEK_S

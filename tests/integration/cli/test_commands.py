@@ -289,7 +289,7 @@ def test_show_has_the_fourteen_fields_and_the_chain(cli: Cli) -> None:
         *("session_id", "timestamp_ms", "previous_session_id", "cross_session_ic", "kuramoto_phases"),
         *("coupling", "purpose_vector", "trajectory", "last_ic", "crisis_threshold", "consciousness"),
         *("integration", "reflection", "differentiation"),
-        *("events_applied", "events_duplicate", "spool_pending", "ic_history"),
+        *("events_applied", "events_duplicate", "events_waiting", "ic_history"),
     } <= set(shown)
     text = cli.run("session", "show", "--session-id", "s-2").stdout
     assert "s-2 <- s-1" in text and f"identity continuity  {shown['last_ic']:.2f}" in text
@@ -335,7 +335,7 @@ def test_the_owner_is_started_stopped_restarted_and_shown(cli: Cli) -> None:
     assert "owner already runs" in cli.run("owner", "start").stdout
     shown = json.loads(cli.run("owner", "status", "--json").stdout)
     assert {
-        *("pid", "version", "rss_bytes", "uptime_s", "clients", "stores", "requests", "spool_pending"),
+        *("pid", "version", "rss_bytes", "uptime_s", "clients", "stores", "requests", "events_waiting"),
     } <= set(shown)
     assert f"pid {shown['pid']}" in cli.run("owner", "status").stdout
     restarted = cli.run("owner", "restart")

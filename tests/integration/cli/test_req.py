@@ -115,15 +115,15 @@ def test_what_a_person_alone_may_satisfy_takes_a_terminal_and_no_agent(project: 
 
 
 def test_commands_report_without_an_owner_and_without_starting_one(project: GateProject) -> None:
-    """Best effort by the spool; the note a person wrote stays out of it."""
+    """Best effort by the event log; the note a person wrote stays out of it."""
     with no_owner(project.cli):
         project.req("satisfy", "plan", "--session", A)
         project.req("pause", "--session", A, "--reason", "token=hunter2")
         assert "the store" not in project.req("status", "--session", A)
     assert not (project.data / "run" / "owner.sock").exists()
-    kinds = [record["body"]["records"][0]["kind"] for record in project.spooled()]
+    kinds = [record["body"]["records"][0]["kind"] for record in project.logged()]
     assert sorted(kinds) == ["paused", "satisfied"]
-    assert "hunter2" not in json.dumps(project.spooled())
+    assert "hunter2" not in json.dumps(project.logged())
     assert [one["kind"] for one in project.log()] == ["satisfied", "paused"]
 
 

@@ -132,22 +132,23 @@ def others(path: Path) -> None:
         path.chmod(0)
 
 
-def test_a_spool_file_that_can_t_be_read_is_named_and_locks_nobody_out(plain: Cli) -> None:
-    folder = store_dir(Path(plain.env["CONTEXT_GRAPH_HOME"]), plain.project) / "spool"
-    others(folder / "events.log")
+def test_a_segment_that_can_t_be_read_is_named_and_locks_nobody_out(plain: Cli) -> None:
+    folder = store_dir(Path(plain.env["CONTEXT_GRAPH_HOME"]), plain.project) / "events"
+    foreign = "0000000000001-00000000.log"
+    others(folder / foreign)
     done = plain.run("memory", "list")
     assert done.returncode == 0, done.stderr
     status = json.loads(plain.run("owner", "status", "--json").stdout)
-    assert any("events.log" in text for text in status["spool_shut"]), status
-    assert "events.log" in plain.run("doctor", timeout=90).stdout
+    assert any(foreign in text for text in status["events_shut"]), status
+    assert foreign in plain.run("doctor", timeout=90).stdout
     hook(plain, "post-tool", "s-0", tool_name="Bash", tool_input={}, tool_response={})
     plain.run("owner", "stop")
     no_owner = Cli(plain.launcher, plain.project, {**plain.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
     hook(no_owner, "post-tool", "s-1", tool_name="Bash", tool_input={}, tool_response={})
-    assert list(folder.glob("events.*.log")), "the next event has a file of its own"
+    assert len(list(folder.glob("*-*.log"))) == 2, "the next event has a file of its own"
     shown = json.loads(plain.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["post-tool"] == 1
-    assert (folder / "events.log").exists(), "what can't be read is left where it is"
+    assert (folder / foreign).exists(), "what can't be read is left where it is"
 
 
 def test_a_file_of_another_user_s_in_the_run_folder_is_named(plain: Cli) -> None:

@@ -85,7 +85,7 @@ def test_a_sound_project_is_called_sound_and_nothing_of_it_is_changed(project: C
     assert report["owner"]["pid"] and report["owner"]["rss_bytes"] > 1 << 20
     assert report["store"]["ages"]["last_event_age_s"] is not None
     assert report["store"]["ages"]["last_capture_age_s"] is not None, "the session was captured"
-    assert report["store"]["memory"]["agrees"] and report["store"]["spool_pending"] == 0
+    assert report["store"]["memory"]["agrees"] and report["store"]["events_waiting"] == 0
     assert report["cost"]["day"]["total"] >= report["cost"]["session_start"] > 1000
     assert report["cost"]["skills"] > 100, "they are set up"
     assert report["client"]["memory"]["on"] and report["client"]["memory"]["cleanup_days"] == 30
@@ -302,7 +302,7 @@ def test_an_owner_that_can_t_be_had_is_told_and_hooks_keep_their_events(project:
     assert code == 1 and "no owner can be started" in problems(report)
     assert len(problems(report).splitlines()) == 1, "said once, not by each part that needs an owner"
     (place.root / "run").unlink()
-    assert any((place.store / "spool").iterdir()), "the canaries wait"
+    assert any((place.store / "events").iterdir()), "the canaries wait"
     assert project.run("session", "list").stdout == "no sessions yet\n", "and begin no session when applied"
 
 
@@ -337,7 +337,7 @@ def test_a_damaged_store_is_told_once(project: Cli) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can lose its rights for the doctor alone")
 def test_a_folder_that_can_t_be_written_is_told(project: Cli) -> None:
-    """An open store goes on without its folder; the spool and the index do not."""
+    """An open store goes on without its folder; the event log and the index do not."""
     project.run("setup", "--yes")
     remember(project, "Staging listens on port 8443")
     store = locate(None, project.env, project.project).store

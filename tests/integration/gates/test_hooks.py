@@ -112,14 +112,14 @@ def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProjec
     assert [one["session_id"] for one in only] == [B]
 
 
-def test_draining_decides_nothing_again(project: GateProject) -> None:
-    """What was consumed without an owner is not consumed once more when the owner takes the spool in."""
+def test_reading_the_log_decides_nothing_again(project: GateProject) -> None:
+    """What was consumed without an owner is not consumed once more when the owner reads the log."""
     with no_owner(project.cli):
         project.req("satisfy", "review", "plan", "--session", A)
         project.bash("git commit -m 1")
         project.bash("git commit -m 1", verb="post-tool")
         project.req("satisfy", "review", "--session", A)
-        verbs = [record["verb"] for record in project.spooled()]
+        verbs = [record["verb"] for record in project.logged()]
         assert sorted(verbs) == [
             "hooks.post-tool",
             "hooks.pre-tool",
@@ -129,7 +129,7 @@ def test_draining_decides_nothing_again(project: GateProject) -> None:
         ]
     assert project.cli.run("owner", "start").returncode == 0
     project.log()  # the owner drains before it answers
-    assert project.spooled() == []
+    assert project.logged() == []
     assert project.bash("git commit -m 2").decision == "allow", "the newer satisfaction stands"
     shown = json.loads(project.cli.run("session", "show", "--session-id", A, "--json").stdout)
     assert shown["events_by_kind"]["pre-tool"] == 2 and shown["events_by_kind"]["post-tool"] == 1

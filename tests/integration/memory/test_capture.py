@@ -106,7 +106,7 @@ def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(
     assert captured(cli) == [node], "made up once, not again"
 
 
-def test_what_the_spool_kept_is_captured_too(cli: Cli) -> None:
+def test_what_the_log_kept_is_captured_too(cli: Cli) -> None:
     """Invariant 6: a session whose last hooks met no owner."""
     work_session(cli, "s-1", end=False)
     cli.run("owner", "stop")

@@ -19,7 +19,7 @@ TOLD = 'tests were run with "pytest -q", e.g. "pytest -q tests/test_bucket.py" (
 
 @pytest.fixture(autouse=True)
 def answering(cli: Cli) -> None:
-    """The owner runs: no hook of these tests waits in the spool for one that starts."""
+    """The owner runs: no hook of these tests waits in the log for one that starts."""
     cli.run("owner", "start")
 
 

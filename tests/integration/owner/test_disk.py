@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from tests.support.owner.brief_reader import COLD_LINE, read_line
 from tests.support.owner.harness import OwnerHarness, wait_until
-from tests.support.owner.spool_writer import encode_record
+from tests.support.owner.log_applier import opened
+from tests.support.owner.log_writer import write_segment
 
 from context_graph.errors import OwnerUnavailableError, StoreFullError
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.owner.lock import EXIT_CANNOT_CREATE
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot
-from context_graph.owner.sessions.spool import SpoolRecord, drain, pending
+from context_graph.owner.sessions.log_reader import LoggedEvent
 from context_graph.wire.client import request
 
 
@@ -97,23 +98,24 @@ def test_a_brief_that_can_t_be_written_is_an_error_and_the_old_file_stays_whole(
     cache.close()
 
 
-def test_a_drain_on_a_full_disk_keeps_what_it_can_t_apply_or_reject(small_disk: Path) -> None:
-    spool = small_disk / "spool"
-    spool.mkdir()
-    good = SpoolRecord("0" * 32, "hooks.stop", "s", 1, "/p", "/p", {}, None)
-    (spool / "events.log").write_bytes(encode_record(good) + b"\ngarbage\n" + encode_record(good))
+def test_a_full_disk_costs_no_event_that_waits(small_disk: Path) -> None:
+    """Neither the database nor the file of rejected lines can be written: both are tried again."""
+    stop = {"session_id": "s"}
+    good = [
+        LoggedEvent(f"{number:032x}", "hooks.stop", "", 1, "/p", "/p", {"format": "claude"}, stop)
+        for number in (1, 2)
+    ]
+    write_segment(small_disk, good[0], b"\ngarbage\n", good[1])
+    context = opened(small_disk)
     _fill(small_disk)
-
-    def full(record: SpoolRecord) -> None:
-        raise StoreFullError("no space")
-
-    with pytest.raises(StoreFullError):
-        drain(small_disk, full)
-    taken: list[SpoolRecord] = []
-    with pytest.raises(OSError, match="No space"):
-        drain(small_disk, taken.append)
-    assert pending(small_disk) == 3
+    with pytest.raises((StoreFullError, OSError)):
+        context.events.read(60)
+    assert context.events.rejected == 0
+    context.abandon()
     (small_disk / "filler").unlink()
-    report = drain(small_disk, taken.append)
-    assert (report.applied, report.rejected) == (2, 1)
-    assert pending(small_disk) == 0
+    again = opened(small_disk)
+    assert again.events.waiting == 2
+    again.events.read(60)
+    assert [event.event_id[-1] for event in again.store.event_log.after("s", 0)] == ["t", "1", "2"]
+    assert (again.events.rejected, again.events.waiting) == (1, 0)
+    again.close()

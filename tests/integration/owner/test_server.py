@@ -18,7 +18,7 @@ from context_graph.errors import DeadlineExceededError
 from context_graph.wire.client import request
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import (
-    SPOOL_IT,
+    KEEP_IT,
     Reply,
     Request,
     decode_reply,
@@ -151,7 +151,7 @@ def test_an_oversized_frame_is_refused_by_its_header(owner: OwnerHarness) -> Non
     with owner.raw() as connection:
         connection.sendall(b"CGQ1" + struct.pack("<I", MAX_PAYLOAD_BYTES + 1))
         reply = _read_replies(connection, 1)[0]
-        assert (reply.exit_code, reply.flags) == (1, SPOOL_IT)
+        assert (reply.exit_code, reply.flags) == (1, KEEP_IT)
         assert b"over the limit" in reply.stderr
         assert _ended(connection)
 
@@ -179,7 +179,7 @@ def test_garbage_is_refused_and_the_connection_closed(owner: OwnerHarness, data:
     with owner.raw() as connection:
         connection.sendall(data)
         reply = _read_replies(connection, 1)[0]
-        assert (reply.exit_code, reply.flags) == (1, SPOOL_IT)
+        assert (reply.exit_code, reply.flags) == (1, KEEP_IT)
         assert _ended(connection)
     assert owner.status()["malformed"] == 1
 
@@ -208,7 +208,7 @@ def test_a_client_beyond_the_limit_is_told_to_keep_its_event(owner: OwnerHarness
         wait_until(lambda: "ready" in owner.log(), "the log")
         with owner.raw() as third:
             reply = _read_replies(third, 1)[0]
-            assert reply.flags == SPOOL_IT
+            assert reply.flags == KEEP_IT
             assert _ended(third)
     wait_until(lambda: not owner.ask("echo").flags, "room again")
 
@@ -228,9 +228,9 @@ def test_an_idle_client_makes_room_for_one_that_asks(owner: OwnerHarness) -> Non
     [
         ("invalid_input", 0, 4),
         ("session_not_found", 0, 5),
-        ("store_read_only", SPOOL_IT, 3),
-        ("database_corruption", SPOOL_IT, 3),
-        ("owner", SPOOL_IT, 3),
+        ("store_read_only", KEEP_IT, 3),
+        ("database_corruption", KEEP_IT, 3),
+        ("owner", KEEP_IT, 3),
     ],
 )
 def test_an_error_of_the_service_becomes_its_exit_code(
@@ -250,7 +250,7 @@ def test_an_error_of_the_service_becomes_its_exit_code(
 def test_a_bug_in_the_service_is_logged_and_the_event_kept(owner: OwnerHarness) -> None:
     owner.start()
     reply = owner.ask("hooks.boom", format="json")
-    assert (reply.exit_code, reply.flags) == (1, SPOOL_IT)
+    assert (reply.exit_code, reply.flags) == (1, KEEP_IT)
     assert b"Traceback" not in reply.stderr and b"on purpose" not in reply.stderr
     assert "ZeroDivisionError: a bug, on purpose" in owner.log()
     assert owner.status()["errors"] == 1
@@ -291,7 +291,7 @@ def test_status_says_what_was_served(owner: OwnerHarness) -> None:
         "uptime_s",
         "clients",
         "stores",
-        "spool_pending",
+        "events_waiting",
         "started_at",
         "socket",
     ):
@@ -387,4 +387,6 @@ def test_memory_does_not_grow_with_what_passed_through(owner: OwnerHarness) -> N
         owner.ask("echo", bytes(8_000_000))
     assert isinstance(before, int)
     # The last frame's connection may still be open as the next is served.
-    wait_until(lambda: int(str(owner.status()["rss_bytes"])) - before < 8_000_000, "the memory to be given back")
+    wait_until(
+        lambda: int(str(owner.status()["rss_bytes"])) - before < 8_000_000, "the memory to be given back"
+    )

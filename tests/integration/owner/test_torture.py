@@ -147,7 +147,7 @@ def _torture(cli: Cli, rounds: int, row: Row) -> str:
         pass
     for session in sessions:
         shown = json.loads(cli.run("session", "show", "--session-id", session, "--json").stdout)
-        assert shown["spool_pending"] == 0
+        assert shown["events_waiting"] == 0
         ledger.counted[session] = shown["events_by_kind"].get("post-tool", 0)
     assert cli.run("owner", "stop").returncode == 0
     store = SessionStore.open(store_dir(data_root(kept), cli.project) / "db")

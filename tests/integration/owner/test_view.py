@@ -64,7 +64,7 @@ def worked(cli: Cli) -> None:
     for number in range(4):
         call(cli, number, failed=number == 2)
     hook(cli, "pre-compact", "PreCompact", trigger="auto")
-    assert cli.run("session", "list").returncode == 0  # applies what a busy machine has left in the spool
+    assert cli.run("session", "list").returncode == 0  # applies what a busy machine has left in the log
 
 
 def test_an_empty_store_has_rows_without_content(source: OwnerSource) -> None:

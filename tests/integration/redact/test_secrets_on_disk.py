@@ -80,7 +80,7 @@ def _leaks(root: Path, where: str) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
-    """REQ-HOOKS-33: prompts, tool inputs and outputs; live, spooled, drained, closed."""
+    """REQ-HOOKS-33: prompts, tool inputs and outputs; live, logged, read, closed."""
     root = data_root(cli.env)
     cli.run("hooks", "session-start", "--format", "claude", stdin=json.dumps({"session_id": "s-1"}))
     rows = list(_rows())
@@ -90,9 +90,9 @@ def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
     cli.run("owner", "stop")
     for number, (_, _, text) in enumerate(rows):
         _plant(cli, text, number + 1000, CONTEXT_GRAPH_PYTHON="/bin/false")
-    assert _leaks(root, "spool") == []
+    assert _leaks(root, "events") == []
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["spool_pending"] == 0 and shown["events_applied"] >= 4 * len(rows)
+    assert shown["events_waiting"] == 0 and shown["events_applied"] >= 4 * len(rows)
     assert _leaks(root, "drained") == []
     cli.run("owner", "stop")
     assert _leaks(root, "closed") == []
@@ -171,18 +171,18 @@ NOT_TEXT = {"timestamp_ms", "duration_ms", "hook_type", "agent_id", "cwd"}
 
 @pytest.mark.timeout(300)
 def test_no_field_of_any_hook_event_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
-    """REQ-HOOKS-33: each registered event, each field that the parser knows, live and spooled."""
+    """REQ-HOOKS-33: each registered event, each field that the parser knows, live and logged."""
     planter, verbs = Planter(), [event.verb for event in EVENTS if event.verb != "permission-request"]
-    for spooled, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
-        if spooled:
+    for logged, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
+        if logged:
             cli.run("owner", "stop")
         for number, event in enumerate(EVENTS):
-            body = json.dumps(_flat(planter, event.name, number + 100 * spooled))
+            body = json.dumps(_flat(planter, event.name, number + 100 * logged))
             done = cli.run("hooks", event.verb, "--format", "claude", stdin=body, env=env)
             assert done.returncode == 0, done.stderr
         assert planter.kept(isolated_home, cli.project) == []
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["spool_pending"] == 0 and shown["events_applied"] >= 2 * len(verbs) - 2
+    assert shown["events_waiting"] == 0 and shown["events_applied"] >= 2 * len(verbs) - 2
     cli.run("owner", "stop")
     assert planter.kept(isolated_home, cli.project) == []
     with SessionStore.open(store_dir(data_root(cli.env), cli.project) / "db") as store:
@@ -194,15 +194,15 @@ def test_no_field_of_any_hook_event_keeps_a_secret(cli: Cli, isolated_home: Path
 def test_no_id_of_a_hook_event_keeps_an_issuers_token(cli: Cli, isolated_home: Path) -> None:
     """Ids and folders stay as they are, but for what can be nothing else than a key."""
     planter = Planter()
-    for spooled, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
-        if spooled:
+    for logged, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
+        if logged:
             cli.run("owner", "stop")
         given = {
             "hook_event_name": "PostToolUse",
-            "session_id": f"s-{planter.token(f'session_id {spooled}')}",
-            "tool_use_id": planter.token(f"tool_use_id {spooled}"),
-            "cwd": f"/home/{planter.token(f'cwd {spooled}')}",
-            "transcript_path": f"/home/{planter.token(f'transcript_path {spooled}')}.jsonl",
+            "session_id": f"s-{planter.token(f'session_id {logged}')}",
+            "tool_use_id": planter.token(f"tool_use_id {logged}"),
+            "cwd": f"/home/{planter.token(f'cwd {logged}')}",
+            "transcript_path": f"/home/{planter.token(f'transcript_path {logged}')}.jsonl",
             "tool_name": "Bash",
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a"},

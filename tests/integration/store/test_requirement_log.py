@@ -50,7 +50,7 @@ def test_the_log_is_bounded(engine: Engine) -> None:
 
 
 def test_what_comes_twice_under_one_id_is_kept_once(engine: Engine) -> None:
-    """Invariant 6: a spool is drained again if the owner died before it was removed."""
+    """Invariant 6: the log is read again if the owner died before its position was stored."""
     log = RequirementLog(engine)
     for once in ("a" * 32, "b" * 32, "a" * 32):
         log.append([entry(1), entry(2)], once=once)

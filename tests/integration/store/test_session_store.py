@@ -16,7 +16,8 @@ from context_graph.errors import (
     StoreFullError,
 )
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import LATEST, SESSION_IDENTITY
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import transfer

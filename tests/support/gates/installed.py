@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.cli import Cli
+
+from context_graph.config import socket_path
+from context_graph.owner.lock import bind
+from context_graph.wire.frames import (
+    APPLIED,
+    GATE_IT,
+    Reply,
+    decode_request,
+    encode_reply,
+    request_length,
+)
+from context_graph.wire.framing import HEADER_BYTES
 
 __all__ = ["EVENTS", "A", "Answer", "B", "GateProject", "Hosts", "decided_by", "no_owner"]
 
@@ -214,42 +228,46 @@ class GateProject:
         assert isinstance(entries, list)
         return entries[::-1]
 
-    def spooled(self) -> list[dict[str, Any]]:
-        """What waits in the store's spool."""
+    def logged(self) -> list[dict[str, Any]]:
+        """What waits in the store's event log."""
         records = []
-        for path in sorted(self.data.glob("stores/*/spool/events*")):
+        for path in sorted(self.data.glob("stores/*/events/*-*.log")):
             lines = path.read_bytes().split(b"\n")
-            records += [json.loads(line[9:]) for line in lines if line]
+            records += [json.loads(line.split(b" ", 4)[4]) for line in lines if line]
         return records
 
 
 @contextmanager
 def no_owner(cli: Cli) -> Iterator[None]:
-    """While it lasts no owner runs or can be started: somebody else holds its lock.
-
-    Hooks remember it as one that does not answer, so that none of them waits for it.
-    """
+    """While it lasts no owner runs or can be started: who holds its lock leaves all to the hooks."""
     cli.stop_owner()
-    run = Path(cli.env["CONTEXT_GRAPH_HOME"]) / "run"
-    run.mkdir(parents=True, exist_ok=True)
-    handle = os.open(run / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    silent, over = run / "owner.silent", threading.Event()
-
-    def keep_silent() -> None:
-        while not over.wait(2):  # it is believed for 10 s
-            silent.touch()
-
-    silent.touch()
-    keeper = threading.Thread(target=keep_silent)
-    keeper.start()
+    root = Path(cli.env["CONTEXT_GRAPH_HOME"])
+    (root / "run").mkdir(parents=True, exist_ok=True)
+    handle = os.open(root / "run/owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    listener = bind(root)
+    listener.setblocking(True)
+    answering = threading.Thread(target=_leave_it, args=(listener,), daemon=True)
+    answering.start()
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        over.set()
-        keeper.join()
-        silent.unlink(missing_ok=True)
+        listener.shutdown(socket.SHUT_RDWR)
+        answering.join()
+        listener.close()
+        socket_path(root).unlink(missing_ok=True)
         os.close(handle)
+
+
+def _leave_it(listener: socket.socket) -> None:
+    """Tell every hook that the gates are its own to decide; other clients that nothing is served."""
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            with client, client.makefile("rb") as source, contextlib.suppress(OSError):
+                payload = source.read(request_length(source.read(HEADER_BYTES)))
+                is_hook = decode_request(payload).verb.startswith("hooks.")
+                client.sendall(encode_reply(Reply(0, APPLIED | GATE_IT) if is_hook else Reply(1)))
 
 
 @contextmanager

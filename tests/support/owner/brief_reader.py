@@ -10,8 +10,8 @@ from typing import Final
 
 from context_graph.owner.sessions.brief_cache import (
     FILE_BYTES,
-    HEADER_BYTES,
     SLOT_BYTES,
+    SLOTS_AT,
     BriefSlot,
     decode_slot,
 )
@@ -35,5 +35,5 @@ def read_line(store: Path, session_id: str | None) -> str:
 def read_slot(path: Path, session_id: str) -> BriefSlot | None:
     """The slot of ``session_id`` in the file; None if it has none."""
     data = path.read_bytes()
-    slots = (decode_slot(data[at : at + SLOT_BYTES]) for at in range(HEADER_BYTES, FILE_BYTES, SLOT_BYTES))
+    slots = (decode_slot(data[at : at + SLOT_BYTES]) for at in range(SLOTS_AT, FILE_BYTES, SLOT_BYTES))
     return next((slot for slot in slots if slot is not None and slot.session_id == session_id), None)

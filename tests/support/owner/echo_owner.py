@@ -174,12 +174,12 @@ class EchoService:
         return _result({"made": len(list(made.iterdir()))})
 
     def stats(self) -> dict[str, object]:
-        return {"stores": 0, "sessions": 0, "spool_pending": 0}
+        return {"stores": 0, "sessions": 0, "events_waiting": 0}
 
     has_work = False
     busy = False
 
-    def begin(self, loop: object) -> None:
+    def begin(self, loop: object, settle: object) -> None:
         """Nothing runs beside this one."""
 
     def leave(self) -> None:
@@ -199,7 +199,7 @@ class EchoService:
             raise ZeroDivisionError("a bug in settling, on purpose")
 
     def catch_up(self) -> None:
-        """No spool is read here."""
+        """No log is read here."""
 
     def checkpoint(self) -> None:
         self._note("checkpoint")

@@ -17,14 +17,14 @@ def summary(found: dict[str, Any], hooks_set_up: Callable[[], bool]) -> tuple[bo
     return sentence(found["store"], found["at_ms"], hooks_set_up)
 
 
-def found(*, ago_ms: int | None, spool: int = 0, sessions: Any = None, **memory: Any) -> dict[str, Any]:
+def found(*, ago_ms: int | None, waiting: int = 0, sessions: Any = None, **memory: Any) -> dict[str, Any]:
     last = None if ago_ms is None else NOW - ago_ms
     return {
         "at_ms": NOW,
         "store": {
             "memory": {"live": 12, "shown_since": 2, **memory},
             "sessions": sessions or {"last_event_ms": last},
-            "spool_pending": spool,
+            "events_waiting": waiting,
         },
     }
 
@@ -36,7 +36,7 @@ def never() -> bool:
 def test_events_of_today_are_enough_to_say_that_it_works() -> None:
     said = "Working: last event 3 min ago, 12 memories, 2 shown today."
     assert summary(found(ago_ms=180_000), never) == (True, said)
-    assert summary(found(ago_ms=180_000, spool=3), never) == (True, f"{said} 3 events not recorded yet.")
+    assert summary(found(ago_ms=180_000, waiting=3), never) == (True, f"{said} 3 events not recorded yet.")
     one = found(ago_ms=0, live=1, shown_since=0)
     assert summary(one, never) == (True, "Working: last event just now, 1 memory, 0 shown today.")
 

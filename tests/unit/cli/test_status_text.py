@@ -10,7 +10,7 @@ from context_graph.cli.console.tables import owner_text
 
 STATUS: dict[str, Any] = {
     **{"pid": 1, "version": "0", "uptime_s": 1.0, "rss_bytes": 1, "clients": 0, "stores": 0},
-    **{"requests": 0, "p50_ms": None, "spool_pending": 0},
+    **{"requests": 0, "p50_ms": None, "events_waiting": 0},
 }
 RUNNING = {
     **{"store": "project-1", "mode": "deep", "trigger": "asked", "stage": "clusters"},

@@ -84,7 +84,7 @@ def test_the_model_s_description_of_a_command_does_not_make_it_new() -> None:
     assert found(*(("Bash", f"{TEST[1]} {words}", TEST[2]) for words in told))[-1]
 
 
-def test_a_secret_s_mask_is_the_same_from_the_spool() -> None:
+def test_a_secret_s_mask_is_the_same_from_the_log() -> None:
     """The launcher writes [redacted:key] where the owner writes [redacted:github-token]."""
     masks = ["[redacted:github-token]", "[redacted:key]", "[redacted:github-token]", "[redacted:key]"]
     assert found(*(("Bash", f"curl -H {mask} host", f"401 for {mask}") for mask in masks))[-1]

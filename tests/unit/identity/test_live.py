@@ -232,7 +232,7 @@ def test_what_was_applied_is_counted_by_kind() -> None:
 
 
 def test_time_never_runs_backwards() -> None:
-    """An event that waited in the spool may be older than the last one."""
+    """An event that waited in the log may be older than the last one."""
     live = fresh()
     play(live, [TARIFF[5], TARIFF[1]])
     assert live.snapshot.timestamp_ms == TARIFF[5].at_ms

@@ -17,9 +17,9 @@ from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.owner.sessions.brief_cache import (
     FILE_BYTES,
-    HEADER_BYTES,
     HOME_SLOTS,
     SLOT_BYTES,
+    SLOTS_AT,
     STATE_COLD,
     WINDOW,
     BriefCache,
@@ -260,7 +260,7 @@ def test_a_file_of_another_version_is_cold(tmp_path: Path) -> None:
     cache.close()
     with open(path, "r+b") as target:
         target.seek(8)
-        target.write(b"\x02")
+        target.write(b"\x03")
     assert read_line(tmp_path, "abc") == COLD_LINE
     assert read_line(tmp_path, None) == COLD_LINE
 
@@ -273,7 +273,7 @@ def test_a_torn_slot_is_cold_and_its_neighbours_are_not(tmp_path: Path) -> None:
     cache.write(_slot(second))
     cache.close()
     with open(path, "r+b") as target:
-        target.seek(HEADER_BYTES + 7 * SLOT_BYTES + 60)
+        target.seek(SLOTS_AT + 7 * SLOT_BYTES + 60)
         target.write(b"#")
     assert read_line(tmp_path, first) == COLD_LINE
     assert read_line(tmp_path, second) == LINE

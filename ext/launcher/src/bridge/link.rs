@@ -7,11 +7,14 @@ use crate::event::fresh_id;
 use crate::paths::Places;
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline, OwnedFd};
-use crate::trouble::{Heard, Silence};
 use crate::wire::{Request, YIELDING};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 /// How long an owner may take to come up, and to answer the first frame.
 const UP_MS: u32 = 20_000;
+/// For how long an owner that did not answer is not waited for long.
+const REMEMBERED: Duration = Duration::from_secs(10);
 /// What one gets that was silent a moment ago.
 const SILENT_MS: u32 = 1_000;
 const PAUSE_MS: u32 = 5;
@@ -28,7 +31,8 @@ pub struct Link<'a> {
     starter: Starter<'a>,
     places: &'a Places,
     env: &'a Env<'a>,
-    silence: Silence,
+    /// When the owner last did not answer.
+    silent_at: Cell<Option<Instant>>,
     /// Names this bridge in all its connections: together with a request's bytes it tells the owner a request that
     /// is sent again from a new one.
     id: [u8; 32],
@@ -38,8 +42,7 @@ impl<'a> Link<'a> {
     /// To the owner of the data root among `places`.
     pub fn new(env: &'a Env<'a>, places: &'a Places) -> Link<'a> {
         let client = Client::new(&places.root);
-        let silence = Silence::new(&places.root);
-        Link { client, starter: Starter::new(places), places, env, silence, id: fresh_id() }
+        Link { client, starter: Starter::new(places), places, env, silent_at: Cell::new(None), id: fresh_id() }
     }
 
     /// An attached connection; starts an owner where there is none. The error says why there is none.
@@ -88,12 +91,12 @@ impl<'a> Link<'a> {
 
     /// Whether an owner did not answer a moment ago: then nobody waits for it long.
     pub fn was_silent(&self) -> bool {
-        self.silence.heard() == Heard::JustNow
+        self.silent_at.get().is_some_and(|at| at.elapsed() < REMEMBERED)
     }
 
     /// It does not answer.
     pub fn note_silence(&self) {
-        self.silence.note();
+        self.silent_at.set(Some(Instant::now()));
     }
 
     fn attach(&self) -> Result<OwnedFd, NoAnswer> {

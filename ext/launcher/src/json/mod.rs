@@ -168,7 +168,11 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'\\') => self.escape()?,
                 Some(0..=0x1f) => return Err(self.fault("a control character in a string")),
-                Some(_) => self.at += 1,
+                Some(_) => {
+                    let rest = self.text.get(self.at..).unwrap_or(&[]);
+                    let is_plain = |byte: &u8| *byte > 0x1f && *byte != b'"' && *byte != b'\\';
+                    self.at += rest.iter().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+                }
                 None => return Err(self.fault("a string without its end")),
             }
         }

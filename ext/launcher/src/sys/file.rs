@@ -20,6 +20,8 @@ pub enum Open {
     Lock,
     /// Append, created if missing.
     Append,
+    /// Append to what is there.
+    Extend,
     /// Write; it must not be there yet.
     New,
 }
@@ -30,6 +32,7 @@ pub fn open(path: &[u8], how: Open) -> Result<OwnedFd, Errno> {
         Open::Read => OFlags::RDONLY,
         Open::Lock => OFlags::RDWR | OFlags::CREATE,
         Open::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+        Open::Extend => OFlags::WRONLY | OFlags::APPEND,
         Open::New => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
     };
     // NONBLOCK: a FIFO in the place of a file must not hang a hook.
@@ -43,7 +46,7 @@ pub(super) fn open_null() -> Result<OwnedFd, Errno> {
 }
 
 /// Moves `fd` above the standard streams: a hook may be started with those closed, and what goes to "stdout" must not
-/// end up in the spool.
+/// end up in the event log.
 pub(super) fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() > STDERR {
         Ok(fd)

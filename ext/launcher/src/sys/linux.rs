@@ -21,8 +21,17 @@ pub fn random(buffer: &mut [u8; 16]) -> bool {
 
 /// A Unix stream socket, non-blocking, that no program inherits.
 pub fn stream_socket() -> Result<OwnedFd, Errno> {
+    socket(SocketType::STREAM)
+}
+
+/// The same for datagrams.
+pub fn datagram_socket() -> Result<OwnedFd, Errno> {
+    socket(SocketType::DGRAM)
+}
+
+fn socket(kind: SocketType) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    above_standard(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+    above_standard(rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?)
 }
 
 /// A pipe that no program inherits: its ends for reading and writing.

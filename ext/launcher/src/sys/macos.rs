@@ -29,7 +29,16 @@ fn kept_to_us(fd: OwnedFd) -> Result<OwnedFd, Errno> {
 
 /// A Unix stream socket, non-blocking, that no program inherits.
 pub fn stream_socket() -> Result<OwnedFd, Errno> {
-    let socket = kept_to_us(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?)?;
+    socket(SocketType::STREAM)
+}
+
+/// The same for datagrams.
+pub fn datagram_socket() -> Result<OwnedFd, Errno> {
+    socket(SocketType::DGRAM)
+}
+
+fn socket(kind: SocketType) -> Result<OwnedFd, Errno> {
+    let socket = kept_to_us(rustix::net::socket(AddressFamily::UNIX, kind, None)?)?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok(socket)
 }

@@ -18,11 +18,13 @@ pub use own::{peer_uid, random, signals_as_input};
 pub use process::{ask_program, become_program, exit, exit_on_panic, ignore_write_signals, spawn_detached};
 pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-pub use rustix::fs::{fstat, lstat, mkdir, readlink, stat, symlink, unlink, FileType, Mode};
+pub use rustix::fs::{fdatasync, fstat, lstat, mkdir, readlink, stat, symlink, FileType, Mode};
 pub use rustix::io::{pread, read, write, Errno};
 pub use rustix::stdio::{stderr, stdin, stdout};
 pub use rustix::termios::isatty;
-pub use stream::{connect, poll_readable, poll_writable, read_to_end, send, wait, write_all, write_some, Stop};
+pub use stream::{
+    connect, poll_readable, poll_writable, read_to_end, send, send_to, wait, write_all, write_some, Stop,
+};
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -19,6 +19,13 @@ pub fn connect(path: &[u8]) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
+/// Sends one datagram to the Unix socket at `path`; EAGAIN if its queue is full.
+pub fn send_to(path: &[u8], data: &[u8]) -> Result<(), Errno> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = own::datagram_socket()?;
+    rustix::net::sendto(&socket, data, own::NO_SIGNAL | SendFlags::DONTWAIT, &address).map(|_| ())
+}
+
 /// Sends as much of the parts, one after another, as the socket takes now. No signal if the peer is gone.
 pub fn send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> Result<usize, Errno> {
     rustix::net::sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), own::NO_SIGNAL)

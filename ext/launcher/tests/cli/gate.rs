@@ -27,7 +27,6 @@ fn ask(world: &World, kind: &str) -> String {
 fn python_is_told_all_it_needs_and_its_document_is_printed() {
     let world = governed("printf '%s\\n' \"$@\" > said; cat > input; printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'")
         .with("CLAUDE_CODE_SESSION_ID", SESSION)
-        .with("CONTEXT_GRAPH_BRIEF", "always")
         .with_brief();
     assert_eq!(ask(&world, "pre-tool"), "{\"x\":1}\n");
     let said = std::fs::read_to_string(world.project().join("said")).unwrap();
@@ -37,25 +36,22 @@ fn python_is_told_all_it_needs_and_its_document_is_printed() {
     assert_eq!(words[3..8], ["pre-tool", &root, &project, SESSION, "Edit"]);
     assert!(words[8].parse::<i64>().is_ok_and(|at_ms| at_ms > 1_600_000_000_000), "{words:?}");
     assert_eq!(words[9], std::process::id().to_string(), "the parent: this test");
-    assert_eq!(words[10], "[C:CON r=0.97 IC=0.95]");
+    assert_eq!(words.get(10), Some(&""), "nothing of an owner's");
     assert_eq!(std::fs::read(world.project().join("input")).unwrap(), BODY);
-    assert_eq!(world.spooled().len(), 1, "the event, and no record");
+    assert_eq!(world.logged().len(), 1, "the event, and no record");
 }
 
-/// The decision's record goes into the spool, redacted, under an id of its own.
+/// The decision's record goes into the log, redacted, under an id of its own.
 #[test]
-fn a_record_is_spooled_beside_the_event() {
+fn a_record_is_logged_beside_the_event() {
     let record = "{\"records\":[{\"kind\":\"denied\",\"detail\":\"--password hunter2\"}]}";
     let world = governed(&format!("printf 'context-graph gate 1\\n%s\\n' '{record}'"));
     assert_eq!(ask(&world, "stop"), "");
-    let spooled = world.spooled();
-    assert_eq!(spooled.len(), 2);
-    assert!(
-        spooled[1].contains("\"verb\":\"req.record\"") && spooled[1].contains("\"kind\":\"denied\""),
-        "{spooled:?}"
-    );
-    assert!(!spooled[1].contains("hunter2"));
-    assert_ne!(spooled[0][..45], spooled[1][..45], "ids differ");
+    let logged = world.logged();
+    assert_eq!(logged.len(), 2);
+    assert!(logged[1].contains("\"verb\":\"req.record\"") && logged[1].contains("\"kind\":\"denied\""), "{logged:?}");
+    assert!(!logged[1].contains("hunter2"));
+    assert_ne!(logged[0][..32], logged[1][..32], "ids differ");
 }
 
 #[test]
@@ -72,8 +68,8 @@ fn without_an_answer_the_call_passes_aloud_and_the_failure_is_recorded() {
         );
         assert!(said.contains("\"additionalContext\":\"context-graph: the requirement gates"), "{said}");
         assert!(!said.contains("permissionDecision"), "{said}");
-        let spooled = world.spooled();
-        assert!(spooled.len() == 2 && spooled[1].contains("\"kind\":\"error\""), "{spooled:?}");
+        let logged = world.logged();
+        assert!(logged.len() == 2 && logged[1].contains("\"kind\":\"error\""), "{logged:?}");
         assert_eq!(ask(&world, "session-end"), "", "the client shows nothing there");
     }
 }
@@ -108,7 +104,7 @@ fn an_owner_is_started_and_decides() {
     });
     assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
     owner.join().unwrap();
-    assert!(world.spooled().is_empty() && !world.project().join("asked").exists());
+    assert!(world.logged().len() == 1 && !world.project().join("asked").exists());
 }
 
 /// An owner that holds the lock and never listens costs the call half of its time; then Python decides.
@@ -119,7 +115,7 @@ fn an_owner_that_never_listens_leaves_the_gates_to_python() {
         "*context_graph.owner*) exec sleep 6;; *) printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'",
     );
     assert_eq!(ask(&world, "post-tool"), "{\"x\":1}\n");
-    assert_eq!(world.spooled().len(), 1);
+    assert_eq!(world.logged().len(), 1);
 }
 
 /// The seed's formats have no word for a refusal, and some events change no requirement.
@@ -146,7 +142,7 @@ fn an_owner_s_words_are_kept_when_it_leaves_the_gates_to_python() {
         governed("printf 'context-graph gate 1\\n\\n{\"context\":\"%s\",\"notice\":\"%s\"}\\n' \"${11}\" \"${12}\"");
     world.answering(response(0, 1 | 8, b"[C:CON]\0restored badly", b""));
     assert_eq!(ask(&world, "pre-tool"), "{\"context\":\"[C:CON]\",\"notice\":\"restored badly\"}\n");
-    assert!(world.spooled().is_empty());
+    assert_eq!(world.logged().len(), 1);
 }
 
 #[test]
@@ -185,7 +181,7 @@ fn the_status_line_is_the_owners_else_pythons_else_short() {
         text(&output.stdout)
     };
     assert_eq!(line(&world), "from files\n");
-    assert!(world.spooled().is_empty() && !world.root().join("run").exists(), "it keeps nothing and starts nobody");
+    assert!(world.logged().is_empty() && !world.root().join("run").exists(), "it keeps nothing and starts nobody");
     assert_eq!(line(&governed("exit 1")), "requirements ?\n");
     let world = governed("exit 1");
     world.owner(|mut stream| {

@@ -80,16 +80,10 @@ impl World {
         output
     }
 
-    /// Makes `file` look as old as that.
-    pub fn age(&self, file: &str, seconds: u64) {
-        let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
-        std::fs::File::options().write(true).open(self.root().join(file)).unwrap().set_modified(then).unwrap();
-    }
-
     /// The golden brief cache as this world's store.
     pub fn with_brief(self) -> World {
         std::fs::create_dir_all(self.store()).unwrap();
-        std::fs::write(self.store().join("brief.bin"), crate::support::golden("brief_v1.bin")).unwrap();
+        std::fs::write(self.store().join("brief.bin"), crate::support::golden("brief_v2.bin")).unwrap();
         self
     }
 
@@ -101,10 +95,18 @@ impl World {
         self.with("CONTEXT_GRAPH_PYTHON", &path)
     }
 
-    /// The JSON texts of all whole records in the store's spool; panics at a damaged line.
-    pub fn spooled(&self) -> Vec<String> {
-        let Ok(folder) = std::fs::read_dir(self.store().join("spool")) else { return Vec::new() };
-        folder.flat_map(|file| records(&std::fs::read(file.unwrap().path()).unwrap())).collect()
+    /// The segments of the store's event log, oldest first.
+    pub fn segments(&self) -> Vec<PathBuf> {
+        let Ok(folder) = std::fs::read_dir(self.store().join("events")) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = folder.map(|file| file.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|end| end == "log"));
+        paths.sort();
+        paths
+    }
+
+    /// Id and JSON text of each record in the store's event log, in order; panics at a damaged line.
+    pub fn logged(&self) -> Vec<String> {
+        self.segments().iter().flat_map(|path| records(&std::fs::read(path).unwrap())).collect()
     }
 
     pub fn owner(&self, serve: impl FnMut(UnixStream) + Send + 'static) {
@@ -135,14 +137,15 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the launcher writes UTF-8")
 }
 
-/// Splits a spool file into its records and checks each checksum.
+/// Splits a segment into its records, checks each length and checksum, and leaves id and JSON of them.
 pub fn records(file: &[u8]) -> Vec<String> {
     let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines
         .map(|line| {
-            let (sum, json) = (text(&line[..8]), &line[9..]);
-            assert_eq!(sum, format!("{:08x}", crc32(json)), "a damaged line: {}", String::from_utf8_lossy(line));
-            text(json)
+            let (head, rest) = (text(&line[..21]), &line[21..]);
+            let whole = format!("E1 {:08x} {:08x} ", crc32(rest), rest.len());
+            assert_eq!(head, whole, "a damaged line: {}", String::from_utf8_lossy(line));
+            text(rest)
         })
         .collect()
 }

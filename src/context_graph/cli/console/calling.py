@@ -8,6 +8,7 @@ import select
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NoReturn, TextIO
 
 from context_graph.config import locate
@@ -32,14 +33,21 @@ def ask(
     *,
     db_path: str | None = None,
     timeout_s: float = 5.0,
+    quiet: bool = False,
 ) -> Reply:
     """Send one request about the store of this project, or of ``db_path``; starts the owner if need be.
+
+    What the owner says beside a good answer is printed, unless ``quiet``.
 
     Raises:
         ContextGraphError: As ``locate`` and ``client.request``.
     """
     given = {name: value for name, value in (params or {}).items() if value not in (None, "", False)}
-    return request(verb, given, body, location=locate(db_path), timeout_s=timeout_s)
+    reply = request(verb, given, body, location=locate(db_path), timeout_s=timeout_s)
+    if reply.exit_code or quiet:
+        return reply
+    _emit(sys.stderr, _as_ours(reply.stderr))
+    return replace(reply, stderr=b"")
 
 
 def ask_json(

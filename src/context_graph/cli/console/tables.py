@@ -91,7 +91,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         *(("compaction", _compaction(one)) for one in shown.get("compactions", [])[-3:]),
         (
             "waiting",
-            f"{shown.get('spool_pending', 0)} spooled, {shown.get('dreams_pending', 0)} consolidations",
+            f"{shown.get('events_waiting', 0)} events, {shown.get('dreams_pending', 0)} consolidations",
         ),
     ]
     if not shown.get("has_evidence", True):
@@ -150,7 +150,7 @@ def status_text(status: Mapping[str, Any]) -> str:
         ]
     else:
         lines.append(("state", "nothing measured yet"))
-    lines.append(("waiting", f"{status.get('spool_pending', 0)} spooled, {len(dreams)} consolidations"))
+    lines.append(("waiting", f"{status.get('events_waiting', 0)} events, {len(dreams)} consolidations"))
     return columns(lines)
 
 
@@ -165,7 +165,7 @@ def owner_text(status: Mapping[str, Any]) -> str:
         ("stores", f"{status['stores']} open, {status.get('sessions', 0)} sessions in memory"),
         ("memories", _memories(status.get("memory", {}))),
         ("requests", f"{status['requests']} ({_milliseconds(status)})"),
-        ("spool", f"{status['spool_pending']} waiting, {status.get('spool_rejected', 0)} rejected"),
+        ("events", f"{status['events_waiting']} waiting, {status.get('events_rejected', 0)} rejected"),
         ("redaction", f"{status.get('redaction_rules', 0)} rules"),
         *_dreams(status.get("dreams", {})),
     ]
@@ -174,7 +174,9 @@ def owner_text(status: Mapping[str, Any]) -> str:
         f"{row['what']} of {row['project'] or row['store']}: {row['why']} (`owner retry` tries it again)"
         for row in status.get("set_aside", [])
     ]
-    problems += [f"events wait in a file that can't be read: {text}" for text in status.get("spool_shut", [])]
+    problems += [
+        f"events wait in a file that can't be read: {text}" for text in status.get("events_shut", [])
+    ]
     return columns(
         [*lines, *(("set aside", text) for text in aside), *(("problem", text) for text in problems)]
     )

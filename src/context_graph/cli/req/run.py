@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
-import fcntl
 import json
 import math
 import os
@@ -16,6 +14,7 @@ from context_graph.errors import ContextGraphError, UsageError
 from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
+from context_graph.wire.event_log import append, frame
 
 _KINDS_READ = 10_000
 
@@ -142,22 +141,19 @@ def _object(text: str, option: str) -> dict[str, Any]:
     return value
 
 
-# What a command changed goes into the spool, which the owner reads before its next answer: so no command
+# What a command changed goes into the event log, which the owner reads before its next answer: so no command
 # waits for an owner or starts one, and a running owner misses nothing.
 
 
 def report(records: list[dict[str, Any]], *, store: str, project: str) -> str:
-    """Leave ``records`` in the spool of ``store``; why that failed, empty if it did not.
+    """Leave ``records`` in the event log of ``store``; why that failed, empty if it did not.
 
     What people wrote (``detail``) stays in the project's own journal: nothing is redacted on this side.
     """
     if not records:
         return ""
     kept = [{key: value for key, value in record.items() if key != "detail"} for record in records]
-    event_id = os.urandom(16).hex()
     value = {
-        "v": 1,
-        "id": event_id,
         "verb": "req.record",
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID", ""),
         "at_ms": time.time_ns() // 1_000_000,
@@ -166,23 +162,11 @@ def report(records: list[dict[str, Any]], *, store: str, project: str) -> str:
         "params": {},
         "body": {"records": kept},
     }
-    data = json.dumps(value).encode()
     try:
-        os.makedirs(store + "/spool", mode=0o700, exist_ok=True)
-        # A file of its own: the hooks' common one may be busy.
-        _write(f"{store}/spool/events.{event_id}.log", b"\n%08x %b\n" % (binascii.crc32(data), data))
+        append(store, frame(os.urandom(16).hex(), json.dumps(value).encode()))
     except OSError as error:
         return f"not in the store's log: {error.strerror}: {error.filename}"
     return ""
-
-
-def _write(path: str, record: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # the owner takes no file that somebody is at work on
-        os.write(handle, record)
-    finally:
-        os.close(handle)
 
 
 def _working_folder() -> str:

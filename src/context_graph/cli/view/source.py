@@ -168,7 +168,7 @@ class OwnerSource:
         return msgspec.json.decode(self._answer(verb, {}, body))
 
     def _answer(self, verb: str, params: Mapping[str, object], body: bytes) -> bytes:
-        reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S)
+        reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True)
         if reply.exit_code:
             said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
             raise RefusedError(said or f"{verb} failed")

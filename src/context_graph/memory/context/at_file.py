@@ -58,6 +58,7 @@ class _Session:
 
     touches: Counter[str] = field(default_factory=Counter)
     told: set[str] = field(default_factory=set)
+    done: list[str] = field(default_factory=list)
     tokens: int = 0
 
 
@@ -72,6 +73,7 @@ class FileMemories:
         self._summaries: set[UUID] = set()
         self._tops: dict[str, tuple[str, str]] = {}
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._fresh: list[tuple[str, str]] = []
 
     # The index
 
@@ -84,6 +86,11 @@ class FileMemories:
             self.seen = max(self.seen, one.node.commit_seq)
         self.seen = max(self.seen, seq)
         return True
+
+    def taken(self) -> list[tuple[str, str]]:
+        """The files that `read` has taken in since the last call, each with the session of its memory."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
 
     def about(self, path: str) -> list[About]:
         """The memories about a file, by its path in the checkout, the newest first."""
@@ -101,6 +108,7 @@ class FileMemories:
             self._summaries.add(node.id)
         entry = About(node.created_at_ms, node.id, node.session_id or "", node.source == CAPTURED)
         for path in paths:
+            self._fresh.append((path, entry.session_id))
             kept = self._about.setdefault(path, OrderedDict())
             kept[node.id] = entry
             if len(kept) > _KEPT:
@@ -144,6 +152,7 @@ class FileMemories:
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
             if path in session.told or session.tokens >= SESSION_TOKENS:
+                session.done.append(path)
                 continue
             found = [
                 one
@@ -152,6 +161,8 @@ class FileMemories:
             ]
             few = len(found) <= max(1.0, RARE * len(self._summaries))
             needed = TOUCHES if not few else 2 if event.tool_name in _NAMING else 1
+            if not found:
+                session.done.append(path)
             if found and (editing or session.touches[path] >= needed):
                 return path, found
         return None
@@ -160,7 +171,16 @@ class FileMemories:
         """Note that the session was told about a file."""
         session = self._session(session_id)
         session.told.add(path)
+        session.done.append(path)
         session.tokens += tokens
+
+    def done(self, session_id: str) -> tuple[list[str], bool]:
+        """The files found since the last call to have nothing more to tell in the session; whether that goes
+        for all files.
+        """
+        session = self._session(session_id)
+        found, session.done = session.done, []
+        return found, session.tokens >= SESSION_TOKENS
 
     def forget(self, session_id: str) -> None:
         """The session's context was compacted: what it was told is not there any more."""

@@ -15,7 +15,6 @@ from context_graph.claude.hooks import claude, hook_output
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
 from context_graph.errors import (
     ContextGraphError,
-    CorruptedIdentityError,
     CrisisTriggeredError,
     InvalidInputError,
     OwnerError,
@@ -23,19 +22,20 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
-from context_graph.identity.brief import DRIFT_MEANS, brief_line, crisis_text
+from context_graph.identity.brief import brief_line
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
-from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import EventKind, HookEvent, cut_session_id
+from context_graph.identity.live import LiveSession
+from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
+from context_graph.owner.sessions.telling import notice
 from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
-_TASK_CHARS: Final = 4096
-"""Of a subagent's task, which is a query for memories."""
+_WAITS_S: Final = 0.25
+"""How long an answer waits for events before its own to be applied; after that it knows nothing of them."""
 FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
@@ -61,6 +61,8 @@ class _Answering:
 
     call: Call
     hook: HookCall
+    applied: Applied
+    """What the event led to."""
     format: str
 
     @property
@@ -103,19 +105,6 @@ class _Answering:
         if not is_late(self.call.request):
             live.told = standing(live.metrics)
 
-    def is_known(self) -> bool:
-        event = self.event
-        return event.is_canary or self.call.context.sessions.get(event.session_id) is not None
-
-    def apply(self) -> Applied:
-        """Apply the event; outside a client's format its session must exist (seed 001: exit code 5)."""
-        if not self.for_client and not self.is_known():
-            raise SessionNotFoundError(
-                f"session not found: {self.event.session_id!r}; "
-                "begin it with `hooks session-start` in this project"
-            )
-        return self.call.context.sessions.apply(self.event)
-
 
 def serve(call: Call) -> Reply:
     """The answer to one of VERBS.
@@ -126,16 +115,34 @@ def serve(call: Call) -> Reply:
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
     hook = HookCall.parse(call.request, call.redactor)
-    answer = _HANDLERS[EventKind(call.request.verb.removeprefix("hooks."))](_Answering(call, hook, named))
+    kind = EventKind(call.request.verb.removeprefix("hooks."))
+    try:
+        applied = call.context.events.outcome(call.request, _WAITS_S)
+    except SessionNotFoundError:
+        if kind is not EventKind.PRE_TOOL:
+            raise
+        # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
+        return _acknowledged(call, named)
+    if applied is None and named not in CLIENT_FORMATS:
+        return _acknowledged(call, named)
+    if applied is None:
+        context, is_prompt = call.context, kind is EventKind.PROMPT_SUBMIT
+        text = context.memory_hooks.for_prompt(hook.event, call.settings) if is_prompt else ""
+        return call.gates.answer(hook, context.store.requirement_log, context=text)
+    answer = _HANDLERS[kind](_Answering(call, hook, applied, named))
     if named == "claude" or named not in CLIENT_FORMATS or answer.flags & GATE_IT:
         return answer
     event = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
     return replace(answer, stdout=answer_of(named, event, answer.stdout))
 
 
+def _acknowledged(call: Call, fmt: str) -> Reply:
+    output = HookOutput(success=True, execution_time_ms=call.elapsed_ms())
+    return reply(render_output(output, fmt), flags=APPLIED)
+
+
 def _session_start(one: _Answering) -> Reply:
-    _find_parent(one)
-    started = one.call.context.sessions.start(one.event)
+    started = one.applied
     if started.twin and one.for_client:
         return reply(flags=APPLIED)
     text = "\n".join(part for part in (started.text, _last_summary(one, started)) if part)
@@ -143,25 +150,6 @@ def _session_start(one: _Answering) -> Reply:
     if one.for_client:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
     return one.say(one.output(started.live, text), stderr=warning)
-
-
-def _find_parent(one: _Answering) -> None:
-    """Have a fork continue the session that it was made from, where that can be told."""
-    from context_graph.gates.state.registry import client_pid
-
-    event, lineage, client = one.event, one.call.context.lineage, client_pid(one.call.request.parent_pid)
-    if event.source == "fork" and not event.previous_session_id:
-        parent = one.call.redactor.redact_id(cut_session_id(lineage.forked_from(client)))
-        if parent and parent != event.session_id and _is_stored(one.call, parent):
-            event.previous_session_id = parent
-    lineage.began(event.session_id, client)
-
-
-def _is_stored(call: Call, session_id: str) -> bool:
-    try:
-        return call.context.sessions.get(session_id) is not None
-    except CorruptedIdentityError:
-        return True  # the start says so
 
 
 def _losses(call: Call) -> str:
@@ -186,44 +174,36 @@ def _last_summary(one: _Answering, started: Applied) -> str:
 
 
 def _pre_tool(one: _Answering) -> Reply:
-    call, event = one.call, one.event
-    if not one.for_client and not one.is_known():
-        # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
-        return one.say(HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
-    applied = call.context.sessions.apply(event)
-    live = applied.live
-    call.context.note_tool_use(event)
-    if event.is_delegated and not event.agent_id:
-        _note_task(one)
+    live = one.applied.live
     if not one.for_client:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
-    return one.tell(context=_before_call(one, applied) if one.tells else "")
+    return one.tell(context=_before_call(one) if one.tells else "")
 
 
-def _before_call(one: _Answering, applied: Applied) -> str:
+def _before_call(one: _Answering) -> str:
     """What the model is told with a call; of a host that shows nothing then, with the call's result."""
     # The brief is about the session, not about its subagents.
-    if applied.twin or one.event.agent_id:
+    if one.applied.twin or one.event.agent_id:
         return ""
-    parts = (_brief(one, applied.live), _at_file(one, editing=True))
+    parts = (_due(one), _at_file(one, editing=True))
     return "\n".join(part for part in parts if part)
 
 
-def _note_task(one: _Answering) -> None:
-    """Keep what a subagent is to do until it begins: its start does not say."""
-    given = one.hook.given.tool_input
-    if isinstance(given, dict):
-        said = "\n".join(str(given.get(name) or "") for name in ("description", "prompt"))
-        task = one.call.redactor.redact_cut(said[:_TASK_CHARS], _TASK_CHARS)
-        one.call.context.lineage.delegates(one.event, str(given.get("subagent_type") or ""), task)
+def _due(one: _Answering) -> str:
+    """What the session's earlier calls led to and nobody was told yet."""
+    live, telling = one.applied.live, one.call.context.telling
+    if is_late(one.call.request):
+        return ""
+    parts = (telling.notice(live), _brief(one, live))
+    telling.answered(live)
+    return "\n".join(part for part in parts if part)
 
 
 def _subagent_start(one: _Answering) -> Reply:
     """Bring a subagent what fits its task; it sees nothing of the context that its parent has."""
-    applied = one.apply()
+    applied, context = one.applied, one.call.context
     if not one.for_client:
         return one.say(one.output(applied.live, ""))
-    context = one.call.context
     task = "" if applied.twin else context.lineage.task_of(one.event, one.hook.given.agent_type)
     return one.tell(context=context.memory_hooks.for_task(one.event, task, one.call.settings))
 
@@ -240,31 +220,25 @@ def _brief(one: _Answering, live: LiveSession) -> str:
 
     Of calls made at once the first has it: the owner answers one after the other.
     """
-    mode = one.call.settings.brief
-    if mode == "never" or not live.has_evidence:
+    if not one.call.context.telling.wants_brief(live, one.call.settings.brief):
         return ""
-    metrics, before = live.metrics, live.told
-    now = standing(metrics)
-    circle = live.circle if before is None or before[0] != now[0] else ""
-    is_steady = one.call.context.is_steady(live.snapshot.session_id, now)
-    if mode == "changes" and (before == now or not (is_steady or circle or before is None)):
-        return ""
+    circle = live.circle if live.told is None or live.told[0] != standing(live.metrics)[0] else ""
     one.told(live)
-    return "\n".join(part for part in (brief_line(metrics), circle) if part)
+    return "\n".join(part for part in (brief_line(live.metrics), circle) if part)
 
 
 def _post_tool(one: _Answering) -> Reply:
-    applied = one.apply()
+    applied, telling = one.applied, one.call.context.telling
     if one.for_client:
         if applied.twin:
             return reply(flags=APPLIED)
-        notice = _notice(one.call, applied.outcome)
-        if notice and applied.live.told is not None:  # the level is told, the state is not
-            applied.live.told = applied.live.told[0], standing(applied.live.metrics)[1]
-        before = "" if takes_context(one.format, EventKind.PRE_TOOL) else _before_call(one, applied)
-        parts = (before, notice, _at_file(one, editing=False))
+        is_told_before = takes_context(one.format, EventKind.PRE_TOOL)
+        told = (
+            telling.notice(applied.live) if is_told_before and not one.event.agent_id else _before_call(one)
+        )
+        parts = (told, _at_file(one, editing=False))
         return one.tell(context="\n".join(part for part in parts if part))
-    output = one.output(applied.live, _notice(one.call, applied.outcome))
+    output = one.output(applied.live, notice(applied.outcome, queues=one.call.settings.auto_dream))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
         text = f"Crisis threshold breached: IC={applied.live.metrics.ic:.2f}"
@@ -273,24 +247,25 @@ def _post_tool(one: _Answering) -> Reply:
 
 
 def _prompt_submit(one: _Answering) -> Reply:
-    applied = one.apply()
+    applied = one.applied
     if applied.twin and one.for_client:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, one.call.settings, ""
     if one.event.is_prompt:  # else nobody asked for anything
+        alarm = one.call.context.telling.notice(live)
         state = (
             change_text(live.told, live.metrics, live.circle) if settings.inject and live.has_evidence else ""
         )
         if state:
             one.told(live)
         recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
-        text = "\n".join(part for part in (state, recalled) if part)
+        text = "\n".join(part for part in (alarm, state, recalled) if part)
     return one.tell(context=text) if one.for_client else one.say(one.output(live, text))
 
 
 def _quiet(one: _Answering) -> Reply:
     """Answer events whose context would force another turn or be dropped: recorded, and refused or not."""
-    applied = one.apply()
+    applied = one.applied
     if not one.for_client:
         return one.say(one.output(applied.live, ""))
     # A Stop is held by one hook; two would tell the model the same reason twice.
@@ -299,28 +274,18 @@ def _quiet(one: _Answering) -> Reply:
 
 def _post_compact(one: _Answering) -> Reply:
     """Compare the compaction's summary with what the session had; the client takes no context here."""
-    applied = one.apply()
+    applied = one.applied
     if not applied.twin and not one.event.agent_id:
         one.call.context.memory_hooks.compacted(one.event, one.hook.given.last_message)
     return one.tell() if one.for_client else one.say(one.output(applied.live, ""))
 
 
 def _session_end(one: _Answering) -> Reply:
-    live = one.apply().live
+    live = one.applied.live
     if one.for_client:
         return one.tell()
     wanted = one.call.flag("generate-summary", True)
     return one.say(one.output(live, _summary(live, one.event.duration_ms) if wanted else ""))
-
-
-def _notice(call: Call, outcome: Outcome | None) -> str:
-    """The words of seed 000 REQ-SESSION-14 and what they mean, if this event crossed a line."""
-    if outcome is None or not outcome.measured or not (outcome.crisis_entered or outcome.warning_entered):
-        return ""
-    queued = outcome.dream_requested and call.settings.auto_dream
-    warning = f"IC warning: {outcome.metrics.ic:.2f}"
-    text = crisis_text(outcome.metrics.ic, queued=queued) if outcome.crisis_entered else warning
-    return f"{text}. {DRIFT_MEANS}"
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:

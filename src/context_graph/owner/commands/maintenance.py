@@ -69,8 +69,8 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
     return {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",
-        "spool_pending": context.spool_pending(),
-        "spool_rejected": context.spool_rejected,
+        "events_waiting": context.events.waiting,
+        "events_rejected": context.events.rejected,
         "sessions": _guarded(_sessions, call, now_ms),
         "memory": _guarded(partial(_memory, quick=quick), call, now_ms),
         "texts": {} if quick else _guarded(_texts, call, now_ms),

@@ -197,7 +197,7 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
         "events_applied": live.events_applied,
         "events_duplicate": live.events_duplicate,
         "events_by_kind": dict(live.events_by_kind),
-        "spool_pending": context.spool_pending(),
+        "events_waiting": context.events.waiting,
         "ic_history": list(live.ic_history),
         "compactions": context.store.load_compactions(snapshot.session_id),
         "has_evidence": live.has_evidence,
@@ -218,7 +218,7 @@ def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, An
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",
         "sessions": context.store.count(),
-        "spool_pending": context.spool_pending(),
+        "events_waiting": context.events.waiting,
         "dreams_pending": context.store.dream_queue.pending(),
     }
     if live is None:

@@ -1,7 +1,9 @@
-"""Writes the brief cache: one fixed slot per session, which the launcher reads without a lock.
+"""Writes the cache that the launcher reads without a lock: a slot for each session, and a filter of files.
 
-The owner is the only writer and writes whole slots; a reader trusts a slot only if its checksum and its full
-session id match, so a torn or foreign line is never shown (invariant 8). Reader: ext/launcher/src/brief.rs.
+A tool call whose session has nothing due, and that touches no file of the filter, is not asked about. The
+filter may name too many files, never too few. The owner is the only writer and writes whole slots; a reader
+trusts a slot only if its checksum and its full session id match, so a torn or foreign line is never shown
+(invariant 8). Reader: ext/launcher/src/brief.rs.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import stat
 import struct
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,16 +27,18 @@ from context_graph.wire.run_folder import same_file
 if TYPE_CHECKING:
     from context_graph.identity.consciousness import Metrics
 
-# The layout, byte by byte; never renumber. tests/golden/brief_v1.bin pins it for both languages.
+# The layout, byte by byte; never renumber. tests/golden/brief_v2.bin pins it for both languages.
 HEADER_BYTES: Final = 4096
-SLOT_BYTES: Final = 512
+FILTER_BYTES: Final = 16 * 1024
+SLOTS_AT: Final = HEADER_BYTES + FILTER_BYTES
+SLOT_BYTES: Final = 1024
 HOME_SLOTS: Final = 128
 WINDOW: Final = 8
 SLOTS: Final = HOME_SLOTS + WINDOW - 1
-FILE_BYTES: Final = HEADER_BYTES + SLOTS * SLOT_BYTES
+FILE_BYTES: Final = SLOTS_AT + SLOTS * SLOT_BYTES
 LINE_BYTES: Final = 64
 SESSION_BYTES: Final = 400
-HEADER: Final = struct.pack("<8sIIII", b"CGBRIEF1", 1, SLOT_BYTES, HOME_SLOTS, WINDOW).ljust(
+HEADER: Final = struct.pack("<8sIIII", b"CGBRIEF2", 2, SLOT_BYTES, HOME_SLOTS, WINDOW).ljust(
     HEADER_BYTES, b"\0"
 )
 
@@ -44,8 +49,14 @@ STATES: Final = ("DOR", "FRG", "EMG", "CON", "HYP")
 """Consciousness states by their number in a slot."""
 STATE_COLD: Final = 255
 
-_SLOT: Final = struct.Struct("<IIIBBHq6f64s400s")
+DONE: Final = 127
+"""Things of which a slot can say that nothing more is told about them in its session."""
+
+_SLOT: Final = struct.Struct(f"<IIIBBHq6f64s400sI{DONE}I")
 _MAGIC: Final = 0x31424743
+_DUE, _FILES_OVER = 1, 2
+_PART_BYTES: Final = 64
+_FILTER_BITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,12 @@ class BriefSlot:
     ic: float = 0.0
     crisis_threshold: float = 0.0
     sequence: int = 0
+    due: bool = False
+    """Something is to be told with the session's next event."""
+    files_over: bool = False
+    """Nothing more is told about files in the session."""
+    done: tuple[int, ...] = ()
+    """`mark` of the files about which nothing more is told, the newest last."""
 
 
 def session_bytes(session_id: str) -> bytes:
@@ -97,7 +114,8 @@ def encode_slot(slot: BriefSlot) -> bytes:
         data = _SLOT.pack(
             0, _MAGIC, slot.sequence & 0xFFFFFFFF, slot.state, len(line), len(session), slot.updated_ms,
             slot.consciousness, slot.r, slot.reflection, slot.differentiation, slot.ic,
-            slot.crisis_threshold, line, session,
+            slot.crisis_threshold, line, session, _DUE * slot.due | _FILES_OVER * slot.files_over,
+            *slot.done, *[0] * (DONE - len(slot.done)),
         )  # fmt: skip
     except (struct.error, OverflowError) as error:
         raise MalformedFrameError(f"brief slot of {slot.session_id!r}: {error}") from error
@@ -109,7 +127,7 @@ def decode_slot(data: bytes) -> BriefSlot | None:
     if len(data) != SLOT_BYTES or int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]):
         return None
     _, magic, sequence, state, line_length, session_length, updated_ms, *numbers = _SLOT.unpack(data)
-    line, session = numbers[6], numbers[7]
+    line, session, flags, *done = numbers[6:]
     known_state = state < len(STATES) or state == STATE_COLD
     if (
         magic != _MAGIC
@@ -124,9 +142,22 @@ def decode_slot(data: bytes) -> BriefSlot | None:
         return None
     session_id = session[:session_length].decode("utf-8", "surrogateescape")
     c, r, reflection, differentiation, ic, threshold = numbers[:6]
-    return BriefSlot(
-        session_id, state, text, updated_ms, c, r, reflection, differentiation, ic, threshold, sequence
-    )
+    told = bool(flags & _DUE), bool(flags & _FILES_OVER), tuple(filter(None, done))
+    measures = (c, r, reflection, differentiation, ic, threshold)
+    return BriefSlot(session_id, state, text, updated_ms, *measures, sequence, *told)
+
+
+def key_of(path: str) -> int:
+    """The filter's key of a file, 64 bits; of its path only its folder's name and its own count, so that it
+    is the same in each checkout.
+    """
+    hashed = fnv1a64("/".join(path.split("/")[-2:]).encode("utf-8", "surrogateescape"))
+    return hashed ^ hashed >> 32
+
+
+def mark(path: str) -> int:
+    """The file as a slot's `done` names it, 1 to 2 ** 32 - 1."""
+    return max(1, key_of(path) >> 32)
 
 
 class BriefCache:
@@ -140,6 +171,8 @@ class BriefCache:
         self._handle = -1
         self._slots: list[BriefSlot | None] = []
         self._number_of: dict[bytes, int] = {}
+        self._filter = bytearray()
+        self._due: set[str] = set()
 
     def put(self, snapshot: SessionIdentitySnapshot, metrics: Metrics, line: str | None) -> None:
         """Show ``line`` for the snapshot's session; None: the session has no evidence yet.
@@ -147,6 +180,9 @@ class BriefCache:
         Raises OSError if the file can't be written; readers go on seeing the slot as it was. Raises
         MalformedFrameError: If the line does not fit a slot.
         """
+        self._open()
+        known = self._known(snapshot.session_id)
+        done = known.done if known is not None else ()
         self.write(
             BriefSlot(
                 session_id=snapshot.session_id,
@@ -159,8 +195,44 @@ class BriefCache:
                 differentiation=metrics.differentiation,
                 ic=metrics.ic,
                 crisis_threshold=snapshot.crisis_threshold,
+                due=snapshot.session_id in self._due,
+                files_over=known is not None and known.files_over,
+                done=done,
             )
         )
+
+    def set_due(self, session_id: str, *, due: bool) -> None:
+        """Have the session's next event asked about, or not. Raises OSError as `put`."""
+        known = self._known(session_id)
+        (self._due.add if due else self._due.discard)(session_id)
+        if known is not None and known.due != due:
+            self.write(replace(known, due=due))
+
+    def add_done(self, session_id: str, paths: Iterable[str], over: bool = False) -> None:
+        """Nothing more is told in the session about these files, or about any. Raises OSError as `put`."""
+        known = self._known(session_id)
+        if known is None:
+            return
+        fresh = [one for one in map(mark, paths) if one not in known.done]
+        if fresh or over != known.files_over:
+            self.write(replace(known, done=(*known.done, *fresh)[-DONE:], files_over=over))
+
+    def forget_done(self, *, but: str = "") -> None:
+        """There may be something to tell about any file again, in all sessions but one. Raises as `put`."""
+        for slot in [one for one in self._slots if one is not None and one.session_id != but]:
+            if slot.done or slot.files_over:
+                self.write(replace(slot, done=(), files_over=False))
+
+    def add(self, paths: Iterable[str]) -> None:
+        """There may be something to tell about these files. Raises as `put`. Cost: a write for each."""
+        self._open()
+        for path in paths:
+            key = key_of(path)
+            part = (key & 0xFF) * _PART_BYTES
+            for number in range(_FILTER_BITS):
+                bit = key >> (8 + 9 * number) & 0x1FF
+                self._filter[part + bit // 8] |= 1 << bit % 8
+            os.pwrite(self._handle, self._filter[part : part + _PART_BYTES], HEADER_BYTES + part)
 
     def write(self, slot: BriefSlot) -> None:
         """Write one slot; its ``sequence`` is set here. Raises as ``put``. Cost: one 512-byte write."""
@@ -169,7 +241,7 @@ class BriefCache:
         number = self._number(session)
         old = self._slots[number]
         slot = replace(slot, sequence=(old.sequence + 1) & 0xFFFFFFFF if old is not None else 1)
-        written = os.pwrite(self._handle, encode_slot(slot), HEADER_BYTES + number * SLOT_BYTES)
+        written = os.pwrite(self._handle, encode_slot(slot), SLOTS_AT + number * SLOT_BYTES)
         if written != SLOT_BYTES:
             raise OSError(f"{self._path}: {written} of {SLOT_BYTES} bytes written")
         if old is not None:
@@ -184,6 +256,10 @@ class BriefCache:
             self._handle = -1
         self._slots.clear()
         self._number_of.clear()
+
+    def _known(self, session_id: str) -> BriefSlot | None:
+        number = self._number_of.get(session_bytes(session_id))
+        return None if number is None else self._slots[number]
 
     def _number(self, session: bytes) -> int:
         """The session's slot, else a free one of its window, else the least recently updated one."""
@@ -206,12 +282,14 @@ class BriefCache:
         if len(data) != FILE_BYTES or not data.startswith(HEADER[:HEADER_USED]):
             data = self._create(data)
         self._handle = os.open(self._path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._filter = bytearray(data[HEADER_BYTES:SLOTS_AT])
         self._slots = [
-            decode_slot(data[at : at + SLOT_BYTES]) for at in range(HEADER_BYTES, FILE_BYTES, SLOT_BYTES)
+            decode_slot(data[at : at + SLOT_BYTES]) for at in range(SLOTS_AT, FILE_BYTES, SLOT_BYTES)
         ]
         self._number_of = {
             session_bytes(slot.session_id): at for at, slot in enumerate(self._slots) if slot is not None
         }
+        self.forget_done()  # what an earlier owner had told is not known here
 
     def _read(self) -> bytes:
         try:
@@ -226,7 +304,7 @@ class BriefCache:
         data = bytearray(HEADER.ljust(FILE_BYTES, b"\0"))
         if damaged.startswith(HEADER[:HEADER_USED]):
             for number in range(SLOTS):
-                at = HEADER_BYTES + number * SLOT_BYTES
+                at = SLOTS_AT + number * SLOT_BYTES
                 slot = decode_slot(damaged[at : at + SLOT_BYTES])
                 if slot is not None and 0 <= number - first_slot(session_bytes(slot.session_id)) < WINDOW:
                     data[at : at + SLOT_BYTES] = damaged[at : at + SLOT_BYTES]

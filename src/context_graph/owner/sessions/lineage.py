@@ -8,10 +8,12 @@ resume.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from context_graph.model import HookEvent
+from context_graph.gates.state.registry import client_pid
+from context_graph.model import HookEvent, cut_session_id
 from context_graph.system.processes import arguments
 
 _SESSIONS: Final = 64
@@ -54,6 +56,20 @@ class Lineage:
                 tasks.remove(one)
                 return one.text
         return ""
+
+    def starts(self, event: HookEvent, parent: int, is_known: Callable[[str], bool]) -> None:
+        """Note a session's start; a fork continues the session that it was made from, where that can be told.
+
+        Args:
+            parent: The process that started the hook's.
+            is_known: Whether the store has a session.
+        """
+        client = client_pid(parent)
+        if event.source == "fork" and not event.previous_session_id:
+            before = cut_session_id(self.forked_from(client))
+            if before and before != event.session_id and is_known(before):
+                event.previous_session_id = before
+        self.began(event.session_id, client)
 
     def began(self, session_id: str, client: int) -> None:
         """Note that a session began in the client's process ``client``; 0 is no process."""

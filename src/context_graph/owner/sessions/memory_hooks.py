@@ -18,6 +18,7 @@ from context_graph.config import Settings
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import author_of
+from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.session_works import SessionWorks
 from context_graph.store.sessions.sessions import SessionStore
@@ -53,6 +54,7 @@ class MemoryHooks:
         memex: Opens the store's memory at its first call.
         has_memory: Whether there is any memory in the store; must be cheap.
         chores: Runs the background work.
+        brief: Is told of the files about which there may be something to tell.
     """
 
     def __init__(
@@ -64,9 +66,11 @@ class MemoryHooks:
         *,
         project: str | None,
         settings: Settings,
+        brief: BriefCache,
         log: logging.Logger,
     ) -> None:
         self._store = store
+        self._brief = brief
         self._memex = memex
         self._has_memory = has_memory
         self._chores = chores
@@ -147,6 +151,7 @@ class MemoryHooks:
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
+        self.note_files()
 
     def _ask_git(self, nodes: Sequence[MemoryNode], folder: str) -> None:
         from context_graph.memory.evidence import TOOL_S
@@ -159,8 +164,21 @@ class MemoryHooks:
 
         if self._files is None:
             self._files = FileMemories()
+        self._take_files(self._files)
+
+    def note_files(self) -> None:
+        """Take what was stored since into the index of files: the next tool call may touch one of them."""
+        if self._files is not None and not self._files_due and self._memex().seq > self._files.seen:
+            self._guarded("file", self._take_files, self._files)
+
+    def _take_files(self, files: FileMemories) -> None:
         memex = self._memex()
-        self._files_due = not self._files.read(memex.stored_after(self._files.seen), memex.seq)
+        self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
+        fresh = files.taken()
+        if fresh:
+            self._brief.add(path for path, _ in fresh)
+            sessions = {session for _, session in fresh}
+            self._brief.forget_done(but=sessions.pop() if len(sessions) == 1 else "")
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory import relevance  # noqa: F401
@@ -310,8 +328,9 @@ class MemoryHooks:
 
         memex = self._memex()
         if memex.seq > files.seen:  # a capture, or a memory stored since
-            self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
+            self._take_files(files)
         due = files.due(event, self.ledger.shown(event.session_id), editing=editing)
+        self._brief.add_done(event.session_id, *files.done(event.session_id))
         if due is None:
             return ""
         path, found = due
@@ -327,6 +346,7 @@ class MemoryHooks:
             told = self._shown(event, "file", shown, budget, path)
             lines.pop()
         files.told(event.session_id, path, default_provider().count_tokens(told))
+        self._brief.add_done(event.session_id, *files.done(event.session_id))
         return told
 
     def _is_common(self, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Holds one open store: its database, its memory, its spool, and its live sessions."""
+"""Holds one open store: its database, its memory, its event log, and its live sessions."""
 
 from __future__ import annotations
 
@@ -9,25 +9,20 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import orjson
-
 from context_graph.config import Settings
 from context_graph.config.settings import MemoryConfig
-from context_graph.errors import ContextGraphError, StoreError
-from context_graph.identity.changes import Told
+from context_graph.errors import CorruptedIdentityError, StoreError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
-from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.hook_call import HookCall, entries_of
+from context_graph.owner.sessions.event_reader import EventReader
 from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks
-from context_graph.owner.sessions.spool import SpoolRecord
+from context_graph.owner.sessions.telling import Telling
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -36,9 +31,6 @@ if TYPE_CHECKING:
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
 _TOOL_USES_MAX = 256
-_SESSIONS_MAX = 64
-STEADY_CALLS = 3
-"""A session's state and level count as changed once that many calls in a row found the same."""
 _SAME_ID_MAX = 4
 """Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
 
@@ -81,20 +73,16 @@ class StoreContext:
         self.store = store
         self.project = project
         self.settings = settings
+        self.log = log
         self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
         self.lineage = Lineage()
         self.imports: dict[str, ImportFrom] = {}
         """Those that go on, by token."""
-        self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
-        """Of sessions with calls: where they stand, and at how many calls in a row."""
-        self.spool_rejected = 0
         self.followers: set[Follower] = set()
         """Those who want to know of each change."""
         self._brief = BriefCache(folder / "brief.bin")
-        self.log = log
-        self._redactor = redactor
+        self.redactor = redactor
         self._memory: Memex | None = None
-        self._shut: list[str] = []
         self.chores = Chores(folder, log)
         self.memory_hooks = MemoryHooks(
             store,
@@ -103,9 +91,12 @@ class StoreContext:
             self.chores,
             project=str(project) if project is not None else None,
             settings=settings,
+            brief=self._brief,
             log=log,
         )
         self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)
+        self.telling = Telling(self._brief, settings)
+        self.events = EventReader(self)
         self._note_project()
 
     @property
@@ -121,7 +112,7 @@ class StoreContext:
             self._memory = Memex.over(
                 GraphStore(self.store.engine),
                 config=MemoryConfig.of(self.settings),
-                redactor=self._redactor,
+                redactor=self.redactor,
             )
         return self._memory
 
@@ -147,7 +138,7 @@ class StoreContext:
     def note_tool_use(self, event: HookEvent) -> None:
         """Remember whose call of an MCP tool this is: what follows knows its id but no session.
 
-        A hook that waits too long leaves its event in the spool as well, so the same event may come twice,
+        A hook that waits too long leaves its event in the log as well, so the same event may come twice,
         and after later ones: what counts is when a session made the call.
         """
         tool_use_id = event.tool_use_id
@@ -171,18 +162,6 @@ class StoreContext:
             return None
         return own if own in known else next(iter(known))
 
-    def is_steady(self, session_id: str, now: Told) -> bool:
-        """Whether a session stands at this call of its own where it stood at the last few.
-
-        A state that comes and goes says nothing of the work, and each line of it stays in the context.
-        """
-        last, calls = self._standings.pop(session_id, (now, 0))
-        calls = calls + 1 if last == now else 1
-        self._standings[session_id] = now, calls
-        if len(self._standings) > _SESSIONS_MAX:
-            self._standings.popitem(last=False)
-        return calls >= STEADY_CALLS
-
     @property
     def has_unsettled(self) -> bool:
         """Whether `settle` has anything to do."""
@@ -204,25 +183,12 @@ class StoreContext:
         for follower in tuple(self.followers):
             follower.look()
 
-    def drain_spool(self) -> None:
-        """Apply what hooks left while no owner answered; cheap when there is nothing."""
-        if not spool.has_pending(self.folder):
-            return
-        report = spool.drain(self.folder, self._apply_record)
-        self.spool_rejected += report.rejected
-        name = self.folder.name
-        if report.shut != self._shut:  # once, not at each request
-            self._shut = report.shut
-            self.log.error("spool %s: %s", name, "; ".join(report.shut) or "all files can be read again")
-        counts = (report.applied, report.rejected, report.aside)
-        if any(counts) or report.deferred:
-            self.log.info("spool %s: %d applied, %d rejected, %d set aside", name, *counts)
-        for reason in (*report.reasons, *([f"deferred: {report.deferred}"] if report.deferred else ())):
-            self.log.warning("spool %s: %s", name, reason)
-
-    def spool_pending(self) -> int:
-        """Events that wait in the spool."""
-        return spool.pending(self.folder)
+    def has_session(self, session_id: str) -> bool:
+        """Whether the store knows the session."""
+        try:
+            return self.sessions.get(session_id) is not None
+        except CorruptedIdentityError:
+            return True  # its start says so
 
     def checkpoint(self) -> None:
         """Write every live session's goals, and what memory has still to write."""
@@ -234,6 +200,7 @@ class StoreContext:
     def close(self) -> None:
         """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
         self.settle()
+        self.events.close()
         self._let_followers_go()
         self.sessions.clear()
         if self._memory is not None:
@@ -243,6 +210,7 @@ class StoreContext:
 
     def abandon(self) -> None:
         """Close without writing: after a failed write memory may be ahead of the disk."""
+        self.events.close()
         self._let_followers_go()
         self.sessions.clear()
         self._memory = None
@@ -255,40 +223,6 @@ class StoreContext:
     def _let_followers_go(self) -> None:
         for follower in tuple(self.followers):
             follower.leave()
-
-    def _apply_record(self, record: SpoolRecord) -> None:
-        """Apply one line of the spool, unless it is set aside: the lines behind it must not wait for ever."""
-        key, what = f"event:{record.id}", f"the spooled {record.verb} of session {record.session}"
-        aside = self.chores.aside
-        if aside.holds(key):
-            raise spool.LineSetAsideError(key)
-        try:
-            self.chores.limited(key, what, self._apply, record)
-        except (ContextGraphError, OSError, MemoryError):
-            raise
-        except Exception as error:  # a bug that this line meets; the drain finds out whether others do too
-            if aside.failed(key, what, f"{type(error).__name__}: {error}"):
-                raise spool.LineSetAsideError(key) from error
-            raise
-        aside.succeeded(key)
-
-    def _apply(self, record: SpoolRecord) -> None:
-        """Apply it as the live path would have."""
-        if record.verb == "req.record":
-            records = (record.body or {}).get("records")
-            common = {"at_ms": record.at_ms, "session_id": record.session}
-            self.store.requirement_log.append(entries_of(records, common, self._redactor), once=record.id)
-            return
-        body = b"" if record.body is None else orjson.dumps(record.body)
-        request = Request(
-            record.verb, record.id, record.params, body, session_env=record.session, at_ms=record.at_ms
-        )
-        event = HookCall.parse(request, self._redactor).event
-        if event.kind is EventKind.SESSION_START:
-            self.sessions.start(event)
-        else:
-            self.sessions.apply(event)
-            self.note_tool_use(event)
 
     def _note_project(self) -> None:
         if self.project is None:

@@ -9,33 +9,27 @@ import json
 import logging
 import os
 import re
-import resource
 import socket
 import time
-from collections import Counter, deque
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from context_graph import __version__
-from context_graph.config import socket_path
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
 from context_graph.hosts.translate import CLIENT_FORMATS
-from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
+from context_graph.owner.socket.status import OwnerStatus
 from context_graph.system.peers import peer_pid, peer_uid
 from context_graph.wire.frames import (
-    SPOOL_IT,
+    KEEP_IT,
     YIELDING,
     Reply,
     Request,
     decode_request,
     encode_reply,
-    is_late,
 )
 from context_graph.wire.framing import HEADER_BYTES
-from context_graph.wire.run_folder import forget_silence
 
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
@@ -43,7 +37,7 @@ if TYPE_CHECKING:
     from context_graph.owner.sessions.store_context import StoreContext
 
 EXIT_BUSY: Final = 75
-"""Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
+"""Exit code in the reply to a client beyond ``max_clients``; its hook sees KEEP_IT and keeps the event."""
 _HELD_BYTES: Final = 64 * 1024 * 1024
 """Unfinished frames of all clients together."""
 _ATTACH: Final = "mcp.attach"
@@ -51,6 +45,8 @@ _FOLLOW: Final = "view.follow"
 """The verb after which a connection speaks JSON-RPC, a line a message."""
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
+_TOLD_BYTES: Final = 2 * 4096 + 1
+_CROWD: Final = 8
 _PAUSE_S: Final = 0.5
 _TIDY_S: Final = 0.25
 """From the last answer to the work that can wait: the next hooks of a burst don't wait for it."""
@@ -110,6 +106,7 @@ class OwnerServer:
         self._leave = leave
         self._quiet = quiet
         self._listener: socket.socket | None = None
+        self._waker: socket.socket | None = None
         self._tidying: asyncio.TimerHandle | None = None
         self._tidy_by = self._settled_at = 0.0
         self._connections: set[Channel] = set()
@@ -124,6 +121,23 @@ class OwnerServer:
         self._listener = listener
         self._loop.add_reader(listener, self._accept)
 
+    def listen_for_events(self, waker: socket.socket) -> None:
+        """Read what hooks tell of events that wait; ``waker`` is non-blocking, and this server's now."""
+        self._waker = waker
+        self._loop.add_reader(waker, self._woken)
+
+    def _woken(self) -> None:
+        said: list[bytes] = []
+        waker = self._waker
+        if waker is None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            while len(said) < _EVERYBODY:
+                said.append(waker.recv(_TOLD_BYTES))
+        # Where many came at once, some may have found no room.
+        self._service.woken(filter(None, map(_told_store, {*said})), everywhere=len(said) >= _CROWD)
+        self._quiet()
+
     def stop_listening(self) -> None:
         """Take in whoever has connected already, then no more. Idle connections are closed."""
         listener = self._listener
@@ -133,6 +147,9 @@ class OwnerServer:
         self._listener = None
         self._loop.remove_reader(listener)
         listener.close()
+        if self._waker is not None:
+            self._loop.remove_reader(self._waker)
+            self._waker.close()
         for connection in list(self._connections):
             connection.leave()
 
@@ -152,8 +169,6 @@ class OwnerServer:
         reply, after, upgrade = self._reply(request)
         reply, data = _encoded(reply)
         took_ms = (time.perf_counter() - began) * 1000.0
-        if is_late(request):  # its hook has said that we are silent: others need not believe it any longer
-            forget_silence(self._root)
         received = len(payload) + HEADER_BYTES
 
         def then() -> None:
@@ -195,7 +210,7 @@ class OwnerServer:
         trusted.
         """
         self._status.malformed += 1
-        data = encode_reply(Reply(1, SPOOL_IT, stderr=f"context-graph: {error}\n".encode()))
+        data = encode_reply(Reply(1, KEEP_IT, stderr=f"context-graph: {error}\n".encode()))
         return Answer(data, True, lambda: self._log.warning("refused: %s", error))
 
     def too_much_held(self) -> WireError | None:
@@ -224,7 +239,7 @@ class OwnerServer:
         """Count and log one message of a line connection, and do what can wait until after its answer."""
         self._status.count("mcp", took_s * 1000.0)
         self._log.info("mcp store=%s ms=%.2f in=%d out=%d", name, took_s * 1000.0, received, sent)
-        self._settle()
+        self.settle()
 
     def expired(self, connection: Channel) -> None:
         """Note that a client took too long over a frame or a reply."""
@@ -236,7 +251,8 @@ class OwnerServer:
         if not self._connections:
             self._quiet()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Do what an answer, or events that were applied, left to be done, and have the rest done soon."""
         try:
             self._service.settle()
         except Exception as error:  # the answer is out: neither this client nor the next is to pay for it
@@ -322,7 +338,7 @@ class OwnerServer:
             self._log.warning("refused: %d clients are connected", len(self._connections))
             text = f"context-graph: the owner serves {len(self._connections)} clients already\n".encode()
             with contextlib.suppress(OSError):  # it may have gone, or not read: nothing is owed
-                connected.send(encode_reply(Reply(EXIT_BUSY, SPOOL_IT, stderr=text)))
+                connected.send(encode_reply(Reply(EXIT_BUSY, KEEP_IT, stderr=text)))
         self._status.refused += 1
         connected.close()
         return False
@@ -360,13 +376,13 @@ class OwnerServer:
             if request.verb == _FOLLOW:
                 greeting = _json({"pid": os.getpid(), "version": __version__})
                 return greeting, None, self._follower_of(request)
-            return self._service.handle(request), self._settle, None
+            return self._service.handle(request), self.settle, None
         except ContextGraphError as error:
-            flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
+            flags = KEEP_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
             text = str(error)
         except Exception as error:
-            flags, exit_code, text = SPOOL_IT, 1, self._unforeseen(request.verb, error)
+            flags, exit_code, text = KEEP_IT, 1, self._unforeseen(request.verb, error)
         if request.verb.startswith("hooks.") and request.params.get("format") in CLIENT_FORMATS:
             exit_code = 0  # a hook of a real client never fails (D2.3)
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
@@ -400,6 +416,14 @@ class OwnerServer:
         return lambda: self._leave(why)
 
 
+def _told_store(said: bytes) -> tuple[Path, Path | None] | None:
+    """The store that a hook names, and behind a NUL the project; None for what is no absolute path."""
+    store, _, project = said.partition(b"\0")
+    if not store.startswith(b"/") or b"\0" in project:
+        return None
+    return Path(os.fsdecode(store)), Path(os.fsdecode(project)) if project.startswith(b"/") else None
+
+
 def _json(value: dict[str, object]) -> Reply:
     return Reply(0, 0, stdout=json.dumps(value).encode() + b"\n")
 
@@ -430,69 +454,3 @@ def _word(text: str) -> str:
     """``text`` as one short word: a client must not be able to write lines of its own into the log."""
     kept = "".join(char if char.isalnum() or char in "._-+:" else "?" for char in text[:64])
     return kept or "-"
-
-
-_RECENT: Final = 1024
-"""Requests whose times are kept: enough for a p99, 8 KiB."""
-_VERBS: Final = 64
-"""Names are the client's to choose, so their number must be bounded."""
-
-
-def rss_bytes() -> int:
-    """Resident memory of this process."""
-    try:
-        with open("/proc/self/statm", "rb") as source:
-            return int(source.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # macOS has no /proc; the peak, in bytes there, is the best there is
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-class OwnerStatus:
-    """Counters of one owner process. Not thread-safe; the loop's thread alone writes."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._started_at = datetime.now(UTC)
-        self._started = time.monotonic()
-        self._by_verb: Counter[str] = Counter()
-        self._recent_ms: deque[float] = deque(maxlen=_RECENT)
-        self.requests = 0
-        self.errors = 0
-        """Requests that ended in an error no handler foresaw."""
-        self.malformed = 0
-        """Connections whose bytes were no frames of ours."""
-        self.refused = 0
-        """Connections turned away: a foreign user, or too many clients."""
-
-    def count(self, verb: str, took_ms: float) -> None:
-        """Note one answered request."""
-        self.requests += 1
-        self._recent_ms.append(took_ms)
-        self._by_verb[verb if verb in self._by_verb or len(self._by_verb) < _VERBS else "other"] += 1
-
-    def view(self, clients: int, service: dict[str, object]) -> dict[str, object]:
-        """The counters as a JSON object, with what ``service`` tells of its stores."""
-        times = sorted(self._recent_ms)
-        return {
-            "pid": os.getpid(),
-            "version": __version__,
-            "fingerprint": fingerprint(),
-            "rss_bytes": rss_bytes(),
-            "uptime_s": round(time.monotonic() - self._started, 3),
-            "started_at": self._started_at.isoformat(timespec="milliseconds"),
-            "root": str(self._root),
-            "socket": str(socket_path(self._root)),
-            "clients": clients,
-            "requests": self.requests,
-            "by_verb": dict(sorted(self._by_verb.items())),
-            "p50_ms": _at(times, 0.50),
-            "p95_ms": _at(times, 0.95),
-            "errors": self.errors,
-            "malformed": self.malformed,
-            "refused": self.refused,
-            **service,
-        }
-
-
-def _at(times: list[float], share: float) -> float | None:
-    return round(times[min(len(times) - 1, int(len(times) * share))], 3) if times else None

@@ -86,7 +86,7 @@ def _memories(memory: Mapping[str, Any], now_ms: int) -> str:
 
 def _waiting(store: Mapping[str, Any], identity: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
     counts = (
-        (store["spool_pending"], "spooled event", "spooled events"),
+        (store["events_waiting"], "waiting event", "waiting events"),
         (memory.get("captures_due", 0), "session to capture", "sessions to capture"),
         (len(identity.get("dreams_pending", ())), "consolidation", "consolidations"),
     )

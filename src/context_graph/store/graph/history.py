@@ -27,7 +27,8 @@ from uuid import UUID
 import msgspec
 
 from context_graph.errors import CorruptedMemoryError, MemoryFormatError
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.records import (
     OTHER_VERSION,

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from context_graph.errors import StoreError
 from context_graph.model.memory import MemoryNode
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.graph.history import CHANGE_PREFIX
 from context_graph.store.graph.records import decode_meta, encode_meta
 from context_graph.store.graph.vector_table import VectorTable

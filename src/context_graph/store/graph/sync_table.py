@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.graph.node_records import Access, decode_access, encode_access
 from context_graph.store.graph.records import decode_meta, encode_meta
 from context_graph.store.layout import ACCESS, META, SYNC_PREFIX, after

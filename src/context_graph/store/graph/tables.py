@@ -20,7 +20,8 @@ from uuid import UUID
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.edge import Direction, GraphEdge, TraversedPath
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
 from context_graph.store.layout import EDGES, LEDGER, META, after, unwrap, wrap

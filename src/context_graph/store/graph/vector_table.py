@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from context_graph.errors import StoreError
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph import records
 from context_graph.store.graph.node_records import decode_embedding, encode_embedding

@@ -346,7 +346,8 @@ class _Salvage:
 
     def _check(self, family: str, key: bytes, record: bytes) -> bool:
         """Decode a record by its key; True for those that are not copied but worked out anew."""
-        if key == FORMAT_KEY or (family == SYSTEM and key == MEMORY_KEY):
+        # Without its position the event log is read from its start: what was lost comes again.
+        if key == FORMAT_KEY or (family == SYSTEM and key in (MEMORY_KEY, layout.EVENT_LOG_KEY)):
             return True
         if family in MEMORY_FAMILIES:
             return check_memory(family, key, record)

@@ -19,7 +19,8 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.errors import UNREADABLE_RECORD, CorruptedIdentityError, InvalidInputError
 from context_graph.model import HookEvent
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import (
     EVENTS,
     REQUIREMENT_LOG_PREFIX,
@@ -86,6 +87,20 @@ class EventLog:
         prefix = layout.event_prefix(session_id)
         found = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
         return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in found), 0)
+
+    def position(self) -> tuple[str, int]:
+        """How far the log's segments have been read (`put_position`); ("", 0) if none was."""
+        key = layout.EVENT_LOG_KEY
+        record = self._engine.get(SYSTEM, key)
+        if record is None:
+            return "", 0
+        payload = unwrap(key, record, _VERSION)
+        return payload[8:].decode("ascii", "replace"), int.from_bytes(payload[:8], "big")
+
+    def put_position(self, segment: str, offset: int) -> None:
+        """Store that all before ``offset`` of ``segment`` has been applied, with what is written together."""
+        key = layout.EVENT_LOG_KEY
+        self._engine.put(SYSTEM, key, wrap(key, _VERSION, offset.to_bytes(8, "big") + segment.encode()))
 
     def captures_due(self) -> list[str]:
         """The sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
@@ -178,7 +193,7 @@ class RequirementLog:
         """Store ``entries`` as one batch, in their order; durable on return.
 
         With ``once`` (an id) nothing is stored if one of the newest _REMEMBERED entries came under that id:
-        a spool that was drained as the owner died is drained again.
+        an event log whose end was not stored is read again.
 
         Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept, cut
         to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of an
@@ -215,7 +230,7 @@ class RequirementLog:
                 found.append(entry)
                 if len(found) == limit:
                     break
-        # Entries that waited in several spool files were not recorded in the order in which they happened.
+        # Entries that waited in several segments were not recorded in the order in which they happened.
         return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
 
     def _has(self, once: str) -> bool:

@@ -23,7 +23,8 @@ from context_graph.errors import (
 )
 from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.batches import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX
 from context_graph.store.schema import open_database

@@ -1,0 +1,103 @@
+"""Writes a store's event log, to which hooks append (docs/formats.md). Twin: ext/launcher/src/log.rs.
+
+The log is the folder `events` of segments. A record is one write to the end of the newest one, without a
+lock: a newline, `E1`, CRC-32 and length in hex, the event id, the JSON, a newline. The newline in front ends
+a record that was cut short, so that only the torn one is lost. The owner takes away a segment's write
+permission before it reads its end and removes it; whoever sees that after a write writes once more.
+"""
+
+from __future__ import annotations
+
+import binascii
+import errno
+import os
+import re
+import stat
+import time
+from pathlib import Path
+from typing import Final
+
+LOG_VERSION: Final = 1
+FOLDER: Final = "events"
+POWER: Final = "power"
+"""A file in the log's folder: each event must survive a power failure."""
+SEGMENT_BYTES: Final = 4 * 1024 * 1024
+"""Size from which on a segment takes no more."""
+SEGMENTS: Final = 16
+"""With so many of them the log takes no more: an owner that never starts must not let it fill the disk."""
+_TRIES: Final = 8
+_SEGMENT: Final = re.compile(r"\d{1,20}-[0-9a-f]{1,16}\.log")
+
+
+def frame(event_id: str, data: bytes) -> bytes:
+    """The record of an event, which has an id of 32 hex digits, and as JSON no newline."""
+    text = b"%b %b" % (event_id.encode(), data)
+    return b"\nE1 %08x %08x %b\n" % (binascii.crc32(text), len(text), text)
+
+
+def segments(store_dir: str | Path) -> list[str]:
+    """The names of the segments, oldest first; links and other things of such a name are not ours.
+
+    Raises OSError if the folder is there and can't be read. Cost: one listing of a small folder.
+    """
+    try:
+        with os.scandir(os.path.join(store_dir, FOLDER)) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            )
+    except FileNotFoundError:
+        return []
+
+
+def append(store_dir: str | Path, record: bytes) -> None:
+    """Append ``record``, which `frame` made. Raises OSError if it can't be kept whole."""
+    folder = os.path.join(store_dir, FOLDER)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for _ in range(_TRIES):
+        names = segments(store_dir)
+        handle = _newest(folder, names)
+        if handle is None and len(names) >= SEGMENTS:
+            raise OSError(errno.EFBIG, "the event log has reached 64 MiB", folder)
+        if handle is None:
+            handle = _open(os.path.join(folder, fresh_name()), os.O_CREAT)
+        try:
+            if os.write(handle, record) != len(record):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
+            if os.path.exists(os.path.join(folder, POWER)):
+                os.fsync(handle)
+            if is_open(handle):
+                return
+        finally:
+            os.close(handle)
+    raise OSError(errno.EAGAIN, "the event log was closed each time it was written to", folder)
+
+
+def fresh_name() -> str:
+    """A name that no segment has or had: milliseconds, so that it is the newest, and something random."""
+    return f"{time.time_ns() // 1_000_000:013d}-{os.urandom(4).hex()}.log"
+
+
+def is_open(handle: int) -> bool:
+    """Whether writers may still append to the segment."""
+    return bool(os.fstat(handle).st_mode & stat.S_IWUSR)
+
+
+def _newest(folder: str, names: list[str]) -> int | None:
+    if not names:
+        return None
+    try:
+        handle = _open(os.path.join(folder, names[-1]))
+    except OSError:  # another user's: it is no reason to lose this event
+        return None
+    if is_open(handle) and os.fstat(handle).st_size < SEGMENT_BYTES:
+        return handle
+    os.close(handle)
+    return None
+
+
+def _open(path: str, flags: int = 0) -> int:
+    return os.open(
+        path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600
+    )
