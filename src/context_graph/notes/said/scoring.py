@@ -1,0 +1,80 @@
+"""Weighs evidence: one linear model for what holds further, one for what was chosen.
+
+`weights.json` is made by `research/said/train.py` from cases written for it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from context_graph.notes.said.evidence import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight of each kind of evidence, for a rule and for a decision, and from what sum on it is one."""
+
+    rule: dict[str, float]
+    decision: dict[str, float]
+    rule_floor: float
+    decision_floor: float
+
+
+@cache
+def weights() -> Weights:
+    """The weights that ship. Reads their file the first time, in some ms."""
+    given = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
+    return Weights(given["rule"], given["decision"], given["rule_floor"], given["decision_floor"])
+
+
+def scored(evidence: list[str], by: dict[str, float]) -> float:
+    """The sum of the weights: the logarithm of the odds, before a floor."""
+    return sum(by.get(one, 0.0) for one in evidence)
+
+
+JOINS: Final = 1.0
+BESIDE: Final = -1.5
+"""A clause beside the one that says it is part of it if it scores above this by itself, unless that costs more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some clauses of a sentence and how much speaks for them."""
+
+    start: int
+    end: int
+    score: float
+
+
+def best_span(reading: Reading, at: int, by: dict[str, float]) -> Span:
+    """The clauses of sentence ``at`` for which most speaks: the best one, and those beside it that belong to it.
+
+    Scores at most some three spans for each clause.
+    """
+    count = len(reading.clauses[at])
+    known: dict[tuple[int, int], float] = {}
+
+    def score(start: int, end: int) -> float:
+        if (start, end) not in known:
+            known[start, end] = scored(reading.evidence(at, start, end), by)
+        return known[start, end]
+
+    own = [score(one, one + 1) for one in range(count)]
+    start = max(range(count), key=own.__getitem__)
+    end = start + 1
+    while True:
+        now = score(start, end)
+        near = [(own[start - 1], start - 1, end)] if start else []
+        near += [(own[end], start, end + 1)] if end < count else []
+        grown = [
+            (score(first, last) - now + (JOINS if alone > BESIDE else 0.0), first, last)
+            for alone, first, last in near
+        ]
+        gain, first, last = max(grown, default=(0.0, start, end))
+        if gain <= 0:
+            return Span(start, end, max(score(start, end), *own))
+        start, end = first, last
