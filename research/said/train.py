@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,8 @@ from research.said.cases import Case, read
 OUT: Final = Path(said.__file__).parent / "weights.json"
 PAIRS_COST: Final = 1.6
 """The penalty on a pair of signs, beside that on a single one."""
-LEAST: Final = 4
+STEPS: Final = 300
+LEAST: Final = 5
 """Examples in which a kind of evidence must occur."""
 Example = tuple[list[str], str]
 
@@ -64,40 +66,75 @@ def _label(case: Case, clause: str) -> str:
     return "none"
 
 
-def fitted(rows: list[Example], name: str, other: str, l1: float, against: float = 1.0) -> dict[str, float]:
+def together(cases: list[Case], seed: int) -> list[Case]:
+    """Prompts made of two or three of ``cases`` of one language: what holds further stands among other things."""
+    chance = random.Random(seed)
+    found = []
+    for language in sorted({one.language for one in cases}):
+        mine = [one for one in cases if one.language == language and len(one.prompt) < 160 and "\n" not in one.prompt]
+        plain = [one for one in mine if not one.rules and not one.decisions]
+        for one in mine:
+            parts = [one, *chance.sample(plain, chance.choice((1, 1, 2)))]
+            chance.shuffle(parts)
+            texts = [part.prompt if part.prompt[-1] in ".?!。？！" else part.prompt + "." for part in parts]
+            found.append(Case(language, " ".join(texts), one.rules, one.decisions))
+    return found
+
+
+class Sparse:
+    """A matrix of zeros and ones by the columns of its rows' ones."""
+
+    def __init__(self, rows: list[list[int]], width: int) -> None:
+        self._columns = np.array([one for row in rows for one in row])
+        self._lengths = np.array([len(row) for row in rows])
+        self._starts = np.concatenate(([0], np.cumsum(self._lengths)[:-1]))
+        self._width = width
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(v[self._columns], self._starts)
+
+    def back(self, r: np.ndarray) -> np.ndarray:
+        return np.bincount(self._columns, np.repeat(r, self._lengths), self._width)
+
+    def largest(self, weight: np.ndarray) -> float:
+        """The largest eigenvalue of the weighted Gram matrix, by powers, and a tenth more."""
+        v = np.ones(self._width)
+        size = 1.0
+        for _ in range(20):
+            v = self.back(self.times(v) * weight)
+            size = float(np.linalg.norm(v))
+            v /= size
+        return 1.1 * size
+
+
+def fitted(rows: list[Example], name: str, other: str, l1: float) -> dict[str, float]:
     """Weights that tell ``name`` from all but ``other``."""
     used = [(evidence, label) for evidence, label in rows if label not in (other, "mixed")]
     seen = Counter(one for evidence, _ in used for one in evidence)
     names = sorted(one for one, times in seen.items() if times >= LEAST)
     column = {one: at for at, one in enumerate(names)}
-    x = np.zeros((len(used), len(names)), np.float32)
-    for row, (evidence, _) in enumerate(used):
-        x[row, [column[one] for one in evidence if one in column]] = 1.0
-    y = np.array([label == name for _, label in used], np.float32)
-    weight = (np.where(y > 0, 1.0, against) / len(used)).astype(np.float32)
+    rows_of = [[column[one] for one in evidence if one in column] for evidence, _ in used]
+    x = Sparse(rows_of, len(names))
+    y = np.array([label == name for _, label in used], float)
+    weight = np.full(len(used), 1 / len(used))
     free = np.array([one == "bias" for one in names])
-    w = np.zeros(len(names), np.float32)
+    pair = np.where(["+" in one for one in names], PAIRS_COST, 1.0)
+    w = np.zeros(len(names))
     v, t = w.copy(), 1.0
-    step = 4.0 / _largest(x, weight)
-    pair = np.where(["+" in one for one in names], PAIRS_COST, 1.0).astype(np.float32)
-    for _ in range(500):
-        p = 1 / (1 + np.exp(-(x @ v)))
-        gradient = x.T @ ((p - y) * weight)
-        new = v - step * gradient
+    step = 4.0 / x.largest(weight)
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-x.times(v)))
+        new = v - step * x.back((p - y) * weight)
         new = np.where(free, new, np.sign(new) * np.maximum(np.abs(new) - step * l1 * pair, 0))
         t_new = (1 + np.sqrt(1 + 4 * t * t)) / 2
         v, w, t = new + (t - 1) / t_new * (new - w), new, t_new
     return {one: round(float(value), 3) for one, value in zip(names, w, strict=True) if abs(value) > 0.004}
 
 
-def _largest(x: np.ndarray, weight: np.ndarray) -> float:
-    """The largest eigenvalue of the weighted Gram matrix, by powers."""
-    v = np.ones(x.shape[1], np.float32)
-    for _ in range(30):
-        v = x.T @ ((x @ v) * weight)
-        size = float(np.linalg.norm(v))
-        v /= size
-    return 1.1 * size
+def training_rows() -> list[Example]:
+    """The examples of the cases to tune on, each case alone and among others."""
+    cases = read("tune")
+    return [one for case in cases + together(cases, 7) for one in examples(case)]
 
 
 def main() -> None:
@@ -107,7 +144,7 @@ def main() -> None:
     parser.add_argument("--rule-floor", type=float, default=0.0)
     parser.add_argument("--decision-floor", type=float, default=0.0)
     given = parser.parse_args()
-    rows = [one for case in read("tune") for one in examples(case)]
+    rows = training_rows()
     print(Counter(label for _, label in rows))
     found = {
         "rule": fitted(rows, "rule", "decision", given.l1),

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final
 
-from context_graph.notes.said.language import Language
+from context_graph.notes.said.language import Language, Mark
 from context_graph.notes.said.reading import Prompt, Sentence
 
 _PATH: Final = re.compile(r"(?<![\w/])(?:[\w.-]+/[\w./*-]*|/[\w./-]+)")
@@ -19,12 +19,12 @@ _QUOTED: Final = re.compile("[\U000f0000-\U000ffffd]")
 _SKIPPED: Final = frozenset({"courtesy", "attention"})
 """What a sentence may begin with before it begins."""
 _AROUND: Final = frozenset(
-    {"again", "state", "past", "this", "task", "now", "standing", "hearsay", "content", "maybe", "me", "forbid", "reason"}
+    {"again", "state", "past", "this", "task", "now", "standing", "hearsay", "content", "maybe", "me", "forbid", "reason", "attention"}
 )
 """Kinds that tell something about the words beside them."""
 _HEADS: Final = frozenset({"task", "keep", "forbid", "choose", "house", "you", "me", "standing", "universal",
     "only", "ask", "this", "now", "maybe", "the_one", "the_many", "must", "hearsay", "content", "instead", "be"})
-_PAIRED: Final = re.compile(r"[mshq]:|bare|code|path|number")
+_PAIRED: Final = re.compile(r"[mshqo]:|bare|code|path|number")
 
 
 @dataclass(slots=True)
@@ -39,6 +39,8 @@ class Counted:
     bare: bool
     """Begins with a bare plural: `flags start out off`."""
     shapes: frozenset[str]
+    follows: str
+    """What comes after the word it begins with: `o:the` a common one, as in `use the list`; `o:name` another."""
 
 
 def counted(text: str, language: Language) -> Counted:
@@ -62,7 +64,16 @@ def counted(text: str, language: Language) -> Counted:
         frozenset(tails),
         bare and not heads - {"keep"},
         frozenset(_shapes(text)),
+        _following(words, [one for one in marks if one.start == begin and one.kind in _HEADS], language),
     )
+
+
+def _following(words: list[str], heads: list[Mark], language: Language) -> str:
+    """What follows the longest of ``heads``; "" in scripts without spaces, and where nothing does."""
+    at = max((one.end for one in heads), default=0)
+    if language.signs or not 0 < at < len(words):
+        return ""
+    return "o:the" if words[at] in language.common else "o:name"
 
 
 def _shapes(text: str) -> Iterator[str]:
@@ -97,6 +108,7 @@ class Reading:
         single += [f"h:{kind}" for kind in frozenset().union(*(one.heads for one in span[1:])) - span[0].heads]
         single += [f"q:{kind}" for kind in span[-1].tails]
         single += frozenset().union(*(one.shapes for one in span))
+        single += [span[0].follows] if span[0].follows else []
         single += ["bare"] if any(one.bare for one in span) else []
         paired = sorted(one for one in single if _PAIRED.match(one))
         single += self._place(sentence, at, start, end, sum(one.size for one in span))
