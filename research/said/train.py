@@ -25,6 +25,9 @@ from research.said.cases import Case, read
 OUT: Final = Path(said.__file__).parent / "weights.json"
 PAIRS_COST: Final = 1.6
 """The penalty on a pair of signs, beside that on a single one."""
+L1: Final = 0.00012
+RULE_FLOOR: Final = 0.3
+DECISION_FLOOR: Final = -0.1
 STEPS: Final = 300
 LEAST: Final = 5
 """Examples in which a kind of evidence must occur."""
@@ -140,9 +143,9 @@ def training_rows() -> list[Example]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--l1", type=float, default=0.0012)
-    parser.add_argument("--rule-floor", type=float, default=0.0)
-    parser.add_argument("--decision-floor", type=float, default=0.0)
+    parser.add_argument("--l1", type=float, default=L1)
+    parser.add_argument("--rule-floor", type=float, default=RULE_FLOOR)
+    parser.add_argument("--decision-floor", type=float, default=DECISION_FLOOR)
     given = parser.parse_args()
     rows = training_rows()
     print(Counter(label for _, label in rows))

@@ -119,17 +119,11 @@ class Reading:
     def _place(self, sentence: Sentence, at: int, start: int, end: int, size: int) -> Iterator[str]:
         signs = self.prompt.language.signs
         yield "bias"
-        yield f"l:{self.prompt.language.code}"
+        yield "signs" if signs else "words"
         size = size // 2 if signs else size
         yield "size:1" if size < 3 else "size:2" if size < 6 else "size:3" if size < 18 else "size:4"
         if sentence.asks and end == len(sentence.clauses):
             yield "asks"
-        if len(self.clauses) == 1:
-            yield "alone"
-        elif at == 0:
-            yield "first"
-        elif at == len(self.clauses) - 1:
-            yield "last"
         if end - start > 1:
             yield "joined"
         if start:
