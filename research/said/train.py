@@ -26,8 +26,8 @@ OUT: Final = Path(said.__file__).parent / "weights.json"
 PAIRS_COST: Final = 1.6
 """The penalty on a pair of signs, beside that on a single one."""
 L1: Final = 0.00012
-RULE_FLOOR: Final = 0.3
-DECISION_FLOOR: Final = -0.1
+RULE_FLOOR: Final = 0.5
+DECISION_FLOOR: Final = 0.0
 STEPS: Final = 300
 LEAST: Final = 5
 """Examples in which a kind of evidence must occur."""
@@ -46,12 +46,12 @@ def examples(case: Case) -> list[Example]:
             end = start + 1
             while end < count and labels[end] == labels[start]:
                 end += 1
-            found.append((reading.evidence(at, start, end), labels[start]))
+            found.append((reading.evidence(at, start, end).names(), labels[start]))
             if labels[start] == "none" and end - start > 1:
-                found += [(reading.evidence(at, one, one + 1), "none") for one in range(start, end)]
+                found += [(reading.evidence(at, one, one + 1).names(), "none") for one in range(start, end)]
             start = end
         if len(set(labels)) > 1:
-            found.append((reading.evidence(at, 0, count), "mixed"))
+            found.append((reading.evidence(at, 0, count).names(), "mixed"))
     return found
 
 
@@ -134,10 +134,11 @@ def fitted(rows: list[Example], name: str, other: str, l1: float) -> dict[str, f
     return {one: round(float(value), 3) for one, value in zip(names, w, strict=True) if abs(value) > 0.004}
 
 
-def training_rows() -> list[Example]:
-    """The examples of the cases to tune on, each case alone and among others."""
-    cases = read("tune")
-    return [one for case in cases + together(cases, 7) for one in examples(case)]
+def training_rows(cases: list[Case]) -> list[Example]:
+    """The examples of ``cases``: each alone, only what it marks, and among others."""
+    bare = [Case(one.language, each, (each,), ()) for one in cases for each in one.rules if each != one.prompt]
+    bare += [Case(one.language, each, (), (each,)) for one in cases for each in one.decisions if each != one.prompt]
+    return [one for case in cases + bare + together(cases, 7) for one in examples(case)]
 
 
 def main() -> None:
@@ -147,7 +148,7 @@ def main() -> None:
     parser.add_argument("--rule-floor", type=float, default=RULE_FLOOR)
     parser.add_argument("--decision-floor", type=float, default=DECISION_FLOOR)
     given = parser.parse_args()
-    rows = training_rows()
+    rows = training_rows(read("tune"))
     print(Counter(label for _, label in rows))
     found = {
         "rule": fitted(rows, "rule", "decision", given.l1),

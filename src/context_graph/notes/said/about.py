@@ -17,18 +17,19 @@ _FILE: Final = re.compile(r"\.?[\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4}|\.[a-z][\
 _ENDING: Final = re.compile(r"\.([a-z][a-z0-9]{0,4})\Z")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _TOKEN: Final = re.compile(r"[^\s,;，。；、「」『』“”„\"()]+")
-_LATIN: Final = re.compile(r"[A-Za-z][\w.+-]*")
+_LATIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _SIGNS: Final = re.compile(r"[\u3400-\u9fff\u30a0-\u30ff\u3005]+")
 _VERB: Final = re.compile(r"[a-z][\w-]*|-[A-Za-z][\w-]*")
 _TARGETS: Final = frozenset("lint fmt format test tests check build release install clean all dev run deploy docs e2e bench start".split())
 """What `make` is told to do where it is the program, not the word."""
 _QUIET: Final = frozenset(
     {"standing", "must", "forbid", "house", "reason", "attention", "universal", "you", "me", "only", "now",
-     "courtesy", "this", "instead", "ask", "be", "again", "prefer", "maybe", "the_one", "the_many", "limit"}
+     "courtesy", "this", "instead", "ask", "be", "again", "prefer", "maybe", "the_one", "the_many", "limit", "ends", "person"}
 )
 """Kinds of words that say how something is meant, not what it is about."""
 _MOST: Final = 24
 _LEAST_BEGINNING: Final = 3
+_MOST_SIGNS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def stem(word: str, name: str) -> str:
 
 def _topics(text: str, of: Language) -> tuple[str, ...]:
     if of.signs:
-        return _unique([*_pairs(text), *(word.lower() for word in _LATIN.findall(text))])
+        return _unique([*_pairs(_without_quiet(text, of)), *(word.lower() for word in _LATIN.findall(text))])
     words = of.words(text)
     quiet = {at for mark in of.marks(words) if mark.kind in _QUIET for at in range(mark.start, mark.end)}
     return _unique(
@@ -178,6 +179,15 @@ def _topics(text: str, of: Language) -> tuple[str, ...]:
             if at not in quiet and word not in of.common and (len(word) > 2 or word.isdigit())
         ]
     )
+
+
+def _without_quiet(text: str, of: Language) -> str:
+    """``text`` with a blank for each sign that only says how something is meant."""
+    signs = list(text[:_MOST_SIGNS])
+    for mark in of.marks(of.words(text)):
+        if mark.kind in _QUIET and not "".join(signs[mark.start : mark.end]).isascii():
+            signs[mark.start : mark.end] = " " * (mark.end - mark.start)
+    return "".join(" " if sign in of.common else sign for sign in signs)
 
 
 def _pairs(text: str) -> list[str]:

@@ -12,6 +12,10 @@ from context_graph.notes.said.swaps import Swap, swap_in
 
 _CLAUSE: Final = re.compile(r"[,;:，；：、。]")
 _MOST_CHARS: Final = 500
+_LEAST_BEFORE: Final = 3
+"""Words of what a reason is given for."""
+_LONG_WORD: Final = 3
+"""Letters of a word that begins a reason in the middle of a clause: `because`, not `as`."""
 _DENIES: Final = frozenset({"forbid"})
 _ASKS: Final = frozenset({"keep", "choose", "task"})
 
@@ -57,9 +61,21 @@ def _scope(kinds: frozenset[str], of_what: About) -> Scope:
 
 
 def _reason(text: str, of: Language) -> str:
-    """The clause that gives a reason; "" if none begins as one."""
+    """The part that gives a reason: a clause that begins as one, or what follows a word like `because`."""
     for part in _CLAUSE.split(text)[1:]:
         words = of.words(part.strip())
         if any(mark.kind == "reason" and mark.start == 0 for mark in of.marks(words[:4])):
             return part.strip()
+    if of.signs:
+        return ""
+    words = of.words(text)
+    for mark in of.marks(words):
+        word = words[mark.start]
+        if mark.kind == "reason" and mark.start >= _LEAST_BEFORE and len(word) >= _LONG_WORD:
+            return _from_word(text, word)
     return ""
+
+
+def _from_word(text: str, word: str) -> str:
+    at = text.lower().find(f" {word}")
+    return text[at:].strip(" .!") if at >= 0 else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Final
 
 from context_graph.notes.said.language import Language, Mark
-from context_graph.notes.said.reading import Prompt, Sentence
+from context_graph.notes.said.reading import Prompt
 
 _PATH: Final = re.compile(r"(?<![\w/])(?:[\w.-]+/[\w./*-]*|/[\w./-]+)")
 _CODE: Final = re.compile(r"`|\b\w+\(\)?|\b\w+_\w+|\b[a-z]+[A-Z]\w*|(?<!\w)--?[a-z][\w-]*|@\w+|\w\.[a-z]{1,5}\b")
@@ -24,48 +24,57 @@ _AROUND: Final = frozenset(
 """Kinds that tell something about the words beside them."""
 _HEADS: Final = frozenset({"task", "keep", "forbid", "choose", "house", "you", "me", "standing", "universal",
     "only", "ask", "this", "now", "maybe", "the_one", "the_many", "must", "hearsay", "content", "instead", "be"})
-_PAIRED: Final = re.compile(r"[mshqo]:|bare|code|path|number")
+_UNPAIRED: Final = frozenset({"quoted"})
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Counted:
     """The marks of one clause."""
 
     size: int
     """Words, or signs."""
     kinds: frozenset[str]
-    heads: frozenset[str]
     tails: frozenset[str]
-    bare: bool
-    """Begins with a bare plural: `flags start out off`."""
-    shapes: frozenset[str]
-    follows: str
-    """What comes after the word it begins with: `o:the` a common one, as in `use the list`; `o:name` another."""
+    """Kinds of the marks at its end, in scripts without spaces."""
+    said: frozenset[str]
+    """Names of evidence where it is the first of a span."""
+    inside: frozenset[str]
+    """The same behind another clause."""
 
 
+@lru_cache(maxsize=256)
 def counted(text: str, language: Language) -> Counted:
     """The marks of a clause. Linear in its length."""
     words = language.words(text)
     marks = language.marks(words)
     begin = 0
-    reach = 2 if language.signs else 1
     for mark in marks:
-        if mark.start <= begin and mark.kind in _SKIPPED and mark.end > begin:
+        if mark.start <= begin < mark.end and mark.kind in _SKIPPED:
             begin = mark.end
     begin = 0 if begin >= len(words) else begin
-    heads = {one.kind for one in marks if begin <= one.start < begin + reach}
+    reach = begin + (2 if language.signs else 1)
+    first = [one for one in marks if begin <= one.start < reach]
+    heads = {one.kind for one in first}
+    kinds = frozenset(one.kind for one in marks)
     tails = {one.kind for one in marks if one.end >= len(words) - 2} if language.signs else set()
-    first = words[begin] if begin < len(words) else ""
-    bare = language.code == "en" and len(first) > 3 and first.endswith("s") and not first.endswith("ss")
+    same = {*(f"m:{kind}" for kind in kinds), *_shapes(text)}
+    if language.code == "en" and _bare_plural(words[begin] if begin < len(words) else "") and not heads - {"keep"}:
+        same.add("bare")
+    heads &= _HEADS
+    said = {*same, *(f"s:{kind}" for kind in heads)}
+    following = _following(words, [one for one in first if one.start == begin and one.kind in _HEADS], language)
     return Counted(
         len(words),
-        frozenset(one.kind for one in marks),
-        frozenset(heads & _HEADS),
+        kinds,
         frozenset(tails),
-        bare and not heads - {"keep"},
-        frozenset(_shapes(text)),
-        _following(words, [one for one in marks if one.start == begin and one.kind in _HEADS], language),
+        frozenset(said | {following} if following else said),
+        frozenset(same | {f"h:{kind}" for kind in heads}),
     )
+
+
+def _bare_plural(word: str) -> bool:
+    """Whether a clause that begins with ``word`` speaks of a kind of things: `flags start out off`."""
+    return len(word) > 3 and word.endswith("s") and not word.endswith("ss")
 
 
 def _following(words: list[str], heads: list[Mark], language: Language) -> str:
@@ -82,12 +91,26 @@ def _shapes(text: str) -> Iterator[str]:
             yield name
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of some clauses: names of evidence, each once."""
+
+    single: list[str]
+    paired: frozenset[str]
+    """Those of them that may tell more together than alone."""
+
+    def names(self) -> list[str]:
+        """All of them, and each two that are paired, as `one+two` in the order of the alphabet."""
+        return [*self.single, *(f"{one}+{two}" for one, two in combinations(sorted(self.paired), 2))]
+
+
 @dataclass
 class Reading:
     """A prompt's sentences with the marks of each of their clauses."""
 
     prompt: Prompt
     clauses: list[list[Counted]] = field(init=False)
+    _known: dict[tuple[int, int, int], Evidence] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         language = self.prompt.language
@@ -98,31 +121,33 @@ class Reading:
         """The kinds of each sentence's marks."""
         return [frozenset().union(*(one.kinds for one in each)) for each in self.clauses]
 
-    def evidence(self, at: int, start: int, end: int) -> list[str]:
-        """What is known of clauses ``start`` to ``end`` of sentence ``at``: names of evidence, each once."""
-        sentence: Sentence = self.prompt.sentences[at]
-        span, rest = self.clauses[at][start:end], self.clauses[at][:start] + self.clauses[at][end:]
-        kinds = frozenset().union(*(one.kinds for one in span))
-        single = [f"m:{kind}" for kind in kinds]
-        single += [f"s:{kind}" for kind in span[0].heads]
-        single += [f"h:{kind}" for kind in frozenset().union(*(one.heads for one in span[1:])) - span[0].heads]
-        single += [f"q:{kind}" for kind in span[-1].tails]
-        single += frozenset().union(*(one.shapes for one in span))
-        single += [span[0].follows] if span[0].follows else []
-        single += ["bare"] if any(one.bare for one in span) else []
-        paired = sorted(one for one in single if _PAIRED.match(one))
-        single += self._place(sentence, at, start, end, sum(one.size for one in span))
-        if rest:
-            single += [f"r:{kind}" for kind in frozenset().union(*(one.kinds for one in rest)) & _AROUND]
-        return [*single, *(f"{one}+{two}" for one, two in combinations(paired, 2))]
+    def evidence(self, at: int, start: int, end: int) -> Evidence:
+        """What is known of clauses ``start`` to ``end`` of sentence ``at``."""
+        key = (at, start, end)
+        if key not in self._known:
+            self._known[key] = self._evidence(at, start, end)
+        return self._known[key]
 
-    def _place(self, sentence: Sentence, at: int, start: int, end: int, size: int) -> Iterator[str]:
+    def _evidence(self, at: int, start: int, end: int) -> Evidence:
+        span = self.clauses[at][start:end]
+        said = span[0].said
+        if len(span) > 1:
+            said = said.union(*(one.inside for one in span[1:]))
+        single = [*said, *(f"q:{kind}" for kind in span[-1].tails)]
+        paired = frozenset(one for one in single if one not in _UNPAIRED)
+        single += self._place(at, start, end, sum(one.size for one in span))
+        rest = self.clauses[at][:start] + self.clauses[at][end:]
+        if rest:
+            single += {f"r:{kind}" for one in rest for kind in one.kinds & _AROUND}
+        return Evidence(single, paired)
+
+    def _place(self, at: int, start: int, end: int, size: int) -> Iterator[str]:
         signs = self.prompt.language.signs
         yield "bias"
         yield "signs" if signs else "words"
         size = size // 2 if signs else size
         yield "size:1" if size < 3 else "size:2" if size < 6 else "size:3" if size < 18 else "size:4"
-        if sentence.asks and end == len(sentence.clauses):
+        if self.prompt.sentences[at].asks and end == len(self.clauses[at]):
             yield "asks"
         if end - start > 1:
             yield "joined"

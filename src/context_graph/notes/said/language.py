@@ -118,5 +118,5 @@ def language_of(text: str) -> Language:
         return language("ru")
     words = _WORD.findall(_APOSTROPHE.sub(" ", seen.lower()))
     among = [language(code) for code in ("en", "de", "fr", "es", "pt")]
-    counts = [sum(word in one.common for word in words) for one in among]
+    counts = [sum(2 * (word in one.common) + (word in one.phrases) for word in words) for one in among]
     return among[counts.index(max(counts))]

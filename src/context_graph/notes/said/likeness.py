@@ -13,6 +13,8 @@ _VALUE: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME: Final = re.compile(r"\w[\w.+#/-]*")
 _SAME: Final = 0.6
 _SUBJECT: Final = 0.5
+_FEW: Final = 2
+"""Other words of a sentence that is about one thing."""
 
 
 def repeated(one: Statement, other: Statement) -> bool:
@@ -20,6 +22,8 @@ def repeated(one: Statement, other: Statement) -> bool:
     if one.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
         return True
     if (one.wants == "dont") != (other.wants == "dont") or _values(one) != _values(other):
+        return False
+    if _topics(one) != _topics(other) and ("ends" in _kinds(one)) != ("ends" in _kinds(other)):
         return False
     if one.about.paths != other.about.paths or replaces(one, other) or replaces(other, one):
         return False
@@ -49,10 +53,9 @@ def _gives_up(new: Statement, old: Statement) -> bool:
         return bool(gone & _names(old.chosen))
     if old.wants == "dont":
         return False
-    says = _names(old.text)
     subject = _topics(new) & _topics(old)
     ends = "ends" in _kinds(new)
-    return gone <= says and (ends or bool(subject - gone) or len(_topics(old) - gone) <= 1)
+    return _says_all(old.text, gone) and (ends or bool(subject - gone) or len(_topics(old) - gone) <= _FEW)
 
 
 def _turns(new: Statement, old: Statement) -> bool:
@@ -88,6 +91,13 @@ def _values(one: Statement) -> frozenset[str]:
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(name.rstrip(".").casefold() for name in _NAME.findall(text))
+
+
+def _says_all(text: str, names: frozenset[str]) -> bool:
+    """Whether all ``names`` are words of ``text``, or parts of it where words have no blanks between them."""
+    if language_of(text).signs:
+        return all(name in text.casefold() for name in names)
+    return names <= _names(text)
 
 
 def _kinds(one: Statement) -> frozenset[str]:

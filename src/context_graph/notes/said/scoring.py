@@ -11,29 +11,46 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from context_graph.notes.said.evidence import Reading
+from context_graph.notes.said.evidence import Evidence, Reading
+from context_graph.notes.said.statement import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight of each kind of evidence, for a rule and for a decision, and from what sum on it is one."""
+    """The weight of each kind of evidence for one kind of statement, and from what sum on it is one."""
 
-    rule: dict[str, float]
-    decision: dict[str, float]
-    rule_floor: float
-    decision_floor: float
+    single: dict[str, float]
+    pairs: dict[str, tuple[tuple[str, float], ...]]
+    """By the first of two."""
+    floor: float
+
+    def score(self, evidence: Evidence) -> float:
+        """The sum of the weights: the logarithm of the odds, above the floor."""
+        single, paired = self.single, evidence.paired
+        total = sum([single[one] for one in evidence.single if one in single]) - self.floor
+        for one in paired:
+            for other, weight in self.pairs.get(one, ()):
+                if other in paired:
+                    total += weight
+        return total
+
+
+def weights_of(given: dict[str, float], floor: float) -> Weights:
+    """Weights from those of names, of which a pair's is `one+two`."""
+    pairs: dict[str, list[tuple[str, float]]] = {}
+    for name, weight in given.items():
+        one, pair, other = name.partition("+")
+        if pair:
+            pairs.setdefault(one, []).append((other, weight))
+    single = {name: weight for name, weight in given.items() if "+" not in name}
+    return Weights(single, {one: tuple(rest) for one, rest in pairs.items()}, floor)
 
 
 @cache
-def weights() -> Weights:
+def weights(kind: Kind) -> Weights:
     """The weights that ship. Reads their file the first time, in some ms."""
     given = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
-    return Weights(given["rule"], given["decision"], given["rule_floor"], given["decision_floor"])
-
-
-def scored(evidence: list[str], by: dict[str, float]) -> float:
-    """The sum of the weights: the logarithm of the odds, before a floor."""
-    return sum(by.get(one, 0.0) for one in evidence)
+    return weights_of(given[kind], given[f"{kind}_floor"])
 
 
 JOINS: Final = 1.0
@@ -50,7 +67,7 @@ class Span:
     score: float
 
 
-def best_span(reading: Reading, at: int, by: dict[str, float]) -> Span:
+def best_span(reading: Reading, at: int, by: Weights) -> Span:
     """The clauses of sentence ``at`` for which most speaks: the best one, and those beside it that belong to it.
 
     Scores at most some three spans for each clause.
@@ -60,7 +77,7 @@ def best_span(reading: Reading, at: int, by: dict[str, float]) -> Span:
 
     def score(start: int, end: int) -> float:
         if (start, end) not in known:
-            known[start, end] = scored(reading.evidence(at, start, end), by)
+            known[start, end] = by.score(reading.evidence(at, start, end))
         return known[start, end]
 
     own = [score(one, one + 1) for one in range(count)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -12,8 +13,9 @@ _MOST_WORDS: Final = 3
 _CUT: Final = frozenset({"keep", "choose", "must", "house", "standing", "me", "you", "task", "reason", "now", "be", "ends", "again"})
 """Kinds of words that are no part of a thing's name."""
 _EDGES: Final = " \t.,;:!?()«»\"'`“”„，。、；：！？"
+_FOREIGN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.+#/-]*(?: [A-Za-z][A-Za-z0-9_.+#/-]*)*")
 _WORD: Final = r"[^\s,;:，。；：、!?！？]+"
-_SIGN: Final = r"(?:[A-Za-z][\w.+#/-]*|`[^`]{1,40}`|[^\sA-Za-z,;:，。；：、!?！？「」]{1,8})"
+_SIGN: Final = r"(?:[A-Za-z][A-Za-z0-9_.+#/-]*|`[^`]{1,40}`|[^\sA-Za-z,;:，。；：、!?！？「」]{1,8})"
 
 
 class Swap(NamedTuple):
@@ -37,7 +39,7 @@ def _pattern(template: str, *, signs: bool) -> Linear:
         if part in ("{new}", "{old}"):
             name = part[1:-1]
             if signs:
-                made += rf"\s*(?P<{name}>{_SIGN}(?:\s+[A-Za-z][\w.+#/-]*)?)\s*"
+                made += rf"\s*(?P<{name}>{_SIGN}(?:\s+[A-Za-z][A-Za-z0-9_.+#/-]*)?)\s*"
             elif at + 1 < len(parts):
                 made += rf"(?P<{name}>{_WORD}(?:\s+{_WORD}){{0,{_MOST_WORDS}}}?)"
             else:
@@ -77,7 +79,8 @@ def swap_in(text: str, of: Language) -> Swap:
 def _name(words: str, of: Language, *, last: bool) -> str:
     """The part of ``words`` that is a name: its ``last`` words, or its first, up to one that is none."""
     if of.signs:
-        return words.strip(_EDGES)
+        foreign = _FOREIGN.findall(words)
+        return foreign[-1 if last else 0] if foreign else words.strip(_EDGES)
     parts = words.split()
     kept: list[str] = []
     for word in reversed(parts) if last else parts:
@@ -85,7 +88,7 @@ def _name(words: str, of: Language, *, last: bool) -> str:
         plain = of.words(bare)
         kinds = {mark.kind for mark in of.marks(plain)}
         cut = not bare or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
-        if cut and kept:
+        if cut and (kept or last):
             break
         if not cut:
             kept.append(bare)
