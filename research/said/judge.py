@@ -3,8 +3,8 @@
     python -m research.said.judge tune|left_out [--verbose]
     python -m research.said.judge FILE.json [--half 0|1] [--verbose]
 
-FILE is a list of `[prompt, says something]` below `prompts` or `cases`, or of objects with `lang`, `prompt`, `rule`, `says`.
-Precision: of the prompts' statements, those that were meant. Recall: of those meant, the ones that were found.
+FILE has below `prompts` or `cases` a list of `[prompt, says something]`, or of objects with `lang`, `prompt`,
+`rule` and `says`. Precision: of the prompts' statements, those that were meant. Recall: of those meant, those found.
 A statement is the one meant if most of its words are the marked ones, and most of the marked ones are in it.
 """
 
@@ -17,8 +17,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from context_graph.notes.said import statements
 from research.said.cases import read
+
+from context_graph.notes.said import statements
 
 _PIECE = re.compile(r"[\u3040-\u9fff]|\w+")
 
@@ -55,7 +56,9 @@ def overlaps(found: str, says: str) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source")
     parser.add_argument("--half", type=int)
     parser.add_argument("--verbose", action="store_true")
@@ -67,25 +70,37 @@ def main() -> None:
         if options.rules_only:
             found = [each for each in found if each.kind == "rule"]
         if one.says is None:
-            right, false, missed = int(bool(found) and one.any), int(bool(found) and not one.any), int(one.any and not found)
+            right, false, missed = (
+                int(bool(found) and one.any),
+                int(bool(found) and not one.any),
+                int(one.any and not found),
+            )
         else:
             hit = {says for says in one.says if any(overlaps(each.text, says) for each in found)}
             false = sum(not any(overlaps(each.text, says) for says in one.says) for each in found)
             right, missed = len(hit), len(one.says) - len(hit)
         flagged = [int(bool(found) and one.any), int(bool(found) and not one.any), int(one.any and not found)]
         for group in (one.language, "other" if one.language != "en" else "", "all"):
-            counts[group] = [a + b for a, b in zip(counts[group], [right, false, missed, *flagged], strict=True)]
+            counts[group] = [
+                a + b for a, b in zip(counts[group], [right, false, missed, *flagged], strict=True)
+            ]
         if options.verbose and (false or missed):
-            print("MISS" if missed else "    ", "FALSE" if false else "     ", one.language, one.prompt.replace("\n", "\\n"))
+            print(
+                "MISS" if missed else "    ",
+                "FALSE" if false else "     ",
+                one.language,
+                one.prompt.replace("\n", "\\n"),
+            )
             for each in found:
                 print(f"        {each.kind} {each.score:.1f} {each.text}")
     for group, (right, false, missed, *flag) in sorted(counts.items()):
         if group:
-            print(
-                f"{group:6} text: precision {right / max(1, right + false):.2f} recall {right / max(1, right + missed):.2f}"
-                f"   prompt: precision {flag[0] / max(1, flag[0] + flag[1]):.2f} recall {flag[0] / max(1, flag[0] + flag[2]):.2f}"
-                f"   ({right + missed} meant)"
-            )
+            print(f"{group:6} text: {_shares(right, false, missed)}   prompt: {_shares(*flag)}")
+
+
+def _shares(right: int, false: int, missed: int) -> str:
+    precision, recall = right / max(1, right + false), right / max(1, right + missed)
+    return f"precision {precision:.2f} recall {recall:.2f} of {right + missed}"
 
 
 if __name__ == "__main__":

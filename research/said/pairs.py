@@ -1,16 +1,17 @@
 """Measure which statements end or repeat earlier ones, on the pairs of `cases/`.
 
-    python -m research.said.pairs tune|left_out [--verbose]
+python -m research.said.pairs tune|left_out [--verbose]
 """
 
 from __future__ import annotations
 
 import sys
 
+from research.said.cases import FOLDER
+
 from context_graph.notes.said import Statement, repeated, replaces
 from context_graph.notes.said.content import read_content
 from context_graph.notes.said.language import language_of
-from research.said.cases import FOLDER
 
 
 def read(text: str) -> Statement:

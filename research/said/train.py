@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from research.said.cases import Case, read
 
 import context_graph.notes.said as said
 from context_graph.notes.said.evidence import Reading
 from context_graph.notes.said.reading import Prompt
-from research.said.cases import Case, read
 
 OUT: Final = Path(said.__file__).parent / "weights.json"
 PAIRS_COST: Final = 1.6
@@ -29,6 +29,7 @@ L1: Final = 0.00012
 RULE_FLOOR: Final = 0.5
 DECISION_FLOOR: Final = 0.0
 STEPS: Final = 300
+SEED: Final = 7
 LEAST: Final = 5
 """Examples in which a kind of evidence must occur."""
 Example = tuple[list[str], str]
@@ -70,11 +71,15 @@ def _label(case: Case, clause: str) -> str:
 
 
 def together(cases: list[Case], seed: int) -> list[Case]:
-    """Prompts made of two or three of ``cases`` of one language: what holds further stands among other things."""
+    """Prompts made of two or three of ``cases`` of one language: what holds further among other things."""
     chance = random.Random(seed)
     found = []
     for language in sorted({one.language for one in cases}):
-        mine = [one for one in cases if one.language == language and len(one.prompt) < 160 and "\n" not in one.prompt]
+        mine = [
+            one
+            for one in cases
+            if one.language == language and len(one.prompt) < 160 and "\n" not in one.prompt
+        ]
         plain = [one for one in mine if not one.rules and not one.decisions]
         for one in mine:
             parts = [one, *chance.sample(plain, chance.choice((1, 1, 2)))]
@@ -136,13 +141,19 @@ def fitted(rows: list[Example], name: str, other: str, l1: float) -> dict[str, f
 
 def training_rows(cases: list[Case]) -> list[Example]:
     """The examples of ``cases``: each alone, only what it marks, and among others."""
-    bare = [Case(one.language, each, (each,), ()) for one in cases for each in one.rules if each != one.prompt]
-    bare += [Case(one.language, each, (), (each,)) for one in cases for each in one.decisions if each != one.prompt]
-    return [one for case in cases + bare + together(cases, 7) for one in examples(case)]
+    bare = [
+        Case(one.language, each, (each,), ()) for one in cases for each in one.rules if each != one.prompt
+    ]
+    bare += [
+        Case(one.language, each, (), (each,)) for one in cases for each in one.decisions if each != one.prompt
+    ]
+    return [one for case in cases + bare + together(cases, SEED) for one in examples(case)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--l1", type=float, default=L1)
     parser.add_argument("--rule-floor", type=float, default=RULE_FLOOR)

@@ -11,20 +11,49 @@ from typing import Any, Final
 
 from context_graph.notes.said.language import Language
 from context_graph.notes.said.statement import About
+from context_graph.text.patterns import linear
 
-_PATH: Final = re.compile(r"[\w.@~*-]*/[\w./@*-]*|[\w-]*\.[\w.-]+\(?")
-_FILE: Final = re.compile(r"\.?[\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.@~*/+-]+\(?")
+_FILE: Final = linear(r"\.?[\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
 _ENDING: Final = re.compile(r"\.([a-z][a-z0-9]{0,4})\Z")
-_CODE: Final = re.compile(r"`([^`\n]+)`")
 _TOKEN: Final = re.compile(r"[^\s,;，。；、「」『』“”„\"()]+")
 _LATIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _SIGNS: Final = re.compile(r"[\u3400-\u9fff\u30a0-\u30ff\u3005]+")
 _VERB: Final = re.compile(r"[a-z][\w-]*|-[A-Za-z][\w-]*")
-_TARGETS: Final = frozenset("lint fmt format test tests check build release install clean all dev run deploy docs e2e bench start".split())
+_TARGETS: Final = frozenset(
+    [
+        *("lint", "fmt", "format", "test", "tests", "check", "build", "release", "install", "clean", "all"),
+        *("dev", "run", "deploy", "docs", "e2e", "bench", "start"),
+    ]
+)
 """What `make` is told to do where it is the program, not the word."""
 _QUIET: Final = frozenset(
-    {"standing", "must", "forbid", "house", "reason", "attention", "universal", "you", "me", "only", "now",
-     "courtesy", "this", "instead", "ask", "be", "again", "prefer", "maybe", "the_one", "the_many", "limit", "ends", "person"}
+    {
+        "standing",
+        "must",
+        "forbid",
+        "house",
+        "reason",
+        "attention",
+        "universal",
+        "you",
+        "me",
+        "only",
+        "now",
+        "courtesy",
+        "this",
+        "instead",
+        "ask",
+        "be",
+        "again",
+        "prefer",
+        "maybe",
+        "the_one",
+        "the_many",
+        "limit",
+        "ends",
+        "person",
+    }
 )
 """Kinds of words that say how something is meant, not what it is about."""
 _MOST: Final = 24
@@ -65,7 +94,10 @@ def about(text: str, of: Language) -> About:
     """What ``text`` is about. Linear in its length, which is that of a sentence or a short prompt."""
     paths = _paths(text)
     return About(
-        paths[:_MOST], _file_types(text, paths)[:_MOST], _commands(text, of)[:_MOST], _topics(text, of)[:_MOST]
+        paths[:_MOST],
+        _file_types(text, paths)[:_MOST],
+        _commands(text, of)[:_MOST],
+        _topics(text, of)[:_MOST],
     )
 
 
@@ -76,16 +108,18 @@ def _unique(found: list[str]) -> tuple[str, ...]:
 def _paths(text: str) -> tuple[str, ...]:
     found = []
     for token in _TOKEN.findall(text):
-        for raw in _PATH.findall(token):
-            if raw.endswith("(") or "://" in token or raw.strip("./*-") == "":
-                continue
-            one = raw.rstrip(".")
-            slashed = "/" in one and (one.endswith("/") or one[0] in "./~" or "." in one or one.islower())
-            if slashed and not one.replace("/", "").isdigit():
-                found.append(one)
-            elif "/" not in one and _FILE.fullmatch(one):
-                found.append(one)
-    return _unique([one for one in found if len(one) > 2])
+        if "://" not in token and ("/" in token or "." in token):
+            found += [name.rstrip(".") for name in _NAME.findall(token) if _is_path(name.rstrip("."))]
+    return _unique(found)
+
+
+def _is_path(name: str) -> bool:
+    """Whether a run of letters and signs is a path: `docs/img`, `src/`, `.env`, `app.js`; not `1/2`."""
+    if len(name) < 3 or name.endswith("(") or not any(letter.isalpha() for letter in name):
+        return False
+    if "/" in name:
+        return name.endswith("/") or name[0] in "./~" or "." in name or name.islower()
+    return "." in name and _FILE.fullmatch(name) is not None
 
 
 def _file_types(text: str, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,7 +138,7 @@ def _file_types(text: str, paths: tuple[str, ...]) -> tuple[str, ...]:
 def _commands(text: str, of: Language) -> tuple[str, ...]:
     known = names()
     found: list[str] = []
-    for code in _CODE.findall(text):
+    for code in text.split("`")[1::2]:
         words = code.split()
         if words and (words[0] in known.programs or words[0] == "make" or len(words) > 1):
             found.append(command_name(code))
@@ -127,7 +161,9 @@ def _commands(text: str, of: Language) -> tuple[str, ...]:
 
 def begins(word: str, begin: str) -> bool:
     """Whether ``word`` is a form of one that begins so; a short beginning is the whole word."""
-    return word == begin or (len(begin) >= _LEAST_BEGINNING and word.startswith(begin) and len(word) <= len(begin) + 5)
+    return word == begin or (
+        len(begin) >= _LEAST_BEGINNING and word.startswith(begin) and len(word) <= len(begin) + 5
+    )
 
 
 def _says(word: str, of: Language) -> bool:
@@ -145,7 +181,11 @@ def command_name(command: str) -> str:
     if not words:
         return ""
     program = words[0].rsplit("/", 1)[-1]
-    if len(words) > 1 and (program in known.with_verbs or words[1].startswith("-")) and _VERB.fullmatch(words[1]):
+    if (
+        len(words) > 1
+        and (program in known.with_verbs or words[1].startswith("-"))
+        and _VERB.fullmatch(words[1])
+    ):
         return f"{program} {words[1]}"
     return program
 

@@ -11,19 +11,58 @@ from typing import Final
 
 from context_graph.notes.said.language import Language, Mark
 from context_graph.notes.said.reading import Prompt
+from context_graph.text.patterns import linear
 
-_PATH: Final = re.compile(r"(?<![\w/])(?:[\w.-]+/[\w./*-]*|/[\w./-]+)")
-_CODE: Final = re.compile(r"`|\b\w+\(\)?|\b\w+_\w+|\b[a-z]+[A-Z]\w*|(?<!\w)--?[a-z][\w-]*|@\w+|\w\.[a-z]{1,5}\b")
+_PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-])")
+_CODE: Final = linear(r"`|\w\(|\w_\w|[a-z][A-Z]|(?:^|\W)--?[a-z]|@\w|\w\.[a-z]{1,5}(?:\W|$)")
 _NUMBER: Final = re.compile(r"\d")
 _QUOTED: Final = re.compile("[\U000f0000-\U000ffffd]")
 _SKIPPED: Final = frozenset({"courtesy", "attention"})
 """What a sentence may begin with before it begins."""
 _AROUND: Final = frozenset(
-    {"again", "state", "past", "this", "task", "now", "standing", "hearsay", "content", "maybe", "me", "forbid", "reason", "attention"}
+    {
+        "again",
+        "state",
+        "past",
+        "this",
+        "task",
+        "now",
+        "standing",
+        "hearsay",
+        "content",
+        "maybe",
+        "me",
+        "forbid",
+        "reason",
+        "attention",
+    }
 )
 """Kinds that tell something about the words beside them."""
-_HEADS: Final = frozenset({"task", "keep", "forbid", "choose", "house", "you", "me", "standing", "universal",
-    "only", "ask", "this", "now", "maybe", "the_one", "the_many", "must", "hearsay", "content", "instead", "be"})
+_HEADS: Final = frozenset(
+    {
+        "task",
+        "keep",
+        "forbid",
+        "choose",
+        "house",
+        "you",
+        "me",
+        "standing",
+        "universal",
+        "only",
+        "ask",
+        "this",
+        "now",
+        "maybe",
+        "the_one",
+        "the_many",
+        "must",
+        "hearsay",
+        "content",
+        "instead",
+        "be",
+    }
+)
 _UNPAIRED: Final = frozenset({"quoted"})
 
 
@@ -58,11 +97,17 @@ def counted(text: str, language: Language) -> Counted:
     kinds = frozenset(one.kind for one in marks)
     tails = {one.kind for one in marks if one.end >= len(words) - 2} if language.signs else set()
     same = {*(f"m:{kind}" for kind in kinds), *_shapes(text)}
-    if language.code == "en" and _bare_plural(words[begin] if begin < len(words) else "") and not heads - {"keep"}:
+    if (
+        language.code == "en"
+        and _bare_plural(words[begin] if begin < len(words) else "")
+        and not heads - {"keep"}
+    ):
         same.add("bare")
     heads &= _HEADS
     said = {*same, *(f"s:{kind}" for kind in heads)}
-    following = _following(words, [one for one in first if one.start == begin and one.kind in _HEADS], language)
+    following = _following(
+        words, [one for one in first if one.start == begin and one.kind in _HEADS], language
+    )
     return Counted(
         len(words),
         kinds,
@@ -86,9 +131,14 @@ def _following(words: list[str], heads: list[Mark], language: Language) -> str:
 
 
 def _shapes(text: str) -> Iterator[str]:
-    for name, pattern in (("path", _PATH), ("code", _CODE), ("number", _NUMBER), ("quoted", _QUOTED)):
-        if pattern.search(text):
-            yield name
+    if "/" in text and _PATH.found(text):
+        yield "path"
+    if _CODE.found(text):
+        yield "code"
+    if _NUMBER.search(text):
+        yield "number"
+    if _QUOTED.search(text):
+        yield "quoted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +164,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         language = self.prompt.language
-        self.clauses = [[counted(one.text, language) for one in each.clauses] for each in self.prompt.sentences]
+        self.clauses = [
+            [counted(one.text, language) for one in each.clauses] for each in self.prompt.sentences
+        ]
 
     @cached_property
     def around(self) -> list[frozenset[str]]:

@@ -30,8 +30,8 @@ class _Found(NamedTuple):
 def statements(prompt: str) -> list[Statement]:
     """The rules and decisions in ``prompt``, in its order; [] for most prompts.
 
-    At most `MOST_STATEMENTS`. Of a prompt beyond 64 KB, or with more than some hundred sentences, the first of
-    them are read. Raises nothing. Takes some 1.5 ms for 1 KB, in proportion to its length.
+    At most `MOST_STATEMENTS`. Of a prompt beyond 64 KB, or with more than some hundred sentences, the first
+    are read. Raises nothing. Takes some 1.5 ms for 1 KB, in proportion to its length.
     """
     reading = Reading(Prompt(prompt))
     found: list[_Found] = []

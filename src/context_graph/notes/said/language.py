@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "zh", "ja", "ru")
 """ISO 639-1, English first: it is what a text is taken for that shows no signs of another."""
-SCRIPTS: Final = {"ja": re.compile(r"[\u3040-\u30ff]"), "ru": re.compile(r"[\u0400-\u04ff]")}
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_KANA: Final = SCRIPTS["ja"]
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
+_CYRILLIC: Final = re.compile(r"[\u0400-\u04ff]")
 _LATIN: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]")
 _WORD: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
@@ -113,7 +113,7 @@ def language_of(text: str) -> Language:
     kana, han = len(_KANA.findall(seen)), len(_HAN.findall(seen))
     if kana + han >= 3 and (kana + han) * 4 >= latin:
         return language("ja" if kana * 8 >= han and kana > 1 else "zh")
-    cyrillic = len(SCRIPTS["ru"].findall(seen))
+    cyrillic = len(_CYRILLIC.findall(seen))
     if cyrillic * 2 >= latin and cyrillic:
         return language("ru")
     words = _WORD.findall(_APOSTROPHE.sub(" ", seen.lower()))

@@ -18,7 +18,7 @@ _FEW: Final = 2
 
 
 def repeated(one: Statement, other: Statement) -> bool:
-    """Whether both say the same, if in other words: alike in what they want, in numbers, names and most topics."""
+    """Whether both say the same, if in other words: alike in what they want, in numbers and most topics."""
     if one.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
         return True
     if (one.wants == "dont") != (other.wants == "dont") or _values(one) != _values(other):
@@ -35,8 +35,11 @@ def repeated(one: Statement, other: Statement) -> bool:
 
 
 def replaces(new: Statement, old: Statement) -> bool:
-    """Whether ``new`` ends ``old``: gives up what that asks for, forbids or allows just it, or has another value
-    of the same thing. Both are the user's words; ``new`` is the later one. Cautious: in doubt it does not."""
+    """Whether ``new``, the later one, ends ``old``.
+
+    It gives up what the old one asks for, forbids or allows just it, or has another value of the same thing.
+    In doubt it does not.
+    """
     if new.text.casefold() == old.text.casefold():
         return False
     return _gives_up(new, old) or _turns(new, old) or _other_value(new, old)

@@ -53,9 +53,9 @@ def weights(kind: Kind) -> Weights:
     return weights_of(given[kind], given[f"{kind}_floor"])
 
 
-JOINS: Final = 1.0
-BESIDE: Final = -1.5
-"""A clause beside the one that says it is part of it if it scores above this by itself, unless that costs more."""
+JOINS: Final = 1.5
+BESIDE: Final = -2.5
+"""A clause that scores above this by itself is part of what is said beside it, unless that costs `JOINS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Span:
 
 
 def best_span(reading: Reading, at: int, by: Weights) -> Span:
-    """The clauses of sentence ``at`` for which most speaks: the best one, and those beside it that belong to it.
+    """The clauses of sentence ``at`` for which most speaks: the best, and those beside it that belong to it.
 
     Scores at most some three spans for each clause.
     """

@@ -40,7 +40,9 @@ def _subjects() -> _Subjects:
                     phrases.append((one, subject))
                 else:
                     tables[kind].setdefault(one, set()).add(subject)
-    frozen = {kind: {one: frozenset(all_of) for one, all_of in table.items()} for kind, table in tables.items()}
+    frozen = {
+        kind: {one: frozenset(all_of) for one, all_of in table.items()} for kind, table in tables.items()
+    }
     return _Subjects(frozen["words"], tuple(phrases), frozen["parts"], frozen["endings"], frozen["programs"])
 
 
@@ -53,7 +55,9 @@ def subjects_of_text(text: str, of: Language) -> frozenset[str]:
     for phrase, subject in known.phrases:
         if phrase in lower:
             found.add(subject)
-    words = of.words(text) if not of.signs else "".join(one if one.isascii() else " " for one in lower).split()
+    words = (
+        of.words(text) if not of.signs else "".join(one if one.isascii() else " " for one in lower).split()
+    )
     for word in words:
         for size in range(max(1, len(word) - _FORMS), len(word) + 1):
             if size == len(word) or size >= _LONG:

@@ -7,15 +7,23 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from context_graph.notes.said.language import Language, language
-from context_graph.text.patterns import Linear, linear
 
-_MOST_WORDS: Final = 3
-_CUT: Final = frozenset({"keep", "choose", "must", "house", "standing", "me", "you", "task", "reason", "now", "be", "ends", "again"})
+_REACH: Final = 4
+"""Words that a name is looked for in; in scripts without spaces twice as many signs."""
+_CUT: Final = frozenset(
+    [
+        *("keep", "choose", "must", "house", "standing", "me", "you", "task", "reason", "now", "be", "ends"),
+        "again",
+    ]
+)
 """Kinds of words that are no part of a thing's name."""
-_EDGES: Final = " \t.,;:!?()«»\"'`“”„，。、；：！？"
-_FOREIGN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.+#/-]*(?: [A-Za-z][A-Za-z0-9_.+#/-]*)*")
-_WORD: Final = r"[^\s,;:，。；：、!?！？]+"
-_SIGN: Final = r"(?:[A-Za-z][A-Za-z0-9_.+#/-]*|`[^`]{1,40}`|[^\sA-Za-z,;:，。；：、!?！？「」]{1,8})"
+_EDGES: Final = "\"'`“”„«»()"
+_UNIT: Final = re.compile(
+    r"[^\s,;:.!?，。；：、！？()]+(?:[.:][^\s,;:.!?，。；：、！？()]+)*|[,;:.!?，。；：、！？]"
+)
+_SIGN: Final = re.compile(r"[A-Za-z0-9_+#/-]+(?:[.][A-Za-z0-9_+#/-]+)*|\S")
+_ENDS: Final = frozenset(",;:.!?，。；：、！？")
+_COMMAS: Final = frozenset(",;，；、")
 
 
 class Swap(NamedTuple):
@@ -25,73 +33,103 @@ class Swap(NamedTuple):
     instead_of: str
 
 
+class _Way(NamedTuple):
+    """A way to say it: names of holes, `new` or `old`, and the units between them."""
+
+    parts: tuple[str | tuple[str, ...], ...]
+
+
 @cache
-def _patterns(code: str) -> tuple[Linear, ...]:
-    return tuple(_pattern(one, signs=language(code).signs) for one in language(code).swaps)
+def _ways(code: str) -> dict[str, tuple[_Way, ...]]:
+    """The ways of a language by the first unit of their words."""
+    of = language(code)
+    found: dict[str, list[_Way]] = {}
+    for template in of.swaps:
+        parts: list[str | tuple[str, ...]] = []
+        for part in template.replace("{", "\0").replace("}", "\0").split("\0"):
+            if part in ("new", "old"):
+                parts.append(part)
+            elif part.strip():
+                parts.append(tuple(_units(part, of)))
+        words = next(part for part in parts if isinstance(part, tuple))
+        found.setdefault("," if words[0] in _COMMAS else words[0], []).append(_Way(tuple(parts)))
+    return {first: tuple(ways) for first, ways in found.items()}
 
 
-def _pattern(template: str, *, signs: bool) -> Linear:
-    """A template as a pattern; a name is up to three words, at its end the fewest that will do."""
-    parts = template.replace("{", "\0{").replace("}", "}\0").split("\0")
-    parts = [one for one in parts if one]
-    made = ""
-    for at, part in enumerate(parts):
-        if part in ("{new}", "{old}"):
-            name = part[1:-1]
-            if signs:
-                made += rf"\s*(?P<{name}>{_SIGN}(?:\s+[A-Za-z][A-Za-z0-9_.+#/-]*)?)\s*"
-            elif at + 1 < len(parts):
-                made += rf"(?P<{name}>{_WORD}(?:\s+{_WORD}){{0,{_MOST_WORDS}}}?)"
-            else:
-                made += rf"(?P<{name}>{_WORD}(?:\s+{_WORD}){{0,{_MOST_WORDS}}})"
-        else:
-            made += _literal(part, signs=signs)
-    return linear("(?i)" + (made if signs else rf"(?:^|\W)(?:{made})(?:$|\W)"))
-
-
-def _literal(part: str, *, signs: bool) -> str:
-    pieces = []
-    for letter in part:
-        if letter in ",，":
-            pieces.append(r"\s*[,;，、]" if signs else r"[,;]")
-        elif letter == " ":
-            pieces.append(r"\s+")
-        elif letter == "'":
-            pieces.append("['’]?")
-        else:
-            pieces.append(letter)
-    return "".join(pieces)
+def _units(text: str, of: Language) -> list[str]:
+    """Words and the signs between them; in scripts without spaces each sign, but foreign words whole."""
+    found = (_SIGN if of.signs else _UNIT).findall(text.lower().replace("’", "'"))
+    return [one if one in _ENDS else one.strip(_EDGES) or one for one in found]
 
 
 def swap_in(text: str, of: Language) -> Swap:
-    """What ``text`` asks for and gives up: from the way of saying it that names most. Linear in its length."""
+    """What ``text`` asks for and gives up: by the way of saying it that names most. Linear in its length."""
+    units = _units(text, of)
     best = Swap("", "")
-    for pattern in _patterns(of.code):
-        for found in pattern.finditer(text):
-            named = found.groupdict()
-            chosen = _name(named.get("new") or "", of, last=True)
-            given_up = _name(named.get("old") or "", of, last=False)
-            if bool(chosen) + bool(given_up) > bool(best.chosen) + bool(best.instead_of):
-                best = Swap(chosen, given_up)
+    ways = _ways(of.code)
+    for at, unit in enumerate(units):
+        for way in ways.get("," if unit in _COMMAS else unit, ()):
+            named = _matched(way, units, at, of)
+            if named is not None:
+                found = Swap(named.get("new", ""), named.get("old", ""))
+                if sum(map(bool, found)) > sum(map(bool, best)):
+                    best = found
     return best
 
 
-def _name(words: str, of: Language, *, last: bool) -> str:
-    """The part of ``words`` that is a name: its ``last`` words, or its first, up to one that is none."""
+def _matched(way: _Way, units: list[str], at: int, of: Language) -> dict[str, str] | None:
+    """The names that ``way`` gives where its first words stand at ``at``; None where they do not."""
+    reach = 2 * _REACH if of.signs else _REACH
+    parts = way.parts
+    named: dict[str, str] = {}
+    if isinstance(parts[0], str):
+        start = at
+        while start > max(0, at - reach) and units[start - 1] not in _ENDS:
+            start -= 1
+        named[parts[0]] = _name(units[start:at], of, last=True)
+        parts = parts[1:]
+    while parts:
+        words = parts[0]
+        if isinstance(words, str) or not _stands(words, units, at):
+            return None
+        at += len(words)
+        parts = parts[1:]
+        if not parts or not isinstance(parts[0], str):
+            continue
+        end = at
+        until = parts[1] if len(parts) > 1 else None
+        while end < min(len(units), at + reach) and not (
+            _stands(until, units, end) if isinstance(until, tuple) else units[end] in _ENDS
+        ):
+            end += 1
+        named[parts[0]] = _name(units[at:end], of, last=False)
+        at, parts = end, parts[1:]
+    return named
+
+
+def _stands(words: tuple[str, ...], units: list[str], at: int) -> bool:
+    there = units[at : at + len(words)]
+    return len(there) == len(words) and all(
+        one == other or (one in _COMMAS and other in _COMMAS) for one, other in zip(words, there, strict=True)
+    )
+
+
+def _name(units: list[str], of: Language, *, last: bool) -> str:
+    """The part of ``units`` that is a name: its ``last`` words, or its first, up to one that is none."""
     if of.signs:
-        foreign = _FOREIGN.findall(words)
-        return foreign[-1 if last else 0] if foreign else words.strip(_EDGES)
-    parts = words.split()
+        foreign = [one for one in units if one[0].isascii() and one[0].isalpha()]
+        if foreign:
+            return foreign[-1 if last else 0]
+        return "".join(one for one in units if one not in _ENDS).strip(_EDGES)
     kept: list[str] = []
-    for word in reversed(parts) if last else parts:
-        bare = word.strip(_EDGES)
-        plain = of.words(bare)
+    for unit in reversed(units) if last else units:
+        plain = of.words(unit)
         kinds = {mark.kind for mark in of.marks(plain)}
-        cut = not bare or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
+        cut = unit in _ENDS or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
+        if last and not kept and "house" in kinds:
+            continue  # `we use npm here, not yarn`
         if cut and (kept or last):
             break
         if not cut:
-            kept.append(bare)
-        if bare != word and not last and kept:
-            break
+            kept.append(unit)
     return " ".join(reversed(kept) if last else kept)
