@@ -23,10 +23,10 @@ from context_graph.notes.said.evidence import Reading
 from context_graph.notes.said.reading import Prompt
 
 OUT: Final = Path(said.__file__).parent / "weights.json"
-PAIRS_COST: Final = 1.6
+PAIRS_COST: Final = 4.0
 """The penalty on a pair of signs, beside that on a single one."""
-L1: Final = 0.00012
-RULE_FLOOR: Final = 0.5
+L1: Final = 0.00006
+RULE_FLOOR: Final = 0.3
 DECISION_FLOOR: Final = 0.0
 STEPS: Final = 300
 SEED: Final = 7

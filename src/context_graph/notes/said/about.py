@@ -56,6 +56,8 @@ _QUIET: Final = frozenset(
     }
 )
 """Kinds of words that say how something is meant, not what it is about."""
+_WORDS_TOO: Final = frozenset({"make", "just", "go"})
+"""Programs that are words as well: in a sentence they are told by what follows them, or by backticks."""
 _MOST: Final = 24
 _LEAST_BEGINNING: Final = 3
 _MOST_SIGNS: Final = 400
@@ -140,15 +142,15 @@ def _commands(text: str, of: Language) -> tuple[str, ...]:
     found: list[str] = []
     for code in text.split("`")[1::2]:
         words = code.split()
-        if words and (words[0] in known.programs or words[0] == "make" or len(words) > 1):
+        if words and (words[0] in known.programs or len(words) > 1):
             found.append(command_name(code))
     words = [word.strip("`'.:!?…") for word in _TOKEN.findall(text)]
     for at, word in enumerate(words):
         name = word.rsplit("/", 1)[-1].lower()
         following = words[at + 1] if at + 1 < len(words) else ""
-        if name == "make" and following in _TARGETS:
-            found.append(f"make {following}")
-        elif name in known.programs and "." not in name:
+        if name in _WORDS_TOO and following in _TARGETS:
+            found.append(f"{name} {following}")
+        elif name in known.programs and "." not in name and name not in _WORDS_TOO:
             verb = bool(_VERB.fullmatch(following)) and following not in of.common
             takes = name in known.with_verbs or following.startswith("-")
             found.append(f"{name} {following}" if verb and takes and not _says(following, of) else name)

@@ -62,7 +62,8 @@ class Language:
         return _WORD.findall(_APOSTROPHE.sub("" if self.code == "en" else " ", lower))
 
     def marks(self, words: list[str]) -> list[Mark]:
-        """The marks among ``words``, in order. Linear in their number."""
+        """The marks among ``words``, in order, but none inside a longer one: `this` in `in this project` is no
+        sign of its own. Linear in their number."""
         found: list[Mark] = []
         for at, word in enumerate(words):
             for phrase, kind in self.phrases.get(word, ()):
@@ -71,7 +72,19 @@ class Language:
                     found.append(Mark(kind, at, at + size))
             if not self.signs:
                 found += [Mark(kind, at, at + 1) for kind in _beginning(self.code, word)]
-        return found
+        return _outermost(found)
+
+
+def _outermost(marks: list[Mark]) -> list[Mark]:
+    """``marks`` without those that lie inside a longer one."""
+    kept: list[Mark] = []
+    widest = (0, 0)
+    for mark in sorted(marks, key=lambda one: (one.start, -one.end)):
+        if mark.end > widest[1]:
+            widest = (mark.start, mark.end)
+        if mark.end - mark.start == widest[1] - widest[0]:
+            kept.append(mark)
+    return kept
 
 
 @lru_cache(maxsize=8192)
@@ -111,7 +124,7 @@ def language_of(text: str) -> Language:
     seen = text[:_SEEN_CHARS]
     latin = len(_LATIN.findall(seen))
     kana, han = len(_KANA.findall(seen)), len(_HAN.findall(seen))
-    if kana + han >= 3 and (kana + han) * 4 >= latin:
+    if kana + han >= 2 and (kana + han) * 6 >= latin:
         return language("ja" if kana * 8 >= han and kana > 1 else "zh")
     cyrillic = len(_CYRILLIC.findall(seen))
     if cyrillic * 2 >= latin and cyrillic:

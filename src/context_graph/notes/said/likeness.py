@@ -58,7 +58,9 @@ def _gives_up(new: Statement, old: Statement) -> bool:
         return False
     subject = _topics(new) & _topics(old)
     ends = "ends" in _kinds(new)
-    return _says_all(old.text, gone) and (ends or bool(subject - gone) or len(_topics(old) - gone) <= _FEW)
+    return _says_all(old.text, gone) and (
+        ends or bool(subject - gone) or len(_topics(old) - gone) <= _few(old)
+    )
 
 
 def _turns(new: Statement, old: Statement) -> bool:
@@ -101,6 +103,11 @@ def _says_all(text: str, names: frozenset[str]) -> bool:
     if language_of(text).signs:
         return all(name in text.casefold() for name in names)
     return names <= _names(text)
+
+
+def _few(one: Statement) -> int:
+    """How many topics a sentence about one thing has besides its name: a word is some pairs of signs."""
+    return 2 * _FEW if language_of(one.text).signs else _FEW
 
 
 def _kinds(one: Statement) -> frozenset[str]:

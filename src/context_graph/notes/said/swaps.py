@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
+from context_graph.notes.said.about import names
 from context_graph.notes.said.language import Language, language
 
 _REACH: Final = 4
@@ -72,8 +73,10 @@ def swap_in(text: str, of: Language) -> Swap:
             named = _matched(way, units, at, of)
             if named is not None:
                 found = Swap(named.get("new", ""), named.get("old", ""))
-                if sum(map(bool, found)) > sum(map(bool, best)):
+                if all(found) and not all(best):
                     best = found
+                elif not {*found} & {*best} - {""}:
+                    best = Swap(best.chosen or found.chosen, best.instead_of or found.instead_of)
     return best
 
 
@@ -125,10 +128,11 @@ def _name(units: list[str], of: Language, *, last: bool) -> str:
     for unit in reversed(units) if last else units:
         plain = of.words(unit)
         kinds = {mark.kind for mark in of.marks(plain)}
-        cut = unit in _ENDS or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
+        said = unit in _ENDS or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
+        cut = said and unit not in names().programs
         if last and not kept and "house" in kinds:
             continue  # `we use npm here, not yarn`
-        if cut and (kept or last):
+        if cut and (kept or last or "reason" in kinds):
             break
         if not cut:
             kept.append(unit)
