@@ -4,7 +4,8 @@
     python -m research.said.judge FILE.json [--half 0|1] [--verbose]
 
 FILE has below `prompts` or `cases` a list of `[prompt, says something]`, or of objects with `lang`, `prompt`,
-`rule` and `says`. Precision: of the statements found, those that were meant. Recall: of those meant, those found.
+`rule` and `says`. Precision: of the statements found, those that were meant. Recall: of those meant, those
+that were found.
 A statement is the one meant if most of its words are the marked ones, and most of the marked ones are in it.
 """
 

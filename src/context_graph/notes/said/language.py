@@ -62,8 +62,10 @@ class Language:
         return _WORD.findall(_APOSTROPHE.sub("" if self.code == "en" else " ", lower))
 
     def marks(self, words: list[str]) -> list[Mark]:
-        """The marks among ``words``, in order, but none inside a longer one: `this` in `in this project` is no
-        sign of its own. Linear in their number."""
+        """The marks among ``words``, in order, but none inside a longer one: as `this` in `in this repo`.
+
+        Linear in their number.
+        """
         found: list[Mark] = []
         for at, word in enumerate(words):
             for phrase, kind in self.phrases.get(word, ()):
