@@ -171,7 +171,7 @@ def said(text: str) -> None:
 
 WORK: Final[dict[str, Callable[[str], Any]]] = {
     "summary": summary,
-    "decisions": lambda text: (phrases.decisions_in(text, by_user=True), phrases.what_is_left(text)),
+    "wishes": lambda text: (phrases.wishes_in(text), phrases.what_is_left(text)),
     "statements": said,
     "quoting": capped(quoted),
     "relevance": relevance,
