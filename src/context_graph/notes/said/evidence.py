@@ -63,7 +63,7 @@ _HEADS: Final = frozenset(
         "be",
     }
 )
-_UNPAIRED: Final = frozenset({"quoted"})
+_UNPAIRED: Final = frozenset({"quoted", "size:2", "size:3", "size:4"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +186,24 @@ class Reading:
         if len(span) > 1:
             said = said.union(*(one.inside for one in span[1:]))
         single = [*said, *(f"q:{kind}" for kind in span[-1].tails)]
+        size = self._size(sum(one.size for one in span))
+        single.append(size)
         paired = frozenset(one for one in single if one not in _UNPAIRED)
-        single += self._place(at, start, end, sum(one.size for one in span))
+        single += self._place(at, start, end)
         rest = self.clauses[at][:start] + self.clauses[at][end:]
         if rest:
             single += {f"r:{kind}" for one in rest for kind in one.kinds & _AROUND}
         return Evidence(single, paired)
 
-    def _place(self, at: int, start: int, end: int, size: int) -> Iterator[str]:
+    def _size(self, words: int) -> str:
+        """How long a span is; two signs count as one word."""
+        words = words // 2 if self.prompt.language.signs else words
+        return "size:1" if words < 3 else "size:2" if words < 6 else "size:3" if words < 18 else "size:4"
+
+    def _place(self, at: int, start: int, end: int) -> Iterator[str]:
         signs = self.prompt.language.signs
         yield "bias"
         yield "signs" if signs else "words"
-        size = size // 2 if signs else size
-        yield "size:1" if size < 3 else "size:2" if size < 6 else "size:3" if size < 18 else "size:4"
         if self.prompt.sentences[at].asks and end == len(self.clauses[at]):
             yield "asks"
         if end - start > 1:
