@@ -56,47 +56,40 @@ def overlaps(found: str, says: str) -> bool:
     return bool(common) and common >= 0.6 * len(theirs) and common >= 0.5 * len(ours)
 
 
+def add(counts: dict[str, list[int]], one: Marked, *, verbose: bool = False) -> None:
+    """Count what is found in a prompt: right, false, missed statements, then the same of prompts."""
+    found = statements(one.prompt)
+    prompt = [int(bool(found) and one.any), int(bool(found) and not one.any), int(one.any and not found)]
+    text = prompt
+    if one.says is not None:
+        right = sum(any(overlaps(each.text, says) for each in found) for says in one.says)
+        false = sum(not any(overlaps(each.text, says) for says in one.says) for each in found)
+        text = [right, false, len(one.says) - right]
+    for group in {one.language, "en" if one.language == "en" else "other", "all"}:
+        counts[group] = [a + b for a, b in zip(counts[group], [*text, *prompt], strict=True)]
+    if verbose and (text[1] or text[2]):
+        print(*(["MISS"] * text[2] + ["FALSE"] * text[1]), one.language, one.prompt.replace("\n", "\\n"))
+        for each in found:
+            print(f"        {each.kind} {each.score:.1f} {each.text}")
+
+
+def show(counts: dict[str, list[int]]) -> None:
+    for group, (right, false, missed, *flag) in sorted(counts.items()):
+        print(f"{group:6} text: {_shares(right, false, missed)}   prompt: {_shares(*flag)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("source")
-    parser.add_argument("--half", type=int)
+    parser.add_argument("--half", type=int, help="0 or 1: each other prompt, from that one on")
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--rules-only", action="store_true")
     options = parser.parse_args()
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * 6)
     for one in marked(options.source, options.half):
-        found = statements(one.prompt)
-        if options.rules_only:
-            found = [each for each in found if each.kind == "rule"]
-        if one.says is None:
-            right, false, missed = (
-                int(bool(found) and one.any),
-                int(bool(found) and not one.any),
-                int(one.any and not found),
-            )
-        else:
-            hit = {says for says in one.says if any(overlaps(each.text, says) for each in found)}
-            false = sum(not any(overlaps(each.text, says) for says in one.says) for each in found)
-            right, missed = len(hit), len(one.says) - len(hit)
-        flagged = [int(bool(found) and one.any), int(bool(found) and not one.any), int(one.any and not found)]
-        for group in (one.language, "other" if one.language != "en" else "", "all"):
-            counts[group] = [
-                a + b for a, b in zip(counts[group], [right, false, missed, *flagged], strict=True)
-            ]
-        if options.verbose and (false or missed):
-            print(
-                "MISS" if missed else "    ",
-                "FALSE" if false else "     ",
-                one.language,
-                one.prompt.replace("\n", "\\n"),
-            )
-            for each in found:
-                print(f"        {each.kind} {each.score:.1f} {each.text}")
-    for group, (right, false, missed, *flag) in sorted(counts.items()):
-        if group:
-            print(f"{group:6} text: {_shares(right, false, missed)}   prompt: {_shares(*flag)}")
+        add(counts, one, verbose=options.verbose)
+    show(counts)
 
 
 def _shares(right: int, false: int, missed: int) -> str:
