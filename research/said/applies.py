@@ -2,15 +2,14 @@
 
     python -m research.said.applies FILE.json [--half 0|1]
 
-FILE has below `prompts` objects with `lang`, `prompt`, `rule`, `says` and `applies`: a prompt, a path or a command
-of later work.
+FILE has below `prompts` objects with `lang`, `prompt`, `rule`, `says` and `applies`: a prompt, a path or a
+command of later work.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,6 @@ from context_graph.notes.said.about import names
 from context_graph.notes.said.concerns import FLOOR
 from context_graph.notes.said.content import read_content
 from context_graph.notes.said.language import language_of
-
-_PROGRAM = re.compile(r"[\w.-]+")
 
 
 def given(applies: str) -> dict[str, str]:
