@@ -31,6 +31,7 @@ from context_graph.memory.index import blend
 from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
+from context_graph.notes.said import concerns, decisions, statements
 from context_graph.owner.socket.lines import MessageSplitter
 from context_graph.redact import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
@@ -160,9 +161,18 @@ def observed(text: str) -> None:
     ledger.distinctive_words(text, text[:200])
 
 
+def said(text: str) -> None:
+    """What a prompt or an agent's message says that holds further, and what that concerns."""
+    for one in (*statements(text), *decisions(text)):
+        concerns(one, prompt=text, path=text[:4000], command=text[:4000])
+    rule = statements("never edit anything under gen/")[0]
+    concerns(rule, prompt=text, path=text, command=text)
+
+
 WORK: Final[dict[str, Callable[[str], Any]]] = {
     "summary": summary,
-    "decisions": lambda text: (phrases.decisions_in(text, by_user=True), phrases.what_is_left(text)),
+    "wishes": lambda text: (phrases.wishes_in(text), phrases.what_is_left(text)),
+    "statements": said,
     "quoting": capped(quoted),
     "relevance": relevance,
     "redaction": lambda text: redactor().redact(text),

@@ -64,9 +64,6 @@ _COMMANDS: Final = linear(
     r"make sure|ensure|only|avoid|use|keep|remember)(?:\W|$)"
 )
 """How a sentence begins by which somebody asks for something."""
-_EXPLAINS: Final = _any_of(
-    "instead of", "rather than", "because", "so that", "the (?:root )?cause", "turned out"
-)
 _LEFT: Final = _any_of(
     *("to-?do", "next steps?", "remain(?:s|ing)", "still (?:to|fails?|needs?|open|missing)", "left to"),
     *("not yet", "follow-?up", "unfinished", "later"),
@@ -206,23 +203,6 @@ def _parted(text: str) -> Iterator[str]:
             yield text[begin:end]
             begin = end
     yield text[begin:]
-
-
-def decisions_in(text: str, *, by_user: bool, limit: int = SENTENCE_CHARS) -> list[str]:
-    """Sentences that say what was decided, preferred or ruled out, in order.
-
-    A user's short prompt is read generously (`use X instead of Y`), a long one only for plain words of
-    decision; the model's own words need those, or the reason for what was done.
-    """
-    found = []
-    for sentence in sentences(text):
-        if sentence.endswith("?"):
-            continue
-        weaker = _PREFERS if by_user else _EXPLAINS
-        generous = not by_user or len(text) <= _LONG_PROMPT_CHARS
-        if _DECIDES.found(sentence) or (generous and weaker.found(sentence)):
-            found.append(shortened(sentence, limit))
-    return found
 
 
 def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:

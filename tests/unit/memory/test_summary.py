@@ -311,9 +311,10 @@ def test_what_was_told_to_gates_and_memory_is_no_work() -> None:
 def test_a_later_prompt_that_also_asks_for_something_stays() -> None:
     text = work(prompt("Add a check."), prompt("Write the docs. Never push to main."), edit("a.py")).text()
     assert "Then: Write the docs. Never push to main." in text
-    many = [prompt(f"Never use the service number {at} that {'is slow ' * 12}.") for at in range(4)]
+    why = "it comes from another team, and they build it again each night from their own sources"
+    many = [prompt(f"Never edit anything under part{at}/, {why}.") for at in range(4)]
     text = work(prompt("Add a check."), edit("a.py"), *many).text()
-    assert all(f"number {at} " in text for at in (1, 2, 3)), "what Decided has no room for stays in Then"
+    assert all(f"part{at}/" in text for at in (1, 2, 3)), "what Decided has no room for stays in Then"
 
 
 def test_of_a_subagent_s_work_the_changed_files_stay() -> None:

@@ -18,6 +18,7 @@ from context_graph.memory.context.steps import add_step, changing_step, command_
 from context_graph.memory.context.ways import Way, note_made, take_runs
 from context_graph.memory.context.worked_files import edited_by, note_script, worked_on
 from context_graph.model import EventKind, HookEvent
+from context_graph.notes import said as said_in
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_paths, root_of
 from context_graph.text.phrases import Unquoted
@@ -222,10 +223,9 @@ class SessionWork:
         self.prompts.append(said)
         if len(self.prompts) > _MAX_PROMPTS:
             del self.prompts[1]
-        own = Unquoted(prompt)
-        decided = phrases.decisions_in(own.text, by_user=True)
-        decided = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided]
+        decided = [shortened(one.text, phrases.SENTENCE_CHARS) for one in said_in.statements(prompt)]
         _append(self.decisions, decided, _MAX_DECISIONS)
+        own = Unquoted(prompt)
         wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]
         _append(self.wishes, wished, _MAX_WISHES)
 
@@ -286,7 +286,7 @@ class SessionWork:
         if not message:
             return
         self.left = phrases.what_is_left(message)[:_MAX_OPEN]
-        decided = phrases.decisions_in(message, by_user=False)
+        decided = [shortened(one.text, phrases.SENTENCE_CHARS) for one in said_in.decisions(message)]
         _append(self.decisions, decided, _MAX_DECISIONS)
         told = {*self.left, *decided}
         rest = [

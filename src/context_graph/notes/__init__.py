@@ -1,0 +1,1 @@
+"""What a session leaves: notes, each of one kind."""

@@ -1,0 +1,11 @@
+"""Recognises what a user says that must hold later: rules, facts of the environment, decisions.
+
+Pure: reads its own data files and nothing else.
+"""
+
+from context_graph.notes.said.concerns import concerns
+from context_graph.notes.said.finding import decisions, statements
+from context_graph.notes.said.likeness import repeated, replaces
+from context_graph.notes.said.statement import About, Statement
+
+__all__ = ["About", "Statement", "concerns", "decisions", "repeated", "replaces", "statements"]

@@ -1,0 +1,81 @@
+"""Reads a statement: what it wants, for whom it holds, what it is about, what it gives up, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_graph.notes.said.about import about
+from context_graph.notes.said.language import Language, Mark
+from context_graph.notes.said.statement import About, Kind, Scope, Statement, Wants
+from context_graph.notes.said.swaps import Swap, swap_in
+
+_CLAUSE: Final = re.compile(r"[,;:，；：、。]")
+_MOST_CHARS: Final = 500
+_LEAST_BEFORE: Final = 3
+"""Words of what a reason is given for."""
+_LONG_WORD: Final = 3
+"""Letters of a word that begins a reason in the middle of a clause: `because`, not `as`."""
+_DENIES: Final = frozenset({"forbid"})
+_ASKS: Final = frozenset({"keep", "choose", "task"})
+
+
+def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement:
+    """The statement that ``text``, one sentence of a user, makes."""
+    text = text[:_MOST_CHARS]
+    words = of.words(text)
+    marks = of.marks(words)
+    kinds = frozenset(one.kind for one in marks)
+    swap = swap_in(text, of)
+    of_what = about(text, of)
+    return Statement(
+        kind=kind,
+        text=text,
+        wants=_wants(marks, kinds, swap),
+        scope=_scope(kinds, of_what),
+        about=of_what,
+        chosen=swap.chosen,
+        instead_of=swap.instead_of,
+        reason=_reason(text, of),
+        score=round(score, 2),
+    )
+
+
+def _wants(marks: list[Mark], kinds: frozenset[str], swap: Swap) -> Wants:
+    if swap.chosen:
+        return "do"
+    denies = min((one.start for one in marks if one.kind in _DENIES), default=-1)
+    asks = min((one.start for one in marks if one.kind in _ASKS), default=-1)
+    if swap.instead_of or (denies >= 0 and (asks < 0 or denies <= asks + 1)):
+        return "dont"
+    if kinds & {"must", "standing", "choose", "prefer"} or asks == 0:
+        return "do"
+    return "fact"
+
+
+def _scope(kinds: frozenset[str], of_what: About) -> Scope:
+    """The user's own rules speak of him and of how he is answered, and not of this project."""
+    if of_what.paths or "house" in kinds:
+        return "project"
+    return "user" if "person" in kinds else "project"
+
+
+def _reason(text: str, of: Language) -> str:
+    """The part that gives a reason: a clause that begins as one, or what follows a word like `because`."""
+    for part in _CLAUSE.split(text)[1:]:
+        words = of.words(part.strip())
+        if any(mark.kind == "reason" and mark.start == 0 for mark in of.marks(words[:4])):
+            return part.strip()
+    if of.signs:
+        return ""
+    words = of.words(text)
+    for mark in of.marks(words):
+        word = words[mark.start]
+        if mark.kind == "reason" and mark.start >= _LEAST_BEFORE and len(word) >= _LONG_WORD:
+            return _from_word(text, word)
+    return ""
+
+
+def _from_word(text: str, word: str) -> str:
+    at = text.lower().find(f" {word}")
+    return text[at:].strip(" .!") if at >= 0 else ""

@@ -1,0 +1,218 @@
+"""Turns a span of a sentence into evidence: which kinds of marks it has, where, and what stands around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Final
+
+from context_graph.notes.said.language import Language, Mark
+from context_graph.notes.said.reading import Prompt
+from context_graph.text.patterns import linear
+
+_PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-])")
+_CODE: Final = linear(r"`|\w\(|\w_\w|[a-z][A-Z]|(?:^|\W)--?[a-z]|@\w|\w\.[a-z]{1,5}(?:\W|$)")
+_NUMBER: Final = re.compile(r"\d")
+_QUOTED: Final = re.compile("[\U000f0000-\U000ffffd]")
+_SKIPPED: Final = frozenset({"courtesy", "attention"})
+"""What a sentence may begin with before it begins."""
+_AROUND: Final = frozenset(
+    {
+        "again",
+        "state",
+        "past",
+        "this",
+        "task",
+        "now",
+        "standing",
+        "hearsay",
+        "content",
+        "maybe",
+        "me",
+        "forbid",
+        "reason",
+        "attention",
+    }
+)
+"""Kinds that tell something about the words beside them."""
+_HEADS: Final = frozenset(
+    {
+        "task",
+        "keep",
+        "forbid",
+        "choose",
+        "house",
+        "you",
+        "me",
+        "standing",
+        "universal",
+        "only",
+        "ask",
+        "this",
+        "now",
+        "maybe",
+        "the_one",
+        "the_many",
+        "must",
+        "hearsay",
+        "content",
+        "instead",
+        "be",
+    }
+)
+_UNPAIRED: Final = frozenset({"quoted", "size:2", "size:3", "size:4"})
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The marks of one clause."""
+
+    size: int
+    """Words, or signs."""
+    kinds: frozenset[str]
+    tails: frozenset[str]
+    """Kinds of the marks at its end, in scripts without spaces."""
+    said: frozenset[str]
+    """Names of evidence where it is the first of a span."""
+    inside: frozenset[str]
+    """The same behind another clause."""
+
+
+@lru_cache(maxsize=256)
+def counted(text: str, language: Language) -> Counted:
+    """The marks of a clause. Linear in its length."""
+    words = language.words(text)
+    marks = language.marks(words)
+    begin = 0
+    for mark in marks:
+        if mark.start <= begin < mark.end and mark.kind in _SKIPPED:
+            begin = mark.end
+    begin = 0 if begin >= len(words) else begin
+    reach = begin + (2 if language.signs else 1)
+    first = [one for one in marks if begin <= one.start < reach]
+    heads = {one.kind for one in first}
+    kinds = frozenset(one.kind for one in marks)
+    tails = {one.kind for one in marks if one.end >= len(words) - 2} if language.signs else set()
+    same = {*(f"m:{kind}" for kind in kinds), *_shapes(text)}
+    if (
+        language.code == "en"
+        and _bare_plural(words[begin] if begin < len(words) else "")
+        and not heads - {"keep"}
+    ):
+        same.add("bare")
+    heads &= _HEADS
+    said = {*same, *(f"s:{kind}" for kind in heads)}
+    following = _following(
+        words, [one for one in first if one.start == begin and one.kind in _HEADS], language
+    )
+    return Counted(
+        len(words),
+        kinds,
+        frozenset(tails),
+        frozenset(said | {following} if following else said),
+        frozenset(same | {f"h:{kind}" for kind in heads}),
+    )
+
+
+def _bare_plural(word: str) -> bool:
+    """Whether a clause that begins with ``word`` speaks of a kind of things: `flags start out off`."""
+    return len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+
+
+def _following(words: list[str], heads: list[Mark], language: Language) -> str:
+    """What follows the longest of ``heads``; "" in scripts without spaces, and where nothing does."""
+    at = max((one.end for one in heads), default=0)
+    if language.signs or not 0 < at < len(words):
+        return ""
+    return "o:the" if words[at] in language.common else "o:name"
+
+
+def _shapes(text: str) -> Iterator[str]:
+    if "/" in text and _PATH.found(text):
+        yield "path"
+    if _CODE.found(text):
+        yield "code"
+    if _NUMBER.search(text):
+        yield "number"
+    if _QUOTED.search(text):
+        yield "quoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of some clauses: names of evidence, each once."""
+
+    single: list[str]
+    paired: frozenset[str]
+    """Those of them that may tell more together than alone."""
+
+    def names(self) -> list[str]:
+        """All of them, and each two that are paired, as `one+two` in the order of the alphabet."""
+        return [*self.single, *(f"{one}+{two}" for one, two in combinations(sorted(self.paired), 2))]
+
+
+@dataclass
+class Reading:
+    """A prompt's sentences with the marks of each of their clauses."""
+
+    prompt: Prompt
+    clauses: list[list[Counted]] = field(init=False)
+    _known: dict[tuple[int, int, int], Evidence] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        language = self.prompt.language
+        self.clauses = [
+            [counted(one.text, language) for one in each.clauses] for each in self.prompt.sentences
+        ]
+
+    @cached_property
+    def around(self) -> list[frozenset[str]]:
+        """The kinds of each sentence's marks."""
+        return [frozenset().union(*(one.kinds for one in each)) for each in self.clauses]
+
+    def evidence(self, at: int, start: int, end: int) -> Evidence:
+        """What is known of clauses ``start`` to ``end`` of sentence ``at``."""
+        key = (at, start, end)
+        if key not in self._known:
+            self._known[key] = self._evidence(at, start, end)
+        return self._known[key]
+
+    def _evidence(self, at: int, start: int, end: int) -> Evidence:
+        span = self.clauses[at][start:end]
+        said = span[0].said
+        if len(span) > 1:
+            said = said.union(*(one.inside for one in span[1:]))
+        single = [*said, *(f"q:{kind}" for kind in span[-1].tails)]
+        size = self._size(sum(one.size for one in span))
+        single.append(size)
+        paired = frozenset(one for one in single if one not in _UNPAIRED)
+        single += self._place(at, start, end)
+        rest = self.clauses[at][:start] + self.clauses[at][end:]
+        if rest:
+            single += {f"r:{kind}" for one in rest for kind in one.kinds & _AROUND}
+        return Evidence(single, paired)
+
+    def _size(self, words: int) -> str:
+        """How long a span is; two signs count as one word."""
+        words = words // 2 if self.prompt.language.signs else words
+        return "size:1" if words < 3 else "size:2" if words < 6 else "size:3" if words < 18 else "size:4"
+
+    def _place(self, at: int, start: int, end: int) -> Iterator[str]:
+        signs = self.prompt.language.signs
+        yield "bias"
+        yield "signs" if signs else "words"
+        if self.prompt.sentences[at].asks and end == len(self.clauses[at]):
+            yield "asks"
+        if end - start > 1:
+            yield "joined"
+        if start:
+            yield "after comma"
+        if at:
+            yield from (f"p:{kind}" for kind in self.around[at - 1] & _AROUND)
+            if self.prompt.sentences[at - 1].asks:
+                yield "p:asks"
+        if at + 1 < len(self.clauses):
+            yield from (f"n:{kind}" for kind in self.around[at + 1] & {"task", "state", "reason", "standing"})

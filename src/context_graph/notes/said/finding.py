@@ -1,0 +1,97 @@
+"""Finds in a prompt the statements that hold beyond its task, and in an agent's message what it decided."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from context_graph.notes.said.content import read_content
+from context_graph.notes.said.evidence import Reading
+from context_graph.notes.said.reading import Prompt
+from context_graph.notes.said.scoring import Span, best_span, weights
+from context_graph.notes.said.statement import Kind, Statement
+
+MOST_STATEMENTS: Final = 12
+"""Of one text: one that says more is a document."""
+_MOST_SENTENCES: Final = 300
+_EDGES: Final = " \t,;:，；：、-–—"
+_TIED_CHARS: Final = 80
+"""Up to here a sentence may be part of the one before it."""
+_OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
+"""Kinds of words by which an agent's sentence leaves open what is chosen."""
+
+
+class _Found(NamedTuple):
+    kind: Kind
+    at: int
+    span: Span
+    text: str
+
+
+def statements(prompt: str) -> list[Statement]:
+    """The rules and decisions in ``prompt``, in its order; [] for most prompts.
+
+    At most `MOST_STATEMENTS`. Of a prompt beyond 64 KB, or with more than some hundred sentences, the first
+    are read. Raises nothing. Takes some 1.5 ms for 1 KB, in proportion to its length.
+    """
+    reading = Reading(Prompt(prompt))
+    found: list[_Found] = []
+    for at in range(min(len(reading.clauses), _MOST_SENTENCES)):
+        best = _best(reading, at)
+        if best is None:
+            continue
+        if found and _is_tied(reading, found[-1], best):
+            before = found.pop()
+            best = before._replace(at=best.at, span=best.span, text=f"{before.text} {best.text}")
+        found.append(best)
+    language = reading.prompt.language
+    return [read_content(one.kind, one.text, language, one.span.score) for one in found[:MOST_STATEMENTS]]
+
+
+def _best(reading: Reading, at: int) -> _Found | None:
+    """What sentence ``at`` is, and which of its clauses say it; None if it holds for this task only."""
+    rule = best_span(reading, at, weights("rule"))
+    decision = best_span(reading, at, weights("decision"))
+    if max(rule.score, decision.score) < 0:
+        return None
+    kind, span = ("rule", rule) if rule.score >= decision.score else ("decision", decision)
+    return _Found("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
+
+
+def _text(reading: Reading, at: int, span: Span) -> str:
+    sentence = reading.prompt.sentences[at]
+    begin, end = sentence.clauses[span.start].start, sentence.clauses[span.end - 1].end
+    return reading.prompt.whole(sentence.text[begin:end].strip(_EDGES))
+
+
+def _is_tied(reading: Reading, before: _Found, one: _Found) -> bool:
+    """Whether a rule is the other side of the one before it: `Use tabs. Never use spaces.`"""
+    if (before.kind, one.kind) != ("rule", "rule") or one.at != before.at + 1 or len(one.text) > _TIED_CHARS:
+        return False
+    language = reading.prompt.language
+    both = [language.words(each.text) for each in (before, one)]
+    marks = [language.marks(words) for words in both]
+    denies = ["forbid" in {mark.kind for mark in each} for each in marks]
+    verbs = [
+        {tuple(words[mark.start : mark.end]) for mark in each if mark.kind == "keep"}
+        for words, each in zip(both, marks, strict=True)
+    ]
+    return denies[0] != denies[1] and bool(verbs[0] & verbs[1])
+
+
+def decisions(message: str) -> list[Statement]:
+    """What an agent's ``message`` says that it chose, in its order: one thing for another, or with a reason.
+
+    At most `MOST_STATEMENTS`. Cost and limits are those of `statements`.
+    """
+    prompt = Prompt(message)
+    found: list[Statement] = []
+    for sentence in prompt.sentences[:_MOST_SENTENCES]:
+        words = prompt.language.words(sentence.text)
+        kinds = {mark.kind for mark in prompt.language.marks(words)}
+        if sentence.asks or kinds & _OPEN or not kinds & {"choose", "instead", "past", "me", "house"}:
+            continue
+        one = read_content("decision", prompt.whole(sentence.text), prompt.language, 0.0)
+        swapped = bool(one.chosen and one.instead_of)
+        if swapped or ("choose" in kinds and (one.reason or one.chosen)):
+            found.append(one)
+    return found[:MOST_STATEMENTS]

@@ -1,0 +1,120 @@
+"""Compares two statements: does one say the other again, or does it end it?"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_graph.notes.said.language import language_of
+from context_graph.notes.said.statement import Statement
+from context_graph.text.paraphrase import same_meaning
+
+_VALUE: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_NAME: Final = re.compile(r"\w[\w.+#/-]*")
+_SAME: Final = 0.6
+_SUBJECT: Final = 0.5
+_FEW: Final = 2
+"""Other words of a sentence that is about one thing."""
+
+
+def repeated(one: Statement, other: Statement) -> bool:
+    """Whether both say the same, if in other words: alike in what they want, in numbers and most topics."""
+    if one.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
+        return True
+    if (one.wants == "dont") != (other.wants == "dont") or _values(one) != _values(other):
+        return False
+    if _topics(one) != _topics(other) and ("ends" in _kinds(one)) != ("ends" in _kinds(other)):
+        return False
+    if one.about.paths != other.about.paths or replaces(one, other) or replaces(other, one):
+        return False
+    if same_meaning(one.text, other.text):
+        return True
+    if bool(one.chosen) and bool(other.chosen) and one.chosen.casefold() != other.chosen.casefold():
+        return False
+    return _shared(_topics(one), _topics(other)) >= _SAME
+
+
+def replaces(new: Statement, old: Statement) -> bool:
+    """Whether ``new``, the later one, ends ``old``.
+
+    It gives up what the old one asks for, forbids or allows just it, or has another value of the same thing.
+    In doubt it does not.
+    """
+    if new.text.casefold() == old.text.casefold():
+        return False
+    return _gives_up(new, old) or _turns(new, old) or _other_value(new, old)
+
+
+def _gives_up(new: Statement, old: Statement) -> bool:
+    """It says that what the old one asks for, or says, is over."""
+    gone = _names(new.instead_of)
+    if not gone or gone & _names(new.chosen):
+        return False
+    if old.instead_of and gone <= _names(old.instead_of):
+        return False  # it was given up before
+    if old.chosen:
+        return bool(gone & _names(old.chosen))
+    if old.wants == "dont":
+        return False
+    subject = _topics(new) & _topics(old)
+    ends = "ends" in _kinds(new)
+    return _says_all(old.text, gone) and (
+        ends or bool(subject - gone) or len(_topics(old) - gone) <= _few(old)
+    )
+
+
+def _turns(new: Statement, old: Statement) -> bool:
+    """It allows what was forbidden, or forbids what was asked for, of the same thing."""
+    if (new.wants == "dont") == (old.wants == "dont") or bool(new.chosen and old.instead_of):
+        return False
+    return _values(new) == _values(old) and _shared(_topics(new), _topics(old)) >= _SAME
+
+
+def _other_value(new: Statement, old: Statement) -> bool:
+    """It is the same thing's other number, or its other name where it says that this is new."""
+    ours, theirs = _topics(new), _topics(old)
+    numbers, before = _values(new), _values(old)
+    if numbers and before and not numbers & before:
+        ours, theirs = ours - numbers, theirs - before
+        return bool(ours & theirs) and _shared(ours, theirs) >= _SUBJECT
+    if numbers != before and not (before and numbers > before and "ends" in _kinds(new)):
+        return False
+    if not ({"ends", "now"} & _kinds(new)) and not (new.wants == old.wants == "fact"):
+        return False
+    added, gone = ours - theirs, theirs - ours
+    shared = ours & theirs
+    return bool(shared) and 0 < len(added) <= 2 and 0 < len(gone) <= 2 and len(shared) >= len(gone)
+
+
+def _topics(one: Statement) -> frozenset[str]:
+    return frozenset(one.about.topics)
+
+
+def _values(one: Statement) -> frozenset[str]:
+    return frozenset(_VALUE.findall(one.text))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.rstrip(".").casefold() for name in _NAME.findall(text))
+
+
+def _says_all(text: str, names: frozenset[str]) -> bool:
+    """Whether all ``names`` are words of ``text``, or parts of it where words have no blanks between them."""
+    if language_of(text).signs:
+        return all(name in text.casefold() for name in names)
+    return names <= _names(text)
+
+
+def _few(one: Statement) -> int:
+    """How many topics a sentence about one thing has besides its name: a word is some pairs of signs."""
+    return 2 * _FEW if language_of(one.text).signs else _FEW
+
+
+def _kinds(one: Statement) -> frozenset[str]:
+    of = language_of(one.text)
+    return frozenset(mark.kind for mark in of.marks(of.words(one.text)))
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of words that both have, of all that either has."""
+    return len(one & other) / len(one | other) if one and other else 0.0

@@ -1,0 +1,97 @@
+"""Weighs evidence: one linear model for what holds further, one for what was chosen.
+
+`weights.json` is made by `research/said/train.py` from cases written for it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from context_graph.notes.said.evidence import Evidence, Reading
+from context_graph.notes.said.statement import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight of each kind of evidence for one kind of statement, and from what sum on it is one."""
+
+    single: dict[str, float]
+    pairs: dict[str, tuple[tuple[str, float], ...]]
+    """By the first of two."""
+    floor: float
+
+    def score(self, evidence: Evidence) -> float:
+        """The sum of the weights: the logarithm of the odds, above the floor."""
+        single, paired = self.single, evidence.paired
+        total = sum([single[one] for one in evidence.single if one in single]) - self.floor
+        for one in paired:
+            for other, weight in self.pairs.get(one, ()):
+                if other in paired:
+                    total += weight
+        return total
+
+
+def weights_of(given: dict[str, float], floor: float) -> Weights:
+    """Weights from those of names, of which a pair's is `one+two`."""
+    pairs: dict[str, list[tuple[str, float]]] = {}
+    for name, weight in given.items():
+        one, pair, other = name.partition("+")
+        if pair:
+            pairs.setdefault(one, []).append((other, weight))
+    single = {name: weight for name, weight in given.items() if "+" not in name}
+    return Weights(single, {one: tuple(rest) for one, rest in pairs.items()}, floor)
+
+
+@cache
+def weights(kind: Kind) -> Weights:
+    """The weights that ship. Reads their file the first time, in some ms."""
+    given = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
+    return weights_of(given[kind], given[f"{kind}_floor"])
+
+
+JOINS: Final = 1.5
+BESIDE: Final = -2.5
+"""A clause that scores above this by itself is part of what is said beside it, unless that costs `JOINS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some clauses of a sentence and how much speaks for them."""
+
+    start: int
+    end: int
+    score: float
+
+
+def best_span(reading: Reading, at: int, by: Weights) -> Span:
+    """The clauses of sentence ``at`` for which most speaks: the best, and those beside it that belong to it.
+
+    Scores at most some three spans for each clause.
+    """
+    count = len(reading.clauses[at])
+    known: dict[tuple[int, int], float] = {}
+
+    def score(start: int, end: int) -> float:
+        if (start, end) not in known:
+            known[start, end] = by.score(reading.evidence(at, start, end))
+        return known[start, end]
+
+    own = [score(one, one + 1) for one in range(count)]
+    start = max(range(count), key=own.__getitem__)
+    end = start + 1
+    while True:
+        now = score(start, end)
+        near = [(own[start - 1], start - 1, end)] if start else []
+        near += [(own[end], start, end + 1)] if end < count else []
+        grown = [
+            (score(first, last) - now + (JOINS if alone > BESIDE else 0.0), first, last)
+            for alone, first, last in near
+        ]
+        gain, first, last = max(grown, default=(0.0, start, end))
+        if gain <= 0:
+            return Span(start, end, max(score(start, end), *own))
+        start, end = first, last

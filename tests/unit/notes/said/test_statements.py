@@ -1,0 +1,144 @@
+"""What a user says that holds further is found, in his words, and what holds for one task is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_graph.notes.said import Statement, decisions, statements
+
+
+def only(prompt: str) -> Statement:
+    found = statements(prompt)
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "says"),
+    [
+        ("Always write dates as ISO in the api.", "Always write dates as ISO in the api."),
+        (
+            "the totals look odd. weights are in grams here, not kilos. check the sum",
+            "weights are in grams here, not kilos.",
+        ),
+        ("looks good. from now on no abbreviations in names", "from now on no abbreviations in names"),
+        (
+            "oh no. everything under snapshots/ is generated, we never edit that by hand. put it back",
+            "everything under snapshots/ is generated, we never edit that by hand.",
+        ),
+        ("Bei uns immer Tabs in Makefiles. Dann bau bitte das Ziel.", "Bei uns immer Tabs in Makefiles."),
+        ("chez nous on ne mocke jamais l'horloge. refais le test", "chez nous on ne mocke jamais l'horloge."),
+        (
+            "aquí siempre usamos tabuladores en los Makefile. sigue",
+            "aquí siempre usamos tabuladores en los Makefile.",
+        ),
+        (
+            "aqui a gente nunca usa float para dinheiro. continua",
+            "aqui a gente nunca usa float para dinheiro.",
+        ),
+        ("у нас всегда табы в Makefile. теперь цель", "у нас всегда табы в Makefile."),
+        ("我们这里一律用制表符缩进。接着写目标", "我们这里一律用制表符缩进。"),
+        ("うちでは時計を必ず引数で渡します。次に進めて", "うちでは時計を必ず引数で渡します。"),
+    ],
+)
+def test_what_holds_further_is_quoted_without_the_task_around_it(prompt: str, says: str) -> None:
+    assert only(prompt).text == says
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "   \n\n ",
+        "fix the typo in the header",
+        "run the whole suite again please",
+        "what does the retry wrapper do?",
+        "should we always pin versions?",
+        "use green for this one label",
+        "skip the slow test for now",
+        "thanks, that works",
+        'the log says "connections must always be encrypted". which one is not?',
+        "> Never use tabs.\n> Always use spaces.\nwhat do you think of that guide?",
+        "```\n# never call this from a thread\n```\nwhy is that there",
+        "what is this?\n\nWARNING: packages must never be mixed, always use one channel",
+        "mach den Knopf etwas breiter",
+        "pourquoi ce test est si lent ?",
+        "salta esa prueba por ahora",
+        "roda os testes de novo",
+        "сделай кнопку шире",
+        "这个按钮再宽一点",
+        "このボタンを少し広くして",
+    ],
+)
+def test_what_holds_for_one_task_is_none(prompt: str) -> None:
+    assert statements(prompt) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "let's use Valkey instead of Redis for the sessions",
+        "adopt Biome instead of Prettier",
+        "migrate from Mocha to Vitest",
+    ],
+)
+def test_a_choice_is_a_decision_with_what_was_given_up(prompt: str) -> None:
+    one = only(prompt)
+    assert one.kind == "decision"
+    assert {one.chosen, one.instead_of} in ({"valkey", "redis"}, {"biome", "prettier"}, {"mocha", "vitest"})
+    assert one.chosen in ("valkey", "biome", "vitest")
+
+
+def test_a_statement_tells_what_it_wants_and_why() -> None:
+    one = only("we use just here, not make, because the windows people have no make")
+    assert (one.wants, one.chosen, one.instead_of) == ("do", "just", "make")
+    assert one.reason == "because the windows people have no make"
+    assert only("never use sudo on that box").wants == "dont"
+    assert only("the dev server listens on 4100 here because 4000 is taken").wants == "fact"
+
+
+def test_a_rule_about_the_person_is_the_users_one_about_the_work_the_projects() -> None:
+    assert only("From now on, answer in Spanish.").scope == "user"
+    assert only("In this repo we always write tests for handlers.").scope == "project"
+
+
+def test_it_tells_paths_file_types_commands_and_topics() -> None:
+    about = only("Never edit anything under third_party/, it comes from upstream.").about
+    assert about.paths == ("third_party/",)
+    assert "py" in only("always use double quotes in python files").about.file_types
+    assert "git stash" in only("never use git stash in this checkout").about.commands
+    assert "git commit" in only("always run the formatter before you commit").about.commands
+    assert "invoic" in only("invoices are always numbered without gaps here").about.topics
+
+
+def test_a_rule_and_its_other_side_are_one_statement() -> None:
+    one = only("Use tabs for indentation in this repo. Never use spaces.")
+    assert one.text == "Use tabs for indentation in this repo. Never use spaces."
+
+
+def test_a_text_of_many_rules_gives_no_more_than_a_dozen() -> None:
+    text = "".join(f"Never edit files under part{at}/ by hand. " for at in range(40))
+    assert len(statements(text)) == 12
+
+
+def test_any_text_is_read() -> None:
+    for text in ("\ud800", "\x00", "。" * 5000, "a," * 5000, "「" * 500, "«  »", ":", "¿?", "`" * 999):
+        assert statements(text) == []
+        assert decisions(text) == []
+
+
+def test_what_an_agent_chose_is_a_decision() -> None:
+    found = decisions(
+        "I used a heap instead of a sorted list because pushes are frequent. All tests pass. "
+        "You could also use a tree instead of the heap if ranges matter."
+    )
+    assert [(one.chosen, one.instead_of, one.reason) for one in found] == [
+        ("heap", "sorted", "because pushes are frequent")
+    ] or [(one.chosen, one.instead_of) for one in found] == [("heap", "sorted list")]
+
+
+def test_an_agents_report_is_no_decision() -> None:
+    assert (
+        decisions("I fixed the off-by-one in paginate(). Do you want me to use a cursor instead of offsets?")
+        == []
+    )
