@@ -20,12 +20,19 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.memory.note_keeping import keep_notes
+from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
+from context_graph.notes.searched import searched_text
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
 SOURCE: Final = CAPTURED
+GATHERED: Final = "gathered"
+"""Key of a summary's metadata that has what its notes are made of."""
 CAPTURE_TAG: Final = "session-summary"
 IMPORTED: Final = "imported"
 """Tag of what was kept by another program before."""
@@ -46,6 +53,25 @@ def work_of(node: MemoryNode | None) -> SessionWork:
     """The work recorded in a session's summary; a new record for None or any other memory."""
     state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
     return SessionWork.from_json(state)
+
+
+def gathered_of(node: MemoryNode | None) -> Gathered:
+    """What was gathered for a session's notes; a new one for None, and for a summary of an older build."""
+    return Gathered.from_json(node.metadata.get(GATHERED) if node is not None else None)
+
+
+def open_ends(work: SessionWork) -> list[str]:
+    """What a session left open by its to-dos and tests, in words."""
+    failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.failing.items())]
+    return [*failing[:2], *(f"To do: {one}" for one in work.open_todos()[:4])]
+
+
+def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
+    return {
+        "capture": work.to_json(),
+        GATHERED: gathered.to_json(),
+        SEARCHED: searched_text(gathered),
+    }
 
 
 def capture(
@@ -81,20 +107,32 @@ def capture(
         return None
     if there is None and memex.tombstone(node_id) is not None:
         return None
-    work = work_of(there.node if there else None)
-    if not work.absorb(events_after(work.last_event), leaves_out) and (sealed_at_ms is None or there is None):
-        return None
-    text = work.text()
-    if not text:
+    before = there.node if there else None
+    work, gathered = work_of(before), gathered_of(before)
+    events = list(events_after(min(work.last_event, gathered.last_event)))
+    new = work.absorb(events, leaves_out) + gathered.absorb(events, leaves_out)
+    if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch
-    metadata: dict[str, Any] = {"capture": work.to_json()}
+    notes = notes_of(gathered, open_ends(work))
+    text = work.text(has_notes=bool(notes))
+    if not text:
+        return None
+    metadata = _metadata(work, gathered)
+    metadata["notes"] = keep_notes(
+        memex,
+        session_id,
+        notes,
+        before.metadata.get("notes", ()) if before is not None else (),
+        root=work.root,
+        project=project,
+        evidence=evidence,
+    )
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
     rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    before = there.node if there else None
     made = memex.put(_node(node_id, session_id, work, text, metadata, project, before))
     if learn is not None:
         learn(work, work_of(before))
@@ -102,7 +140,13 @@ def capture(
 
 
 def keep_imported(
-    memex: Memex, session_id: str, work: SessionWork, *, project: str | None, dry_run: bool = False
+    memex: Memex,
+    session_id: str,
+    work: SessionWork,
+    gathered: Gathered,
+    *,
+    project: str | None,
+    dry_run: bool = False,
 ) -> str:
     """Store the summary of a session that was recorded elsewhere, or refresh it; what was done.
 
@@ -120,14 +164,19 @@ def keep_imported(
     known = work_of(before)
     if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
         return "skipped"
-    text = work.text()
+    notes = notes_of(gathered, open_ends(work))
+    text = work.text(has_notes=bool(notes))
     if not text:
         return "empty"
     did = "added" if before is None else "updated"
     if dry_run:
         return did
-    work.first_event = work.last_event = 0
-    node = _node(node_id, session_id, work, text, {"capture": work.to_json()}, project, before)
+    work.first_event = work.last_event = gathered.last_event = 0
+    metadata = _metadata(work, gathered)
+    had = before.metadata.get("notes", ()) if before is not None else ()
+    tags = (IMPORTED,)
+    metadata["notes"] = keep_notes(memex, session_id, notes, had, root=work.root, project=project, tags=tags)
+    node = _node(node_id, session_id, work, text, metadata, project, before)
     memex.put(replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node)
     return did
 

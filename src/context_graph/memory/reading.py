@@ -28,6 +28,7 @@ from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, CognitivePulse, MemoryNode, Tombstone, check_range
+from context_graph.model.note import kind_of_memory
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -94,6 +95,7 @@ def _passes(node: MemoryNode, filters: RecallFilters) -> bool:
         and (filters.created_after_ms is None or node.created_at_ms > filters.created_after_ms)
         and (filters.created_before_ms is None or node.created_at_ms < filters.created_before_ms)
         and set(filters.tags) <= set(node.tags)
+        and (filters.kind is None or filters.kind is kind_of_memory(node.metadata))
     )
 
 

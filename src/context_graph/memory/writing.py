@@ -30,6 +30,8 @@ MAX_TAGS: Final = 32
 MAX_TAG_CHARS: Final = 64
 MAX_SOURCE_CHARS: Final = 32
 MAX_LINKS: Final = 256
+SEARCHED: Final = "searched"
+"""Key of a memory's metadata: text that finds it and is not shown."""
 _BETWEEN: Final = "\n\n"
 _MIN_BINARY: Final = 64
 
@@ -199,7 +201,8 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
 def text_to_embed(node: MemoryNode | Draft) -> str:
     """The text that is embedded and indexed: the content, or what describes it if it is not text."""
     if node.modality == Modality.TEXT:
-        return node.content
+        searched = node.metadata.get(SEARCHED) if node.metadata else None
+        return f"{node.content}\n{searched}" if searched and isinstance(searched, str) else node.content
     return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))
 
 

@@ -212,13 +212,21 @@ def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli
     from context_graph.memory.capture import capture, capture_id
     from context_graph.memory.memex import Memex
     from context_graph.model import EventKind, HookEvent
+    from context_graph.model.event_parts import EventParts
 
     def event(number: int) -> tuple[int, HookEvent]:
         kind = EventKind.PROMPT_SUBMIT if number == 1 else EventKind.POST_TOOL
         text = "Make the token bucket refill lazily" if number == 1 else f"make target{number}"
         tool = "" if number == 1 else "Bash"
         return number, HookEvent(
-            kind, "s", f"e{number}", number, tool_name=tool, input_text=text, success=True
+            kind,
+            "s",
+            f"e{number}",
+            number,
+            tool_name=tool,
+            input_text=text,
+            success=True,
+            parts=EventParts(command=text if tool else ""),
         )
 
     with Memex.open(cli.project / "store") as memex:

@@ -16,6 +16,7 @@ from typing import Final
 from context_graph.kernels import ranking
 from context_graph.kernels import rows as row_kernels
 from context_graph.model.memory import JohariQuadrant, MemoryNode
+from context_graph.model.note import NoteKind, kind_of_memory
 
 QUADRANTS: Final = tuple(JohariQuadrant)
 CLASSES: Final = ("session", "agent", "project", "source")
@@ -50,6 +51,17 @@ def asks(text: str) -> bool:
                 return True
         at = text.find("?", at + 1)
     return False
+
+
+def kind_tag(kind: NoteKind) -> str:
+    """Under which the rows of notes of a kind stand among the tags; nobody can give such a tag."""
+    return f"\0{kind}"
+
+
+def tags_of(node: MemoryNode) -> tuple[str, ...]:
+    """A memory's tags, with that of its kind if it is a note."""
+    kind = kind_of_memory(node.metadata) if node.metadata else None
+    return node.tags if kind is None else (*node.tags, kind_tag(kind))
 
 
 class Names:
@@ -129,7 +141,7 @@ class Rows:
         self.agent.append(names["agent"].ordinal(node.agent_id))
         self.project.append(names["project"].ordinal(node.project))
         self.source.append(names["source"].ordinal(node.source))
-        for tag in node.tags:
+        for tag in tags_of(node):
             self.tags.setdefault(tag, array("I")).append(row)
         if session:
             self._last[session] = row
@@ -147,11 +159,12 @@ class Rows:
         self.agent[row] = names["agent"].ordinal(node.agent_id)
         self.project[row] = names["project"].ordinal(node.project)
         self.source[row] = names["source"].ordinal(node.source)
+        tags = tags_of(node)
         for tag, rows in self.tags.items():
             at = bisect_left(rows, row)
-            if tag not in node.tags and at < len(rows) and rows[at] == row:
+            if tag not in tags and at < len(rows) and rows[at] == row:
                 del rows[at]
-        for tag in node.tags:
+        for tag in tags:
             rows = self.tags.setdefault(tag, array("I"))
             at = bisect_left(rows, row)
             if at == len(rows) or rows[at] != row:

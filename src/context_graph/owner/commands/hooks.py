@@ -126,6 +126,7 @@ def serve(call: Call) -> Reply:
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
     hook = HookCall.parse(call.request, call.redactor)
+    call.context.memory_hooks.works.serve(call.request.env)
     answer = _HANDLERS[EventKind(call.request.verb.removeprefix("hooks."))](_Answering(call, hook, named))
     if named == "claude" or named not in CLIENT_FORMATS or answer.flags & GATE_IT:
         return answer

@@ -169,9 +169,6 @@ class MemoryHooks:
 
         self._memex().warm()
         self.ledger.learn()
-        if not self._counted:  # an older build's store has no profile, and what was forgotten must not count
-            self._counted = True
-            self.works.profiles.count_anew()
 
     # What goes into contexts
 
@@ -372,6 +369,10 @@ class MemoryHooks:
 
         if not (self._due or self._has_memory()):
             return ""
+        if not self._counted and self._has_memory():
+            # An older build's store has no profile, and what was forgotten must not count.
+            self._counted = True
+            self.works.profiles.count_anew()
         quote = self.works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
         told = self.works.profile().lines(event.at_ms)

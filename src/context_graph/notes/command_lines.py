@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Final
 
 from context_graph.text import phrases
-from context_graph.text.descriptions import without_description
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import word_set
 from context_graph.text.sentences import shortened
@@ -107,11 +106,9 @@ class Command:
     """The script that an interpreter was given; "" for a module or a program."""
 
 
-def line_of(input_text: str) -> str:
-    """The command lines in a Bash tool's flattened input, up to a here-document, without its description."""
-    lines = input_text.strip()[: 4 * LINE_CHARS].splitlines()
-    if lines and len(lines) <= _LINES:
-        lines[-1] = without_description(lines[-1])
+def line_of(command: str) -> str:
+    """The lines of a shell command that are read, up to a here-document."""
+    lines = command.strip()[: 4 * LINE_CHARS].splitlines()
     kept = []
     for line in lines[:_LINES]:
         if line.strip() and not line.lstrip().startswith("#"):
