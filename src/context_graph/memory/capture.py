@@ -20,7 +20,7 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.note_keeping import keep_notes
+from context_graph.memory.note_keeping import forget_void, nodes_of
 from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
@@ -31,6 +31,8 @@ from context_graph.notes.searched import searched_text
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
 SOURCE: Final = CAPTURED
+NOTES: Final = "notes"
+"""Key of a summary's metadata that has the ids of its session's notes."""
 GATHERED: Final = "gathered"
 """Key of a summary's metadata that has what its notes are made of."""
 CAPTURE_TAG: Final = "session-summary"
@@ -64,6 +66,12 @@ def open_ends(work: SessionWork) -> list[str]:
     """What a session left open by its to-dos and tests, in words."""
     failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.failing.items())]
     return [*failing[:2], *(f"To do: {one}" for one in work.open_todos()[:4])]
+
+
+def _notes_of(node: MemoryNode | None) -> list[str]:
+    """The ids of a session's notes, which its summary links."""
+    found = node.metadata.get(NOTES) if node is not None else None
+    return found if isinstance(found, list) else []
 
 
 def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
@@ -109,8 +117,9 @@ def capture(
         return None
     before = there.node if there else None
     work, gathered = work_of(before), gathered_of(before)
-    events = list(events_after(min(work.last_event, gathered.last_event)))
-    new = work.absorb(events, leaves_out) + gathered.absorb(events, leaves_out)
+    new = 0
+    for numbered in events_after(min(work.last_event, gathered.last_event)):
+        new += work.absorb((numbered,), leaves_out) + gathered.absorb((numbered,), leaves_out)
     if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch
@@ -119,21 +128,16 @@ def capture(
     if not text:
         return None
     metadata = _metadata(work, gathered)
-    metadata["notes"] = keep_notes(
-        memex,
-        session_id,
-        notes,
-        before.metadata.get("notes", ()) if before is not None else (),
-        root=work.root,
-        project=project,
-        evidence=evidence,
+    nodes, metadata[NOTES] = nodes_of(
+        memex, session_id, notes, root=work.root, project=project, evidence=evidence
     )
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
     rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    made = memex.put(_node(node_id, session_id, work, text, metadata, project, before))
+    made = memex.put_many([*nodes, _node(node_id, session_id, work, text, metadata, project, before)])[-1]
+    forget_void(memex, _notes_of(before), metadata[NOTES])
     if learn is not None:
         learn(work, work_of(before))
     return made
@@ -173,11 +177,12 @@ def keep_imported(
         return did
     work.first_event = work.last_event = gathered.last_event = 0
     metadata = _metadata(work, gathered)
-    had = before.metadata.get("notes", ()) if before is not None else ()
-    tags = (IMPORTED,)
-    metadata["notes"] = keep_notes(memex, session_id, notes, had, root=work.root, project=project, tags=tags)
+    nodes, metadata[NOTES] = nodes_of(
+        memex, session_id, notes, root=work.root, project=project, tags=(IMPORTED,)
+    )
     node = _node(node_id, session_id, work, text, metadata, project, before)
-    memex.put(replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node)
+    memex.put_many([*nodes, replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node])
+    forget_void(memex, _notes_of(before), metadata[NOTES])
     return did
 
 

@@ -17,10 +17,9 @@ from uuid import UUID
 
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.memex import Memex
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import NOTED, MemoryNode
 from context_graph.model.note import KIND, Note, NoteKind
 
-SOURCE: Final = "note"
 NOTE: Final = "note"
 """Key of a memory's metadata that has what belongs to its kind."""
 VOID: Final = "the session's later words say otherwise"
@@ -43,26 +42,22 @@ def note_id(session_id: str, note: Note) -> UUID:
     return UUID(bytes=blake2b(named, digest_size=16, person=b"session-note").digest(), version=5)
 
 
-def keep_notes(
+def nodes_of(
     memex: Memex,
     session_id: str,
     notes: Sequence[Note],
-    before: Iterable[str],
     *,
     root: str = "",
     project: str | None,
     evidence: Evidence | None = None,
     tags: tuple[str, ...] = (),
-) -> list[str]:
-    """Store what is new or has changed of a session's notes; the ids of all that are there now.
+) -> tuple[list[MemoryNode], list[str]]:
+    """The memories to store of a session's notes, those that are new or changed; the ids of all of them.
 
     Args:
-        before: Ids of the notes that the session had; those it no longer makes are deleted.
         root: The folder that the notes' files are relative to.
 
-    Raises StoreError: It could not be written; the same call later completes it.
-
-    Cost: a look-up a note, and storing a memory for each that changed.
+    Cost: a look-up a note, and its files' hashes where they are not known.
     """
     changed: list[MemoryNode] = []
     there: list[str] = []
@@ -78,13 +73,15 @@ def keep_notes(
         old = known.node if known is not None else None
         if old is None or (old.content, old.metadata.get(NOTE)) != (note.text, _own(note)):
             changed.append(_node(node_id, session_id, note, old, root, project, evidence, tags))
-    if changed:
-        memex.put_many(changed)
+    return changed, there
+
+
+def forget_void(memex: Memex, before: Iterable[str], there: Iterable[str]) -> None:
+    """Delete the notes that a session had ``before`` and no longer makes. Raises StoreError."""
     for gone in set(before) - set(there):
         stored = memex.stored(gone)
         if stored is not None and not stored.deleted:
             memex.forget(gone, reason=VOID)
-    return there
 
 
 def _node(
@@ -120,7 +117,7 @@ def _node(
         session_id=session_id,
         project=project,
         tags=tags,
-        source=SOURCE,
+        source=NOTED,
         metadata=metadata,
     )
 

@@ -41,6 +41,7 @@ from context_graph.memory.index.blend import (
 )
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
+from context_graph.memory.spread import spread
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -107,7 +108,7 @@ class Recall:
     def worth(self) -> dict[str, dict[str, float]]:
         """Memory -> what its relevance is made of, in log-odds (`relevance.worth`)."""
         return {
-            str(one.node.id): relevance.worth(relevance.kind_of(one.node.content), one.parts)
+            str(one.node.id): relevance.worth(relevance.kind_of_memory(one.node), one.parts)
             for one in self.nodes
         }
 
@@ -250,6 +251,7 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             best, followed = self._rank(wanted, live, mask, recency)
+            best = spread(best, self.index.rows, self._node_of, _EXPANDED)
             if not self._has_evidence(wanted, mask, best[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
@@ -418,7 +420,8 @@ class Recaller:
             content = "" if node is None else node.content
             margin = (self._scores.total[row] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, self._cosine(row))
-            judged.append((row, relevance.probability(relevance.kind_of(content), signs), signs))
+            kind = relevance.kind_of_memory(node) if node is not None else relevance.Kind.TEXT
+            judged.append((row, relevance.probability(kind, signs), signs))
         return judged
 
     def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:

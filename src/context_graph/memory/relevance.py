@@ -21,6 +21,9 @@ from typing import Final, cast
 
 from context_graph.memory.embed import EmbeddingProvider, terms_of
 from context_graph.memory.index.blend import FUNCTION_WORDS, hashes
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import NoteKind
+from context_graph.model.note import kind_of_memory as note_kind
 from context_graph.text import sentences
 from context_graph.text.phrases import word_set
 
@@ -146,6 +149,14 @@ def kind_of(content: str) -> Kind:
     parts = sentences.segments(begin)
     code = sum(len(part.text) for part in parts if part.kind is sentences.Kind.CODE)
     return Kind.CODE if code > _CODE_SHARE * sum(len(part.text) for part in parts) else Kind.TEXT
+
+
+def kind_of_memory(node: MemoryNode) -> Kind:
+    """What a memory's text is; a session's notes speak as its summary does, but for the user's own words."""
+    kind = note_kind(node.metadata) if node.metadata else None
+    if kind is None:
+        return kind_of(node.content)
+    return Kind.TEXT if kind is NoteKind.RULE else Kind.SUMMARY
 
 
 def probability(kind: Kind, signs: Mapping[str, float]) -> float:

@@ -28,6 +28,8 @@ USER_REQUESTED: Final = "user_requested"
 
 CAPTURED: Final = "capture"
 """Who stored a session's summary, which its session rewrites."""
+NOTED: Final = "note"
+"""Who stored a session's notes, which it rewrites as well."""
 
 _HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4

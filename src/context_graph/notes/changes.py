@@ -20,7 +20,7 @@ _SCRIPT: Final = frozenset(
 )
 _TESTS: Final = frozenset({"test", "tests", "spec", "specs", "__tests__"})
 _TESTED: Final = ("_test", ".test", "_spec", ".spec", "_tests")
-_AWAY: Final = ("/tmp/", "/var/tmp/", "/private/tmp/", "/dev/")
+_AWAY: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ import os.path
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -127,7 +128,8 @@ def written_by(line: str) -> list[str]:
     ]
 
 
-def commands_in(line: str) -> list[Command]:
+@lru_cache(maxsize=128)  # a summary and its notes read the same lines
+def commands_in(line: str) -> tuple[Command, ...]:
     """The commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
     found: list[Command] = []
     before: list[str] = []
@@ -145,7 +147,7 @@ def commands_in(line: str) -> list[Command]:
             command.raw = shortened("".join(before) + raw, EXAMPLE_CHARS)
             command.hidden = joint in ("|", "||", ";")
             found.append(command)
-    return found
+    return tuple(found)
 
 
 def failed_by(output: str) -> bool:

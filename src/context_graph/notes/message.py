@@ -197,5 +197,5 @@ def _role(text: str, section: str) -> str:
 
 def _worth(text: str, role: str) -> float:
     specific = sum(1 for _, _ in zip(range(6), _SPECIFIC.finditer(text), strict=False))
-    base = {"cause": 3.0, "decision": 2.5, "fix": 2.0, "left": 1.5, "test": 1.0}.get(role, 0.5)
+    base = {"cause": 3.0, "decision": 2.5, "fix": 2.0, "left": 2.0, "test": 1.0}.get(role, 0.5)
     return base + specific - (1.0 if not specific else 0.0)

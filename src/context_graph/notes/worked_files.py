@@ -7,6 +7,7 @@ What such a script writes is guessed from the paths in it; only those count that
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, MutableMapping
+from functools import lru_cache
 from typing import Final
 
 from context_graph.gates.shell.command import Command
@@ -55,7 +56,7 @@ def edited_by(command: str, scripts: MutableMapping[str, list[str]], known: Coll
     if not any(sign in command for sign in ("sed", "perl", "<<", "py", "rb", "js", "-c", "-e")):
         return []
     found: list[str] = []
-    for one in runs(command[:_COMMAND_CHARS]).commands:
+    for one in _read(command[:_COMMAND_CHARS]):
         if one.program in ("sed", "gsed", "perl"):
             found += _in_place(one)
         elif one.program.rstrip("0123456789.") in INTERPRETERS:
@@ -65,6 +66,11 @@ def edited_by(command: str, scripts: MutableMapping[str, list[str]], known: Coll
                 if ">" in operator:
                     note_script(scripts, target.removeprefix("./"), one.stdin)
     return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=128)  # a summary and its notes read the same commands
+def _read(command: str) -> tuple[Command, ...]:
+    return tuple(runs(command).commands)
 
 
 def _in_place(command: Command) -> list[str]:

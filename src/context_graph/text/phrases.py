@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from context_graph.text.patterns import Linear, linear
@@ -203,6 +204,15 @@ def error_line(text: str, limit: int = 140) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of ``text``, without Markdown's marks, code fences left out."""
+    return iter(_sentences(text))
+
+
+@lru_cache(maxsize=8)  # several readers look at each prompt
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
     for part in _parted(_FENCED.sub("\n", text)):
         sentence = _without_marks(part)
         if len(sentence.encode("utf-8", "replace")) >= _LEAST_BYTES:

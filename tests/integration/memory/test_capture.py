@@ -22,6 +22,10 @@ def captured(cli: Cli) -> list[dict[str, object]]:
     return [node for node in memory(cli, "list")["nodes"] if node["source"] == "capture"]
 
 
+def noted(cli: Cli) -> list[dict[str, str]]:
+    return [node for node in memory(cli, "list")["nodes"] if node["source"] == "note"]
+
+
 def alive(pid: int) -> bool:
     """Whether that process runs; one that nobody has waited for yet does not."""
     try:
@@ -42,8 +46,7 @@ def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
     lines = dict(line.split(": ", 1) for line in str(node["content"]).splitlines())
     assert lines["Goal"] == "Make the token bucket refill lazily"
     assert lines["Changed"] == "src/bucket.py"
-    assert "pytest -q tests/test_bucket.py" in lines["Ran"]
-    assert "AssertionError: 3 != 4 (worked later)" in lines["Failed"]
+    assert "Ran" not in lines and "Failed" not in lines, "what was done is told, and it worked in the end"
     assert "float level" in lines["Decided"] and "sliding window" in lines["Open"]
     assert (node["session_id"], node["project"], node["tags"]) == (
         "s-1",
@@ -51,6 +54,13 @@ def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
         ["session-summary"],
     )
     capture = node["metadata"]["capture"]  # type: ignore[index]
+    notes = {one["kind"]: one for one in noted(cli)}
+    assert set(node["metadata"]["notes"]) == {one["id"] for one in notes.values()}  # type: ignore[index]
+    assert "3 != 4" in notes["lesson"]["content"] and "edit of src/bucket.py" in notes["lesson"]["content"]
+    assert notes["change"]["content"].startswith(
+        "Make the token bucket refill lazily\nChanged: src/bucket.py"
+    )
+    assert "sliding window" in notes["open"]["content"] and notes["change"]["session_id"] == "s-1"
     assert (capture["first_event"], capture["last_event"], capture["reason"]) == (1, 7, "other")
 
 
@@ -63,7 +73,7 @@ def test_a_pause_is_enough_and_the_end_refreshes_the_same_memory(cli: Cli) -> No
     hook(cli, "session-end", "s-1", reason="other")
     (after,) = captured(cli)
     assert after["id"] == before["id"] and "sliding window with tests" in str(after["content"])
-    assert memory(cli, "list")["nodes"] == [after], "never twice the same"
+    assert memory(cli, "list", "--source", "capture")["nodes"] == [after], "never twice the same"
 
 
 def test_a_session_with_nothing_to_say_leaves_no_memory(cli: Cli) -> None:
@@ -209,7 +219,7 @@ def test_a_resumed_session_is_told_nothing_again_and_a_cleared_one_gets_a_pointe
 
 def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli) -> None:
     """The store keeps 512 events; the summary goes on from the last one that it saw."""
-    from context_graph.memory.capture import capture, capture_id
+    from context_graph.memory.capture import capture, capture_id, works_in
     from context_graph.memory.memex import Memex
     from context_graph.model import EventKind, HookEvent
     from context_graph.model.event_parts import EventParts
@@ -236,7 +246,7 @@ def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli
         assert capture(memex, "s", lambda after: events[after:], project=None) is None, "nothing new"
         node = memex.get(capture_id("s"))
         assert node is not None and node.content.startswith("Goal: Make the token bucket refill lazily")
-        assert "make target1000" in node.content and memex.count() == 1
+        assert "make target1000" in node.content and len(works_in(memex)) == 1
 
 
 REPORT = (

@@ -19,6 +19,7 @@ from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.note import kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -108,6 +109,8 @@ class FileMemories:
                 self._paths_of[oldest.node_id].remove(path)
 
     def _paths(self, node: MemoryNode) -> Iterator[str]:
+        if kind_of_memory(node.metadata) is not None:
+            return  # its session's summary stands for it
         evidence = node.metadata.get(KEY)
         files = evidence.get("files") if isinstance(evidence, dict) else None
         if node.source == CAPTURED:

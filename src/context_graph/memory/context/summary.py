@@ -40,6 +40,7 @@ _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
 _MAX_WISHES: Final = 12
 _MAX_OPEN: Final = 5
+_MAX_LEFT: Final = 2
 _MAX_SYMBOLS: Final = 16
 _TOLD_CHARS: Final = 700
 _AS_TELLING: Final = 0.8
@@ -142,6 +143,10 @@ class SessionWork:
         """The open tasks and to-dos, those in progress first."""
         tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         return list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos]))
+
+    def left(self) -> list[str]:
+        """What its last words say is left to do."""
+        return self._words("left")[:_MAX_LEFT]
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
@@ -316,11 +321,11 @@ class SessionWork:
             _line("Touched", self.symbols[::-1], 120) if changed else "",
             "" if changed else _line("Looked at", _newest_first(self.read), 160),
             *core,
-            "" if any(core) and changed else _line("Ran", runs[::-1], 200, each=90),
+            "" if self.told and changed else _line("Ran", runs[::-1], 200, each=90),
             _line("Failed", failing[::-1], 200),
             decisions,
-            _line("Open", self.open_todos(), 260),
-            f"Ended: {self.last_words}" if self.last_words and not any(core) else "",
+            _line("Open", [*self.open_todos(), *self.left()], 260),
+            f"Ended: {self.last_words}" if self.last_words and not self.told else "",
         ]
 
     def _words(self, *roles: str) -> list[str]:

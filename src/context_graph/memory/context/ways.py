@@ -6,6 +6,7 @@ The counts only grow, so that what a session did since it was last looked at is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of, written_by
@@ -57,7 +58,8 @@ def take_runs(
         # Of a chain that failed nobody says how far it came; most often its point is what failed.
         commands = [next((one for one in reversed(commands) if one.kind), commands[-1])]
     for command in commands:
-        command.raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
+        raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
+        command = replace(command, raw=raw)
         broke = failed or (command.hidden and bool(command.kind) and failed_by(output))
         _count(ways, command, output, failed=broke)
         if command.kind == "test":

@@ -258,7 +258,7 @@ class MemoryHooks:
 
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import Kind, floor_unasked, kind_of
+        from context_graph.memory.relevance import Kind, floor_unasked, kind_of_memory
 
         floor = settings.memory_floor
         if self.ledger.hardly_used(what):
@@ -273,7 +273,7 @@ class MemoryHooks:
             is_known = node.session_id == event.session_id or str(node.id) in known
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
-            kind = kind_of(node.content)
+            kind = kind_of_memory(node)
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
                 likely.append((node, one.score))
                 kinds.append(kind)
