@@ -30,8 +30,10 @@ class EventParts:
     old_text: str = ""
     new_text: str = ""
     """Of an edit; of several the first. A new file's or cell's beginning."""
+    writes: list[str] = field(default_factory=list)
+    """Files that a new script may write."""
     symbols: list[str] = field(default_factory=list)
-    """Functions and classes that an edit touches or a new file has."""
+    """Functions and classes that an edit touches, or that stand in what was written or read."""
     patched: list[list[str]] = field(default_factory=list)
     """[file, function or class] of each hunk of a diff that a command printed."""
     tail: str = ""

@@ -15,6 +15,9 @@ _MADE: Final = 64
 _SCRATCH_NAME: Final = linear(
     r"(?i)^(?:repro|scratch|tmp|temp|debug|try_|verify|check_|demo_|poc|playground|test_(?:issue|fix|repro|case|bug|edge|simple|quick))"
 )
+_REPRODUCES: Final = linear(r"(?i)^repro(?:$|[_-]|duc)")
+"""A folder that nobody keeps, whoever made it."""
+_SCRATCH_FOLDER: Final = linear(r"(?i)^(?:repro|scratch|tmp|temp|debug|sandbox|playground|poc)")
 _SCRIPT: Final = frozenset(
     {".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".pl", ".exs", ".go", ".rs", ".php", ".c", ".java"}
 )
@@ -43,8 +46,9 @@ class Files:
             self.made = [*self.made, path][-_MADE:]
 
     def removed(self, path: str) -> None:
-        """Note that ``path`` is gone; what the session had made itself was scratch."""
-        self.symbols.pop(path, None)
+        """Note that a file is gone, or a folder with all in it: what was written and removed is no change."""
+        for one in [one for one in self.symbols if one == path or one.startswith(f"{path}/")]:
+            del self.symbols[one]
 
     def is_scratch(self, path: str) -> bool:
         """Whether a file is no part of the project: it lies elsewhere, or was made to try something out."""
@@ -62,11 +66,13 @@ def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
         made: Files that the session wrote as new ones.
         ran: Those of them that it ran.
     """
-    if path.startswith(_AWAY):
-        return True
     folder, name = os.path.split(path)
-    if path not in made or folder:
+    if path.startswith(_AWAY) or any(_REPRODUCES.found(part) for part in folder.split("/")):
+        return True
+    if path not in made:
         return False
+    if folder:
+        return any(_SCRATCH_FOLDER.found(part) for part in folder.split("/"))
     return path in ran or (os.path.splitext(name)[1] in _SCRIPT and _SCRATCH_NAME.found(name))
 
 

@@ -6,6 +6,7 @@ answers the client's own notification is no turn's last word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -14,13 +15,13 @@ from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_w
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.notes.changes import Files
-from context_graph.notes.command_lines import failed_by, line_of, written_by
+from context_graph.notes.command_lines import failed_by
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
 from context_graph.notes.message import best_of, telling, units_of, worth_of
 from context_graph.notes.rules import said_in
-from context_graph.notes.worked_files import edited_by, note_script
+from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -36,6 +37,9 @@ _ANSWER_CHARS: Final = 900
 _READ_FILES: Final = 16
 _READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
+_NAMED: Final = 64
+_FEW: Final = 2
+_WORD: Final = re.compile(r"\w+")
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_ANSWER: Final = 200
@@ -87,9 +91,11 @@ class Gathered:
     programs: dict[str, int] = field(default_factory=dict)
     """Command as it worked, shortened -> times."""
     scripts: dict[str, list[str]] = field(default_factory=dict)
+    named: dict[str, int] = field(default_factory=dict)
+    """Files that were read or that commands named -> times; the last ones."""
     _answers_notice: bool = False
-    _read: dict[str, str] = field(default_factory=dict)
-    """The texts that were last read, to see where in a file an edit was; not kept."""
+    _read: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """What was last read, and what it defines, to see where in a file an edit was; not kept."""
 
     def absorb(
         self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
@@ -203,10 +209,13 @@ class Gathered:
         elif event.agent_id or failed:
             return
         elif event.tool_name == "Read" and path:
+            self._name((path,))
             self._read.pop(path, None)
-            self._read[path] = event.output_text[:_READ_CHARS]
+            self._read[path] = (event.output_text[:_READ_CHARS], event.parts.symbols)
             if len(self._read) > _READ_FILES:
                 del self._read[next(iter(self._read))]
+        elif event.tool_name == "Grep" and "." in path:
+            self._name((path,))
         elif event.tool_name == "AskUserQuestion":
             self.chosen += [[*pair, number, event.at_ms] for pair in event.parts.answers if len(pair) == 2]
             del self.chosen[:-_CHOSEN]
@@ -218,17 +227,26 @@ class Gathered:
     def _take_edit(self, turn: Turn, event: HookEvent, path: str) -> None:
         parts = event.parts
         new = event.tool_name == "Write" and path not in self._read and not self._knows(path)
-        symbols = parts.symbols
-        read = self._read.get(path, "")
-        if not symbols and read and parts.old_text:
-            at = read.find(parts.old_text.split("\n", 1)[0])
-            symbols = around(read, at) if at >= 0 else []
+        symbols = parts.symbols or self._guessed(path, parts.old_text, f"{parts.new_text} {turn.prompt}")
         turn.files.changed(path, symbols, new=new)
-        self.made.changed(path, [], new=new)
+        self.made.changed(path, symbols, new=new)
         if new:
-            note_script(self.scripts, path, parts.new_text)
+            note_script(self.scripts, path, parts.writes)
         if not self.made.is_scratch(path):
             self.failures.edited(path, parts.new_text)
+
+    def _guessed(self, path: str, old: str, told: str) -> list[str]:
+        """The definitions that an edit is in, by what was read of the file before: it may not say so itself.
+
+        Of those that were read the ones count that the edit or the prompt names; of one or two, these.
+        """
+        text, defined = self._read.get(path, ("", []))
+        at = text.find(old.split("\n", 1)[0]) if text and old.strip() else -1
+        found = around(text, at) if at >= 0 else []
+        if found or len(defined) <= _FEW:
+            return found or defined
+        words = set(_WORD.findall(f"{old} {told}"))
+        return [name for name in defined if name in words][:_FEW]
 
     def _knows(self, path: str) -> bool:
         return path in self.made.symbols
@@ -237,9 +255,6 @@ class Gathered:
         given = relative_paths(event.parts.command, self.root)
         output = event.output
         failed = failed or (event.success is None and failed_by(output))
-        for path in written_by(line_of(given)):
-            turn.files.changed(path, defined_in(given), new=not self._knows(path))
-            self.made.changed(path, [], new=not self._knows(path))
         self.made.ran = [
             *self.made.ran,
             *(one for one in self.made.made if one in given and one not in self.made.ran),
@@ -255,22 +270,13 @@ class Gathered:
             self.failures.worked(given, number, event.at_ms)
 
     def _take_success(self, turn: Turn, number: int, event: HookEvent, given: str) -> None:
-        known = {*self._read, *self.made.symbols}
-        for path in edited_by(given, self.scripts, known):
-            turn.files.changed(path, defined_in(given))
-            self.made.changed(path, [])
+        self._take_effects(turn, given)
         for path, name in event.parts.patched:
-            if path in turn.files.symbols:
+            if path in turn.files.symbols or path in self.named:
                 turn.files.changed(path, [name])
         command = phrases.command_line(given, 300)
         if event.parts.words:
             self._take_answer(number, event)
-        moved = phrases.moved_by(command)
-        for path in phrases.removed_by(command):
-            turn.files.removed(path.removeprefix("./"))
-        if moved is not None:
-            turn.files.removed(moved[0])
-            turn.files.changed(moved[1].removeprefix("./"), [])
         for subject, body in commits_in(event.parts.command):
             since = [path for path in turn.files.told() if not any(path in one[3:] for one in turn.commits)]
             turn.commits.append([subject, body, str(number), *since[:12]])
@@ -278,6 +284,35 @@ class Gathered:
             self.programs[command] = self.programs.pop(command, 0) + 1
             if len(self.programs) > _PROGRAMS:
                 del self.programs[min(self.programs, key=lambda one: self.programs[one])]
+
+    def _take_effects(self, turn: Turn, command: str) -> None:
+        """Take note of what a command did to files."""
+        done = effects_of(command, self.scripts, {*self._read, *self.made.symbols, *self.named})
+        symbols = defined_in(command)
+        for path in done.written:
+            new = path not in self.named and not self._knows(path)
+            turn.files.changed(path, symbols, new=new)
+            self.made.changed(path, symbols, new=new)
+        for script in self.scripts:
+            symbols += self.made.symbols.get(script, []) if script in command else []
+        for path in done.edited:
+            turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
+            self.made.changed(path, [])
+        for path in done.removed:
+            for one in self.turns:
+                one.files.removed(path)
+        for before, after in done.moved:
+            new = before in self.made.made and after not in self.named
+            turn.files.removed(before)
+            turn.files.changed(after, [], new=new)
+            self.made.changed(after, [], new=new)
+        self._name(path for path in paths_in(command) if "/" in path)
+
+    def _name(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.named[path] = self.named.pop(path, 0) + 1
+        while len(self.named) > _NAMED:
+            del self.named[next(iter(self.named))]
 
     def _take_answer(self, number: int, event: HookEvent) -> None:
         parts = event.parts

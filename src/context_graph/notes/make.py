@@ -33,6 +33,7 @@ _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900
 _OFTEN: Final = 2
+_LOOKED_AT: Final = 2
 _PROGRAMS: Final = 8
 _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 4.0
@@ -141,6 +142,7 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
         units = [Unit(*one) for one in turn.words]
         if not (files or turn.commits):
             yield from _answered(turn, units)
+            yield from _worked_on(gathered, turn)
             continue
         yield from _turn_change(turn, files, units)
         for subject, body, number, *since in turn.commits:
@@ -167,6 +169,30 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
         files=tuple(files),
         symbols=tuple(dict.fromkeys(name for names in files.values() for name in names)),
         said_by="assistant",
+    )
+
+
+def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
+    """A turn that tried things out and of whose changes nothing was seen: what it looked at most."""
+    tried = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
+    made = gathered.made
+    looked = [
+        path
+        for path in gathered.named
+        if "/" in path and path not in made.made and not (is_test(path) or made.is_scratch(path))
+    ]
+    looked.sort(key=lambda path: -gathered.named[path])
+    if turn is not gathered.turns[-1] or not (turn.prompt and tried and looked):
+        return
+    text = f"{shortened(turn.prompt, _GOAL_CHARS)}\nWorked on: {'; '.join(looked[:_LOOKED_AT])}"
+    yield Note(
+        NoteKind.CHANGE,
+        text,
+        key=f"worked:{turn.number}",
+        at_ms=turn.at_ms,
+        events=(turn.number,),
+        files=tuple(looked[:_LOOKED_AT]),
+        said_by="command",
     )
 
 

@@ -6,9 +6,10 @@ What such a script writes is guessed from the paths in it; only those count that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, MutableMapping
+import os.path
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_graph.gates.shell.command import Command
 from context_graph.gates.shell.programs import INTERPRETERS, writes_anyway
@@ -20,6 +21,9 @@ MAX_FILES: Final = 16
 MAX_SCRIPTS: Final = 8
 _PATHS: Final = 8
 _COMMAND_CHARS: Final = 4000
+_SCRIPT_CHARS: Final = 65_536
+_REMOVERS: Final = frozenset(("rm", "unlink", "remove-item", "del", "erase", "ri"))
+_MOVERS: Final = frozenset(("mv", "move-item", "rename-item", "ren", "move", "mi"))
 _WRITES: Final = linear(
     r"""open\([^)\n]{0,200}['"][wa]\+?b?['"]|\.write\(|write_text|write_bytes|writelines|writeFile"""
 )
@@ -38,34 +42,91 @@ def paths_in(text: str) -> Iterator[str]:
             return
 
 
-def note_script(scripts: MutableMapping[str, list[str]], path: str, text: str) -> None:
-    """Note the files that the script ``path`` may write, if it writes any; keeps the newest eight scripts."""
+def written_in(text: str) -> list[str]:
+    """The files that a script may write: those that its text names, if it writes any."""
+    return list(paths_in(text)) if _WRITES.found(text[:_SCRIPT_CHARS]) else []
+
+
+def note_script(scripts: MutableMapping[str, list[str]], path: str, writes: list[str]) -> None:
+    """Note the files that the script ``path`` may write; keeps the newest eight scripts."""
     scripts.pop(path, None)
-    if _WRITES.found(text[:_COMMAND_CHARS]):
-        scripts[path] = list(paths_in(text))
+    if writes:
+        scripts[path] = writes
         if len(scripts) > MAX_SCRIPTS:
             del scripts[next(iter(scripts))]
 
 
-def edited_by(command: str, scripts: MutableMapping[str, list[str]], known: Collection[str]) -> list[str]:
-    """The files that a shell command changes in place; a script that it writes is noted in ``scripts``.
+class Effects(NamedTuple):
+    """What a shell command does to files."""
+
+    edited: list[str]
+    """Changed in place."""
+    written: list[str]
+    """Written by a redirection or `tee`."""
+    removed: list[str]
+    moved: list[tuple[str, str]]
+
+
+def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Collection[str]) -> Effects:
+    """The files that a shell command changes, removes and moves; a script that it writes is noted.
 
     Args:
-        known: Files that the session read or changed before.
+        scripts: Script -> files that it may write.
+        known: Files that the session read, changed or named before.
     """
-    if not any(sign in command for sign in ("sed", "perl", "<<", "py", "rb", "js", "-c", "-e")):
-        return []
-    found: list[str] = []
+    done, folder = Effects([], [], [], []), ""
     for one in _read(command[:_COMMAND_CHARS]):
+        if one.program == "cd" and len(one.words) == 2 and not one.words[1].startswith(("/", "~", "-")):
+            folder = os.path.normpath(os.path.join(folder, one.words[1]))
+            folder = "" if folder == "." else folder
+            continue
+        written = [_in(folder, target) for target in _written(one)]
+        done.written.extend(written)
+        done.removed.extend(_in(folder, path) for path in _removed(one.words))
+        done.moved.extend((_in(folder, a), _in(folder, b)) for a, b in _moved(one.words))
         if one.program in ("sed", "gsed", "perl"):
-            found += _in_place(one)
+            done.edited.extend(_in(folder, path) for path in _in_place(one))
         elif one.program.rstrip("0123456789.") in INTERPRETERS:
-            found += [path for path in _by_script(one, scripts) if path in known]
+            by_script = (_in(folder, path) for path in _by_script(one, scripts))
+            done.edited.extend(path for path in by_script if path in known)
         elif one.stdin:
-            for operator, target in one.redirects:
-                if ">" in operator:
-                    note_script(scripts, target.removeprefix("./"), one.stdin)
-    return list(dict.fromkeys(found))
+            for path in written:
+                note_script(scripts, path, written_in(one.stdin))
+    return done
+
+
+def _written(command: Command) -> list[str]:
+    """The files that a command writes by a redirection, or as `tee`."""
+    found = [target for operator, target in command.redirects if ">" in operator]
+    found += [word for word in command.words[1:] if command.program == "tee" and word[:1] != "-"]
+    return [path for path in found if path[:1] not in ("", "&") and not path.startswith("/dev/")]
+
+
+def _in(folder: str, path: str) -> str:
+    """A path as seen from where the session works, for a command that runs in ``folder``."""
+    path = _plain(path)
+    return path if not folder or path.startswith(("/", "~")) else os.path.normpath(os.path.join(folder, path))
+
+
+def _removed(words: Sequence[str]) -> list[str]:
+    """The files that `rm`, `git rm` or PowerShell's `Remove-Item` names."""
+    named = words[1:] if words[:1] == ["git"] else words
+    if not named or named[0].rpartition("/")[2].lower() not in _REMOVERS:
+        return []
+    return [_plain(word) for word in named[1:] if not word.startswith("-")]
+
+
+def _moved(words: Sequence[str]) -> list[tuple[str, str]]:
+    """(from, to) of `mv`, `git mv` or `Move-Item` of one file."""
+    named = words[1:] if words[:1] == ["git"] else words
+    if not named or named[0].rpartition("/")[2].lower() not in _MOVERS:
+        return []
+    ends = [_plain(word) for word in named[1:] if not word.startswith("-")]
+    return [(ends[0], ends[1])] if len(ends) == 2 else []
+
+
+def _plain(word: str) -> str:
+    return word.removeprefix("./").rstrip("/")
 
 
 @lru_cache(maxsize=128)  # a summary and its notes read the same commands
@@ -82,7 +143,7 @@ def _in_place(command: Command) -> list[str]:
 
 
 def _by_script(command: Command, scripts: MutableMapping[str, list[str]]) -> list[str]:
-    found = [path for text in command.texts() if _WRITES.found(text) for path in paths_in(text)]
+    found = [path for text in command.texts() for path in written_in(text)]
     for word in command.words[1:3]:
         found += scripts.get(word.removeprefix("./"), [])
     return found

@@ -105,8 +105,6 @@ _LOOKUPS: Final = word_set(
     get-command get-help write-host write-output resolve-path measure-object dir gc gci sls"""
 )
 _GIT_LOOKUPS: Final = word_set("status diff log show branch blame remote rev-parse ls-files")
-_REMOVERS: Final = word_set("rm unlink remove-item del erase ri")
-_MOVERS: Final = word_set("mv move-item rename-item ren move mi")
 _OURS: Final = word_set("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
@@ -163,25 +161,6 @@ def is_lookup(command: str) -> bool:
     if head == "git":
         return len(words) < 2 or words[1] in _GIT_LOOKUPS
     return head in _LOOKUPS and ">" not in command and " -i" not in command
-
-
-def removed_by(command: str) -> list[str]:
-    """The files that a command removes: `rm`, `git rm`, PowerShell's `Remove-Item`; [] for any other."""
-    words = command.split()
-    named = words[1:] if words[:1] == ["git"] else words
-    if not named or named[0].lower() not in _REMOVERS:
-        return []
-    return [word for word in named[1:] if not word.startswith(("-", "&", ";", "|", "2>", ">"))]
-
-
-def moved_by(command: str) -> tuple[str, str] | None:
-    """(from, to) of a command that moves one file: `mv`, `git mv`, `Move-Item`; None for any other."""
-    words = command.split()
-    named = words[1:] if words[:1] == ["git"] else words
-    if not named or named[0].lower() not in _MOVERS:
-        return None
-    ends = [word for word in named[1:] if not word.startswith("-")]
-    return (ends[0], ends[1]) if len(ends) == 2 else None
 
 
 def error_line(text: str, limit: int = 140) -> str:

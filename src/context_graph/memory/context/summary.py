@@ -23,7 +23,7 @@ from context_graph.notes.changes import is_scratch
 from context_graph.notes.command_lines import failed_by
 from context_graph.notes.failures import TRIVIAL
 from context_graph.notes.message import telling, units_of, worth_of
-from context_graph.notes.worked_files import edited_by, note_script, worked_on
+from context_graph.notes.worked_files import effects_of, note_script, paths_in, worked_on
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.phrases import Unquoted
@@ -36,6 +36,7 @@ STATE_VERSION: Final = 1
 _MAX_PROMPTS: Final = 4
 _MAX_FILES: Final = 24
 _MAX_COMMANDS: Final = 24
+_MAX_NAMED: Final = 48
 _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
 _MAX_WISHES: Final = 12
@@ -104,6 +105,8 @@ class SessionWork:
     """Those of them that it ran."""
     answers_notice: bool = False
     """Whether the last prompt was the report of something that ran by itself."""
+    named: list[str] = field(default_factory=list)
+    """Files that commands named; the last ones."""
     scripts: dict[str, list[str]] = field(default_factory=dict)
     """Script that the session wrote -> files that it may change (`worked_files`)."""
     branch: str | None = None
@@ -237,7 +240,7 @@ class SessionWork:
             return
         if event.tool_name == "Write" and path not in self.read and path not in self.changed:
             note_made(self.made, path)
-            note_script(self.scripts, path, event.parts.new_text)
+            note_script(self.scripts, path, event.parts.writes)
         if not leaves_out(os.path.join(self.root, path)):
             _count(self.changed, path, _MAX_FILES)
             _append(self.symbols, event.parts.symbols, _MAX_SYMBOLS)
@@ -261,25 +264,27 @@ class SessionWork:
             _put(self.failures, command, error, _MAX_FAILURES)
         elif not failed and command in self.failures:
             _put(self.overcome, command, self.failures.pop(command), _MAX_FAILURES)
-        if not failed:
-            for path in edited_by(given, self.scripts, {*self.read, *self.changed}):
-                _count(self.changed, path, _MAX_FILES)
-        if not failed and self._only_clears_up(command):
+        if not failed and self._only_clears_up(given):
             return
         if not phrases.is_lookup(command):
             _count(self.commands, command, _MAX_COMMANDS)
 
     def _only_clears_up(self, command: str) -> bool:
-        """Take note of what a command removes or moves; whether that was nothing but scratch files."""
-        moved = phrases.moved_by(command)
-        if moved is not None:
-            self.changed.pop(moved[0], None)
-            _count(self.changed, moved[1].removeprefix("./"), _MAX_FILES)
-        removed = [path.removeprefix("./") for path in phrases.removed_by(command)]
-        own = [path for path in removed if path in self.made or path in self.changed or self.is_scratch(path)]
-        for path in removed:
-            self.changed.pop(path, None)
-        return bool(removed) and own == removed
+        """Take note of what a command does to files; whether that was only to remove scratch files."""
+        done = effects_of(command, self.scripts, {*self.read, *self.changed, *self.named})
+        self.named = [*self.named, *(path for path in paths_in(command) if "/" in path)][-_MAX_NAMED:]
+        for path in (*done.edited, *(path for path in done.written if path in self.read)):
+            _count(self.changed, path, _MAX_FILES)
+        for before, after in done.moved:
+            self.changed.pop(before, None)
+            _count(self.changed, after, _MAX_FILES)
+        own = 0
+        for path in done.removed:
+            gone = [one for one in {*self.changed, *self.made} if one == path or one.startswith(f"{path}/")]
+            own += bool(gone) or self.is_scratch(path)
+            for one in gone:
+                self.changed.pop(one, None)
+        return bool(done.removed) and own == len(done.removed) and not (done.edited or done.moved)
 
     def _take_last_words(self, message: str) -> None:
         """Take the words of a stop; the most telling ones stay, of equals the later."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EVENT_TEXT_BYTES, EventKind
 from context_graph.model.event_parts import EDITING, SHELLS, EventParts
+from context_graph.notes.worked_files import written_in
 from context_graph.redact import TextRedactor
 from context_graph.text.definitions import around, changed_by, defined_in, patched_in
 from context_graph.text.patterns import linear
@@ -39,6 +40,7 @@ _TICKET: Final = linear(
     r"(?:show|view|get|describe)\s"
 )
 """Commands that print a task's description, in which much stands that nobody says again."""
+_NUMBERS: Final = linear(r"(?m)^\s*\d+(?:\t|→)")
 _EXIT: Final = "Exit code "
 
 
@@ -86,6 +88,7 @@ def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, 
         found |= dict.fromkeys(changed_by(old, new))
     if whole:
         found |= dict.fromkeys(changed_by(original, whole) if original else defined_in(whole))
+    parts.writes = [path[:_PATH_CHARS] for path in written_in(whole)] if whole else []
     parts.symbols = [name[:_NAME_CHARS] for name in found][:_SYMBOLS]
     parts.old_text = _head(next((old for old, _ in pairs if old), ""), _EDIT_CHARS)
     parts.new_text = _head(next((new for _, new in pairs if new), whole), _EDIT_CHARS)
@@ -115,7 +118,9 @@ def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) ->
 
 def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: Any) -> None:
     told = answer if isinstance(answer, Mapping) else {}
-    if tool == "AskUserQuestion":
+    if tool == "Read":
+        parts.symbols = [name[:_NAME_CHARS] for name in defined_in(_read_text(told), _SYMBOLS)]
+    elif tool == "AskUserQuestion":
         parts.answers = _answers(call, told)
     elif tool == "TodoWrite":
         parts.todos = [
@@ -130,6 +135,13 @@ def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: An
         parts.agent = _first(call, _NAME_CHARS, "subagent_type")
         parts.task = _first(call, _TASK_CHARS, "prompt")
         parts.words = _head(_result(answer), _RESULT_CHARS)
+
+
+def _read_text(told: Mapping[str, Any]) -> str:
+    """What a Read gave, without the numbers that may stand before its lines."""
+    file = told.get("file")
+    text = _text(file.get("content")) if isinstance(file, Mapping) else ""
+    return _NUMBERS.sub("", text[:_OUTPUT_CHARS]) if _NUMBERS.match(text) else text
 
 
 def _answers(call: Mapping[str, Any], told: Mapping[str, Any]) -> list[list[str]]:
