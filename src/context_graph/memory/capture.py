@@ -124,7 +124,7 @@ def capture(
         return None
     work.branch = work.branch if branch is None else branch
     notes = notes_of(gathered, open_ends(work))
-    text = work.text(has_notes=bool(notes))
+    text = work.text({note.kind for note in notes})
     if not text:
         return None
     metadata = _metadata(work, gathered)
@@ -169,7 +169,7 @@ def keep_imported(
     if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
         return "skipped"
     notes = notes_of(gathered, open_ends(work))
-    text = work.text(has_notes=bool(notes))
+    text = work.text({note.kind for note in notes})
     if not text:
         return "empty"
     did = "added" if before is None else "updated"

@@ -17,28 +17,45 @@ _OWN_WORDS: Final = frozenset({NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON
 _MOST: Final = 2
 
 
-def spread(
-    best: list[int], rows: Rows, node_of: Callable[[UUID], MemoryNode | None], first: int
-) -> list[int]:
+NodeOf = Callable[[UUID], MemoryNode | None]
+
+
+def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> list[int]:
     """``best`` with few notes of any one session among the ``first``; the others follow in their order.
 
-    What tells a session as a whole (its summary, changes, ways, what is open) comes once; lessons, decisions,
-    findings and rules twice. Cost: nothing in a store without notes, else a look at 64 memories at most.
+    What tells a session as a whole comes once: its best change note, where one was found, in the place of
+    its summary, which finds it and says less; else summary, ways or what is open. Lessons, decisions,
+    findings and rules come twice. Cost: nothing in a store without notes, else a look at 64 memories.
     """
-    ours = {rows.names["source"].find(name) for name in (CAPTURED, NOTED)} - {0}
-    if not rows.names["source"].find(NOTED):
+    noted = rows.names["source"].find(NOTED)
+    if not noted:
         return best
+    ours = {rows.names["source"].find(CAPTURED), noted} - {0}
+    kinds = {row: _kind(row, rows, node_of) for row in best[:_LOOKED_AT] if rows.source[row] in ours}
+    changes: dict[int, int] = {}
+    for row, kind in kinds.items():
+        if kind is NoteKind.CHANGE:
+            changes.setdefault(rows.session[row], row)
     taken, held = list[int](), list[int]()
     seen: Counter[tuple[int, bool]] = Counter()
-    for place, row in enumerate(best[:_LOOKED_AT]):
-        if len(taken) == first:
-            return [*taken, *held, *best[place:]]
-        if rows.source[row] not in ours or not rows.session[row]:
-            taken.append(row)
+    for row in best[:_LOOKED_AT]:
+        session = rows.session[row]
+        if len(taken) == first or row not in kinds or not session:
+            (held if len(taken) == first else taken).append(row)
             continue
-        node = node_of(UUID(bytes=rows.id_of(row)))
-        own = node is not None and kind_of_memory(node.metadata) in _OWN_WORDS
-        seen[rows.session[row], own] += 1
-        few = seen[rows.session[row], own] <= (_MOST if own else 1)
-        (taken if few else held).append(row)
-    return [*taken, *held, *best[_LOOKED_AT:]]
+        own = kinds[row] in _OWN_WORDS
+        seen[session, own] += 1
+        if seen[session, own] > (_MOST if own else 1):
+            held.append(row)
+        elif own or changes.get(session, row) == row:
+            taken.append(row)
+        else:
+            taken.append(changes[session])
+            held.append(row)
+    chosen = set(taken)
+    return [*taken, *(row for row in held if row not in chosen), *best[_LOOKED_AT:]]
+
+
+def _kind(row: int, rows: Rows, node_of: NodeOf) -> NoteKind | None:
+    node = node_of(UUID(bytes=rows.id_of(row)))
+    return kind_of_memory(node.metadata) if node is not None else None

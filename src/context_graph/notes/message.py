@@ -20,6 +20,7 @@ MAX_CHARS: Final = 16_384
 """Of a message, how much is read."""
 UNIT_CHARS: Final = 420
 KEPT_CHARS: Final = 2000
+_SHORT_CHARS: Final = 240
 LEAST_WORTH: Final = 1.0
 """Below it a unit says nothing of its own."""
 _UNITS: Final = 200
@@ -91,7 +92,12 @@ def worth_of(units: Sequence[Unit]) -> float:
 
 
 def telling(units: Sequence[Unit], limit: int = KEPT_CHARS) -> list[Unit]:
-    """What of a message may become part of a note: its most telling units, in ``limit`` characters."""
+    """What of a message may become part of a note: its most telling units, in ``limit`` characters.
+
+    A message of a sentence or two is the whole of what there is to tell.
+    """
+    if sum(len(unit.text) for unit in units) <= _SHORT_CHARS:
+        return best_of(units, limit)
     return best_of([unit for unit in units if unit.worth >= LEAST_WORTH], limit)
 
 

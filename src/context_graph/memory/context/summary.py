@@ -8,7 +8,7 @@ and shortened, never inferred.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
@@ -19,6 +19,7 @@ from context_graph.memory.context.tasks import open_todos, take
 from context_graph.memory.context.ways import Way, note_made, take_runs
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model.note import NoteKind
 from context_graph.notes.changes import is_scratch
 from context_graph.notes.command_lines import failed_by
 from context_graph.notes.failures import TRIVIAL
@@ -41,6 +42,13 @@ _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
 _MAX_WISHES: Final = 12
 _MAX_OPEN: Final = 5
+_SAID_BY_NOTES: Final = {
+    NoteKind.CHANGE: ("Cause", "Fix", "Done", "Decided", "Ended"),
+    NoteKind.FINDING: ("Cause", "Fix", "Done", "Ended"),
+    NoteKind.DECISION: ("Decided",),
+    NoteKind.OPEN: ("Open",),
+}
+"""Lines that a session's notes have in full."""
 _MAX_LEFT: Final = 2
 _MAX_SYMBOLS: Final = 16
 _TOLD_CHARS: Final = 700
@@ -167,14 +175,17 @@ class SessionWork:
         except TypeError:
             return cls()
 
-    def text(self, *, has_notes: bool = False) -> str:
+    def text(self, noted: Collection[NoteKind] = ()) -> str:
         """The summary, at most SUMMARY_CHARS; "" if there is nothing to say.
 
-        ``has_notes``: The session left notes, so that what it was about is worth a line.
+        Args:
+            noted: Kinds of the session's notes: what they say is said once, and a session that left some is
+                worth a line.
         """
-        if not (self.has_something_to_say() or (has_notes and self.prompts)):
+        if not (self.has_something_to_say() or (noted and self.prompts)):
             return ""
-        lines = [line for line in self._lines() if line]
+        said = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
+        lines = [line for line in self._lines() if line and line.split(": ", 1)[0] not in said]
         # The least telling parts leave first; goal and failures stay.
         for dispensable in ("Ran: ", "Then: ", "Touched: ", "Changed: ", "Ended: "):
             if sum(map(len, lines)) + len(lines) <= SUMMARY_CHARS:
