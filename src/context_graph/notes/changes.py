@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from context_graph.text.patterns import linear
@@ -67,13 +68,18 @@ def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
         ran: Those of them that it ran.
     """
     folder, name = os.path.split(path)
-    if path.startswith(_AWAY) or any(_REPRODUCES.found(part) for part in folder.split("/")):
+    if path.startswith(_AWAY) or _is_kept_by_nobody(folder):
         return True
     if path not in made:
         return False
     if folder:
         return any(_SCRATCH_FOLDER.found(part) for part in folder.split("/"))
     return path in ran or (os.path.splitext(name)[1] in _SCRIPT and _SCRATCH_NAME.found(name))
+
+
+@lru_cache(maxsize=1024)  # the same folders are asked for again and again
+def _is_kept_by_nobody(folder: str) -> bool:
+    return any(_REPRODUCES.found(part) for part in folder.split("/"))
 
 
 def is_test(path: str) -> bool:

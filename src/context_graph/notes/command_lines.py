@@ -105,18 +105,21 @@ class Command:
     """Whether the line's outcome is not the command's: a pipe or `;` follows."""
     script: str = ""
     """The script that an interpreter was given; "" for a module or a program."""
+    snippet: bool = False
+    """Whether an interpreter was given its text."""
 
 
 def line_of(command: str) -> str:
     """The lines of a shell command that are read, up to a here-document."""
     lines = command.strip()[: 4 * LINE_CHARS].splitlines()
-    kept = []
+    kept = ""
     for line in lines[:_LINES]:
         if line.strip() and not line.lstrip().startswith("#"):
-            kept.append(line.strip().rstrip("\\"))
+            bare = line.strip()
+            kept += f"{bare[:-1]} " if bare.endswith("\\") else f"{bare}\n"
         if "<<" in line:
             break
-    return "\n".join(kept)[:LINE_CHARS]
+    return kept.rstrip()[:LINE_CHARS]
 
 
 def written_by(line: str) -> list[str]:
@@ -251,7 +254,10 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
     if not given or given.startswith("-") or not ("." in given or "/" in given):
-        return _made("", words[: at + 1], bare, [])
+        made = _made("", words[: at + 1], bare, [])
+        if made is not None:
+            made.snippet = True
+        return made
     script = given.removeprefix("./")
     kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
     end = place + 1

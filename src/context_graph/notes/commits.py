@@ -10,7 +10,7 @@ from context_graph.text.sentences import shortened
 
 _COMMIT: Final = linear(r"(?:^|[\s;&|(])git (?:-\S+ \S+ )*commit(?:\s|$)")
 _HEREDOC: Final = linear(r"""(?s)<<-?\s*['"]?(\w+)['"]?\n(.*)""")
-_MESSAGE: Final = linear(r"""(?s)(?:-\w*m|--message)[ =]?\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_MESSAGE: Final = linear(r"""(?s)(?:^|\s)(?:-\w*m|--message)[ =]?\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
 _TRAILER: Final = linear(r"(?i)^(?:co-authored-by|signed-off-by|generated with|change-id|reviewed-by|🤖)")
 _SUBJECT_CHARS: Final = 160
 _BODY_CHARS: Final = 900

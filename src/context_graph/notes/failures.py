@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from context_graph.identity.forecast import command_head
+from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
@@ -17,10 +18,26 @@ from context_graph.text.sentences import shortened
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
 _STEPS: Final = 6
+_JOINTS: Final = frozenset(("&&", "||", "|", ";", "2>&1"))
 _RAN: Final = 2
 _EDITED: Final = 3
 _COMMAND_CHARS: Final = 240
 _ERROR_CHARS: Final = 240
+_NARROWS: Final = (
+    "::",
+    " -k ",
+    " -m not ",
+    "--deselect",
+    "--ignore",
+    "--lf",
+    " -x",
+    "|| true",
+    "-run ",
+    " -t ",
+)
+_PREPARES: Final = frozenset(
+    ("rm", "mkdir", "cp", "mv", "touch", "cd", "kill", "pkill", "sleep", "test", "[")
+)
 _ALIKE: Final = 0.5
 """The share of words that two commands have in common that try the same thing."""
 ABSENT: Final = linear(
@@ -92,9 +109,10 @@ class Failures:
 
         Such a script's failure counts if the environment lacks something.
         """
-        shown = phrases.command_line(command, _COMMAND_CHARS).removesuffix(" 2>&1")
+        shown = _shown(command)
         error = phrases.error_line(output, _ERROR_CHARS)
-        if not shown or not error or (phrases.is_lookup(shown) and not ABSENT.found(error)):
+        looks = phrases.is_lookup(shown) or shown.split()[0] in _PREPARES if shown else True
+        if not shown or not error or (looks and not ABSENT.found(error)):
             return
         if (scratch and not ABSENT.found(output)) or TRIVIAL.found(error):
             return
@@ -108,7 +126,7 @@ class Failures:
 
     def worked(self, command: str, number: int, at_ms: int) -> None:
         """Note that a command worked: it may be what failed before, or what will have solved it."""
-        shown = phrases.command_line(command, _COMMAND_CHARS).removesuffix(" 2>&1")
+        shown = _shown(command)
         if not shown:
             return
         for one in [one for one in self.open if _same(one.command, shown)]:
@@ -121,11 +139,15 @@ class Failures:
             for one in self.open:
                 one.ran = [*(step for step in one.ran if step != shown), shown][-_STEPS:]
 
-    def edited(self, path: str, put: str) -> None:
-        """Note that a file was edited, and what was put there."""
-        line = next((line.strip() for line in put.splitlines() if line.strip()), "")
+    def edited(self, path: str, line: str, *, own: bool) -> None:
+        """Note that a file was edited, and the first line that was put there.
+
+        One that the session wrote itself (``own``) and runs is unfinished work and no cure.
+        """
         step = f"edit of {path}" + (f": {shortened(line, 120)}" if line else "")
         for one in self.open:
+            if own and path in one.command:
+                continue
             one.edited = [*(known for known in one.edited if known != step), step][-_STEPS:]
             if path not in one.files:
                 one.files = [*one.files, path][-_STEPS:]
@@ -143,8 +165,15 @@ class Failures:
         )
 
 
+def _shown(command: str) -> str:
+    """A command on one line, with the variables that it sets: they may be what solves it."""
+    return phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
+
+
 def _may_solve(command: str) -> bool:
     """Whether a command may mend something: a commit, a check or an issue tracker's word does not."""
+    if any(one.kind in ("test", "lint") for one in commands_in(line_of(command))):
+        return False
     return command_head(command).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep") or (
         command.startswith(
             ("git config", "git submodule", "git lfs", "git checkout", "git stash", "git rebase")
@@ -170,13 +199,21 @@ def _same(failed: str, worked: str) -> bool:
     """
     if failed == worked:
         return True
-    if command_head(failed) != command_head(worked):
+    if any(mark in worked and mark not in failed for mark in _NARROWS):
+        return False  # a part of the tests that passes says nothing of those that failed
+    if _head(failed) != _head(worked):
         return _contains(worked, failed)
     before, after = _words(failed), _words(worked)
     if not _named(after) and _named(before):
         return True
     both = len(before & after)
     return both >= _ALIKE * len(before | after) and (not _named(before) or bool(_named(before) & after))
+
+
+def _head(command: str) -> str:
+    """The program, `python3` like `python`."""
+    program, _, rest = command_head(command).partition(" ")
+    return f"{program.rstrip('0123456789.')} {rest}"
 
 
 def _contains(whole: str, part: str) -> bool:
@@ -191,6 +228,5 @@ def _named(words: frozenset[str]) -> frozenset[str]:
 
 
 def _words(command: str) -> frozenset[str]:
-    return frozenset(
-        word.strip("\"'") for word in command.split() if word not in ("&&", "||", "|", ";", "2>&1")
-    )
+    words = (word.strip("\"'") for word in command.split() if word not in _JOINTS)
+    return frozenset("python" if word.rstrip("0123456789.") == "python" else word for word in words)

@@ -6,16 +6,17 @@ answers the client's own notification is no turn's last word.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.notes.changes import Files
-from context_graph.notes.command_lines import failed_by
+from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
@@ -25,6 +26,7 @@ from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 VERSION: Final = 1
@@ -39,7 +41,9 @@ _READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _FEW: Final = 2
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = linear(r"\w+")
+_SNIPPET: Final = linear(r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-c|-e|-|<<)(?:\s|\S|$)")
+"""A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_ANSWER: Final = 200
@@ -58,12 +62,19 @@ class Turn:
     """Of the whole message they are from."""
     said_at: int = 0
     """Number of the event that brought them."""
+    heard_at: int = 0
+    """Number of the last message, whatever it was worth."""
     files: Files = field(default_factory=Files)
     commits: list[list[str]] = field(default_factory=list)
     """[subject, body, number of its event, files changed since the one before]."""
     tests: str = ""
     """The last run of tests without failure."""
     calls: int = 0
+
+    @property
+    def came_of_it(self) -> bool:
+        """Whether files or commits came of it, scratch too: then something was done, whoever said so."""
+        return bool(self.files.symbols or self.files.made or self.commits)
 
 
 @dataclass(slots=True)
@@ -93,7 +104,7 @@ class Gathered:
     scripts: dict[str, list[str]] = field(default_factory=dict)
     named: dict[str, int] = field(default_factory=dict)
     """Files that were read or that commands named -> times; the last ones."""
-    _answers_notice: bool = False
+    answers_notice: bool = False
     _read: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     """What was last read, and what it defines, to see where in a file an edit was; not kept."""
 
@@ -115,8 +126,7 @@ class Gathered:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
-        kept = asdict(self)
-        del kept["_read"]
+        kept = orjson.loads(orjson.dumps(self))  # a fifth of what `asdict` takes; without `_read`
         return {"version": VERSION, **kept}
 
     @classmethod
@@ -136,7 +146,7 @@ class Gathered:
     def _take(self, number: int, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         self.root = self.root or root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
-            self._answers_notice = is_report(event.input_text)
+            self.answers_notice = is_report(event.input_text)
             if event.is_prompt:
                 self._take_prompt(number, event)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
@@ -192,7 +202,8 @@ class Gathered:
             return
         turn, units = self._turn(number, event), units_of(message)
         worth = worth_of(units)
-        if turn.said_at and (self._answers_notice or worth < turn.worth):
+        turn.heard_at = number
+        if turn.said_at and (self.answers_notice or worth < turn.worth):
             return
         turn.words = [[unit.text, unit.role, unit.worth] for unit in telling(units)]
         turn.worth, turn.said_at = worth, number
@@ -233,7 +244,10 @@ class Gathered:
         if new:
             note_script(self.scripts, path, parts.writes)
         if not self.made.is_scratch(path):
-            self.failures.edited(path, parts.new_text)
+            before = {line.strip() for line in parts.old_text.splitlines()}
+            put = (line.strip() for line in parts.new_text.splitlines())
+            line = next((line for line in put if line and line not in before), "")
+            self.failures.edited(path, line, own=path in self.made.made)
 
     def _guessed(self, path: str, old: str, told: str) -> list[str]:
         """The definitions that an edit is in, by what was read of the file before: it may not say so itself.
@@ -245,7 +259,7 @@ class Gathered:
         found = around(text, at) if at >= 0 else []
         if found or len(defined) <= _FEW:
             return found or defined
-        words = set(_WORD.findall(f"{old} {told}"))
+        words = {one[0] for one in _WORD.finditer(f"{old} {told}")}
         return [name for name in defined if name in words][:_FEW]
 
     def _knows(self, path: str) -> bool:
@@ -263,11 +277,15 @@ class Gathered:
             return
         scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
         if failed:
-            self.failures.failed(given, output, number, event.at_ms, scratch=scratch)
+            command = _tried(given)[-1]
+            unlike = scratch or bool(_SNIPPET.match(command))
+            self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
             return
         self._take_success(turn, number, event, given)
-        if not scratch:
-            self.failures.worked(given, number, event.at_ms)
+        scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
+        for command in _tried(given):
+            if not (scratch or _SNIPPET.match(command)):
+                self.failures.worked(command, number, event.at_ms)
 
     def _take_success(self, turn: Turn, number: int, event: HookEvent, given: str) -> None:
         self._take_effects(turn, given)
@@ -328,3 +346,9 @@ class Gathered:
         if units:
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
+
+
+def _tried(command: str) -> list[str]:
+    """The commands of a line of several that each do something, what the line is about last."""
+    found = sorted(commands_in(line_of(command)), key=lambda one: bool(one.kind))
+    return [one.raw for one in found] if len(found) > 1 else [command]

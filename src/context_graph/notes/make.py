@@ -36,7 +36,7 @@ _OFTEN: Final = 2
 _LOOKED_AT: Final = 2
 _PROGRAMS: Final = 8
 _LEAST_BULLET: Final = 40
-_LEAST_FINDING: Final = 4.0
+_LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
 _ASKS: Final = linear(
     r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
@@ -320,6 +320,8 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
             shown = (command if len(known) == 1 else one.raw).replace("2>&1", "").strip()
             if any(path in shown for path in scratch):
                 continue
+            if one.snippet:
+                continue
             if one.kind:
                 counted = by_kind.setdefault(one.kind, {})
                 counted[shown] = counted.get(shown, 0) + times
@@ -359,9 +361,9 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
     last = gathered.turns[-1] if gathered.turns else None
     if last is not None:
         lines += [text for text, role, _ in last.words if role == "left"][:4]
-    if last is not None and last.prompt and last.calls and not last.said_at and not last.commits:
+    if last is not None and last.prompt and last.calls and not (last.said_at or last.came_of_it):
         lines.append(f"Asked for and not finished: {shortened(last.prompt, _GOAL_CHARS)}")
-    if last is None or last.said_at < gathered.compacted_at:  # nobody said since what came of it
+    if last is None or last.heard_at < gathered.compacted_at:  # nobody said since what came of it
         lines += [text for section, text, _ in gathered.compacted if section == "left"]
     lines = list(dict.fromkeys(lines))
     if lines:

@@ -19,6 +19,7 @@ from context_graph.text.sentences import shortened
 MAX_CHARS: Final = 16_384
 """Of a message, how much is read."""
 UNIT_CHARS: Final = 420
+_WORTH: Final = {"cause": 5.0, "decision": 3.5, "fix": 2.0, "left": 2.0, "test": 1.0}
 KEPT_CHARS: Final = 2000
 _SHORT_CHARS: Final = 240
 LEAST_WORTH: Final = 1.0
@@ -202,6 +203,5 @@ def _role(text: str, section: str) -> str:
 
 
 def _worth(text: str, role: str) -> float:
-    specific = sum(1 for _, _ in zip(range(6), _SPECIFIC.finditer(text), strict=False))
-    base = {"cause": 3.0, "decision": 2.5, "fix": 2.0, "left": 2.0, "test": 1.0}.get(role, 0.5)
-    return base + specific - (1.0 if not specific else 0.0)
+    specific = sum(1 for _, _ in zip(range(4), _SPECIFIC.finditer(text), strict=False))
+    return _WORTH.get(role, 0.5) + 0.75 * specific - (1.0 if not specific else 0.0)

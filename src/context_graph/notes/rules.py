@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from context_graph.model.note import NoteKind
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
-from context_graph.text.phrases import Unquoted
+from context_graph.text.phrases import unquoted
 
 SENTENCE_CHARS: Final = 400
 _LASTING: Final = linear(
@@ -37,7 +37,7 @@ class Said(NamedTuple):
 
 def said_in(prompt: str) -> list[Said]:
     """What ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 1 ms for 1 KB."""
-    own = Unquoted(prompt)
+    own = unquoted(prompt)
     decided = phrases.decisions_in(own.text, by_user=True, limit=SENTENCE_CHARS)
     wished = phrases.wishes_in(own.text, limit=SENTENCE_CHARS)
     found: dict[str, Said] = {}

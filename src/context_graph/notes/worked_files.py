@@ -21,6 +21,11 @@ MAX_FILES: Final = 16
 MAX_SCRIPTS: Final = 8
 _PATHS: Final = 8
 _COMMAND_CHARS: Final = 4000
+_MAY_CHANGE: Final = linear(
+    r"(?i)(?:^|[\s;&|(/])(?:rm|unlink|mv|tee|g?sed|perl|python[\d.]*|node|ruby|php|bash|sh|deno|"
+    r"bun|git (?:rm|mv)|del|erase|ri|mi|ren|move|remove-item|move-item|rename-item)(?:\s|$)|>"
+)
+"""What a command must have to change a file: most only look."""
 _SCRIPT_CHARS: Final = 65_536
 _REMOVERS: Final = frozenset(("rm", "unlink", "remove-item", "del", "erase", "ri"))
 _MOVERS: Final = frozenset(("mv", "move-item", "rename-item", "ren", "move", "mi"))
@@ -32,6 +37,15 @@ _PATH: Final = linear(r"[\w.@+/-]*[\w@+-]\.[A-Za-z]\w{0,7}")
 
 def paths_in(text: str) -> Iterator[str]:
     """What in ``text`` looks like a file, each once, at most eight."""
+    return iter(_paths_in(text[:_COMMAND_CHARS]))
+
+
+@lru_cache(maxsize=128)  # a summary and its notes look at the same commands
+def _paths_in(text: str) -> tuple[str, ...]:
+    return tuple(_named_in(text))
+
+
+def _named_in(text: str) -> Iterator[str]:
     seen: dict[str, None] = {}
     for found in _PATH.finditer(text[:_COMMAND_CHARS]):
         path = found[0].removeprefix("./")
@@ -75,6 +89,8 @@ def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Col
         known: Files that the session read, changed or named before.
     """
     done, folder = Effects([], [], [], []), ""
+    if not _MAY_CHANGE.found(command[:_COMMAND_CHARS]):
+        return done
     for one in _read(command[:_COMMAND_CHARS]):
         if one.program == "cd" and len(one.words) == 2 and not one.words[1].startswith(("/", "~", "-")):
             folder = os.path.normpath(os.path.join(folder, one.words[1]))

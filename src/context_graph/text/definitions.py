@@ -22,7 +22,7 @@ _DEFINES: Final = linear(
     r"async|unsafe|override|open|sealed|data|inline|const|extern|partial|virtual|suspend)\s+)*"
     r"(?:(?:def|defp|defmacro|fn|fun|func|function|sub)\s*\*?\s+(?:\([^)\n]{0,80}\)\s*)?(?:self\.)?([A-Za-z_]\w*[?!]?)|"
     r"(?:class|struct|enum|trait|interface|object|defmodule|module|impl|protocol|record|namespace)\s+"
-    r"(?:<[^>\n]{0,60}>\s*)?([A-Za-z_][\w.:]*)|"
+    r"(?:<[^>\n]{0,60}>\s*)?([A-Za-z_][\w.]*(?:::\w+)*)|"
     r"(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?:async\s*)?(?:function|\([^)\n]{0,120}\)\s*=>|\w+\s*=>)|"
     r"type\s+([A-Za-z_]\w*)\s+(?:struct|interface|=)|"
     r"(?:[A-Za-z_][\w<>\[\],.*&:]*\s+){1,3}\**([A-Za-z_]\w*)\s*\([^;\n]{0,160}\)\s*"

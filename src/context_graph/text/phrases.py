@@ -94,7 +94,10 @@ _HINTING: Final = linear(
     r"found [1-9]\d*|unknown|already exists|in use|killed|no tests? "
 )
 """Words of a line that tells why, where none names an error."""
-_NOISE: Final = linear(r"Exit code \d+|Traceback .*|=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*")
+_NOISE: Final = linear(
+    r"Exit code \d+|Traceback .*|=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
+    r"(?:Please|For (?:more|further|help)|See|Hint:|The full traceback) .*"
+)
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
 
@@ -133,8 +136,8 @@ def is_small_talk(prompt: str) -> bool:
     return _SMALL_TALK.issuperset(_WORD.findall(prompt[:_LONG_PROMPT_CHARS].lower()))
 
 
-def command_line(command: str, limit: int = 90) -> str:
-    """A shell command on one line, without what enters a folder or sets variables before it.
+def command_line(command: str, limit: int = 90, *, variables: bool = False) -> str:
+    """A shell command on one line, without what enters a folder, or sets ``variables``, before it.
 
     A message that a here-document holds stands in its place, as it is what the command says.
     """
@@ -144,7 +147,7 @@ def command_line(command: str, limit: int = 90) -> str:
         command = command[: told.start()] + message + command[told.end() :]
     lines = (line.strip() for line in command.strip().splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    for leading in (_CHANGES_DIR, _SETS_ENV):
+    for leading in (_CHANGES_DIR,) if variables else (_CHANGES_DIR, _SETS_ENV):
         found = leading.match(first)
         first = first[found.end() :] if found else first
     return shortened(first, limit)
@@ -307,6 +310,12 @@ class Unquoted:
             self._quoted.append(text[at : end + 1])
             start = at = end + 1
         return "".join((*kept, text[start:]))
+
+
+@lru_cache(maxsize=4)  # several readers look at each prompt
+def unquoted(text: str) -> Unquoted:
+    """``text`` as `Unquoted` reads it."""
+    return Unquoted(text)
 
 
 def _own_lines(text: str) -> str:
