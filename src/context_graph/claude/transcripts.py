@@ -32,6 +32,8 @@ _WAITING: Final = 1_000
 """Calls without a result that are remembered."""
 _MOST_SEEN: Final = 1_000_000
 """Ids of lines that are remembered: some 100 MB."""
+_FIRST_LINES: Final = 20
+_CODEX: Final = ("session_meta", "response_item", "event_msg", "turn_context")
 _TICK: Final = 200
 """Lines after which the reader gives its caller a chance to do something else."""
 _NOT_RUN: Final = (
@@ -102,6 +104,24 @@ def told_by(
     known = set[str]() if seen is None else seen
     files = (_file(one, counted, known) for one in (path, *_agents(path)))
     return heapq.merge(*files, key=itemgetter(0))
+
+
+def what_else(path: Path) -> str:
+    """What a file of JSON lines is that is no transcript of this client; "" for one that is, or an empty one.
+
+    Raises OSError where it can't be read.
+    """
+    odd = Counter[str]()
+    first = [
+        line for line, _ in zip(lines_of(path, odd), range(_FIRST_LINES), strict=False) if line is not None
+    ]
+    if not first:
+        return "no JSON lines" if odd["lines"] else ""
+    if any(one.keys() & {"sessionId", "uuid", "parentUuid", "leafUuid"} for one in first):
+        return ""
+    if any("payload" in one and str(one.get("type")).startswith(_CODEX) for one in first):
+        return "a session of Codex CLI"
+    return "JSON lines of another program"
 
 
 def _agents(path: Path) -> list[Path]:

@@ -192,6 +192,16 @@ def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
     return [work_of(node) for node in reversed(page.nodes)]
 
 
+def without_notes(memex: Memex, most: int = 400) -> list[str]:
+    """Sessions among the ``most`` newest summaries whose notes were never made, the newest last."""
+    page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
+    return [
+        node.session_id
+        for node in reversed(page.nodes)
+        if node.session_id and GATHERED not in node.metadata and IMPORTED not in node.tags
+    ]
+
+
 def _files(work: SessionWork) -> list[str]:
     """Absolute paths of the files a summary is about, newest first: those changed, or else those read."""
     return [os.path.join(work.root, path) for path in reversed(work.changed or work.read)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory.index.rows import QUADRANTS, kind_tag
-from context_graph.model.memory import JohariQuadrant, check_unit, parse_time
+from context_graph.model.memory import JohariQuadrant, check_unit, parse_time, plain_tag
 from context_graph.model.note import NoteKind
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class RecallFilters:
     def __post_init__(self) -> None:
         if self.min_importance is not None:
             check_unit("filters.min_importance", self.min_importance)
+        object.__setattr__(self, "tags", tuple(map(plain_tag, self.tags)))
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | None) -> RecallFilters:

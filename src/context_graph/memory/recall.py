@@ -250,8 +250,8 @@ class Recaller:
                 return Recall([], 0)
             if asks_nothing(query):
                 return Recall([], total)
-            best, followed = self._rank(wanted, live, mask, recency)
-            best = spread(best, self.index.rows, self._node_of, _EXPANDED)
+            ranked, followed = self._rank(wanted, live, mask, recency)
+            best = spread(ranked, self.index.rows, self._node_of, _EXPANDED)
             if not self._has_evidence(wanted, mask, best[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
@@ -420,8 +420,7 @@ class Recaller:
             content = "" if node is None else node.content
             margin = (self._scores.total[row] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, self._cosine(row))
-            kind = relevance.kind_of_memory(node) if node is not None else relevance.Kind.TEXT
-            judged.append((row, relevance.probability(kind, signs), signs))
+            judged.append((row, relevance.probability(relevance.kind_of_memory(node), signs), signs))
         return judged
 
     def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:

@@ -152,8 +152,10 @@ def kind_of(content: str) -> Kind:
     return Kind.CODE if code > _CODE_SHARE * sum(len(part.text) for part in parts) else Kind.TEXT
 
 
-def kind_of_memory(node: MemoryNode) -> Kind:
+def kind_of_memory(node: MemoryNode | None) -> Kind:
     """What a memory's text is: what tells of a session's work speaks as its summary does."""
+    if node is None:
+        return Kind.TEXT
     kind = note_kind(node.metadata) if node.metadata else None
     if kind is None:
         return kind_of(node.content)

@@ -20,6 +20,7 @@ from context_graph.model.memory import (
     check_rationale,
     check_unit,
     iso_time,
+    plain_tag,
 )
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.redact import TextRedactor
@@ -229,11 +230,14 @@ def _check_text(name: str, value: object, limit: int) -> None:
 def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise InvalidParamsError.of("tags", "must be a list of texts, is one text")
-    found = tuple(dict.fromkeys(tags))
+    given = list(tags)
+    for tag in given:
+        _check_text("tags", tag, MAX_TAG_CHARS)
+    found = tuple(dict.fromkeys(map(plain_tag, given)))
+    if "" in found:
+        raise InvalidParamsError.of("tags", "must be text with at least one character that is no space")
     if len(found) > MAX_TAGS:
         raise InvalidParamsError.of("tags", f"has {len(found)} entries, at most {MAX_TAGS}")
-    for tag in found:
-        _check_text("tags", tag, MAX_TAG_CHARS)
     return found
 
 

@@ -53,6 +53,11 @@ def check_content(content: object) -> None:
         raise InvalidParamsError.of("content", "is empty; give at least one character that is no space")
 
 
+def plain_tag(tag: str) -> str:
+    """``tag`` as it is kept and looked for: case and blanks make no difference."""
+    return " ".join(tag.split()).lower()
+
+
 def check_rationale(rationale: object) -> None:
     """Raise InvalidParamsError unless ``rationale`` has 10 to 500 characters (EC-CORE-002, EC-CORE-003)."""
     if rationale is None or rationale == "":
@@ -226,7 +231,7 @@ class MemoryNode:
     tags: tuple[str, ...] = ()
     pinned: bool = False
     source: str = "library"
-    """Who stored it: tool, capture, import, cli, library."""
+    """Who stored it: tool, capture, note, import, cli, library."""
     commit_seq: int = 0
     """Its place in the order of commits of its store, from 1."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

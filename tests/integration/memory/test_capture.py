@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.config import data_root, store_dir
+from context_graph.memory.capture import capture_id
 from context_graph.memory.context.quoting import FENCE_OPEN
+from context_graph.memory.memex import Memex
 from context_graph.model import EventKind
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.sessions.sessions import SessionStore
@@ -220,8 +223,7 @@ def test_a_resumed_session_is_told_nothing_again_and_a_cleared_one_gets_a_pointe
 
 def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli) -> None:
     """The store keeps 512 events; the summary goes on from the last one that it saw."""
-    from context_graph.memory.capture import capture, capture_id, works_in
-    from context_graph.memory.memex import Memex
+    from context_graph.memory.capture import capture, works_in
     from context_graph.model import EventKind, HookEvent
     from context_graph.model.event_parts import EventParts
 
@@ -307,3 +309,56 @@ def test_the_client_s_own_memory_is_left_out_of_what_changed(cli: Cli) -> None:
     (node,) = captured(cli)
     lines = dict(line.split(": ", 1) for line in str(node["content"]).splitlines())
     assert lines["Changed"] == f"{config}/plans/p.md; src/bucket.py", "a plan is work that others go on with"
+
+
+def test_what_is_said_after_the_first_prompt_reaches_the_profile_and_the_next_morning(cli: Cli) -> None:
+    """A second prompt's words and runs count as soon as the session paused, and after a restart too."""
+    work_session(cli, "s-1", end=False)
+    hook(cli, "prompt-submit", "s-1", prompt="From now on never call the bucket directly.", prompt_id="2")
+    hook(cli, "stop", "s-1", last_assistant_message="Noted: the bucket stays behind `limits`.")
+    hook(cli, "session-end", "s-1", reason="other")
+    assert "never call the bucket directly" in context_of(hook(cli, "session-start", "s-2", source="startup"))
+    cli.run("owner", "restart")
+    assert "never call the bucket directly" in context_of(hook(cli, "session-start", "s-3", source="startup"))
+
+
+def test_a_note_that_was_forgotten_stays_so_and_one_that_is_void_goes(cli: Cli) -> None:
+    work_session(cli, "s-1", end=False)
+    by_kind = {one["kind"]: one for one in noted(cli)}
+    memory(cli, "forget", by_kind["lesson"]["id"])
+    hook(cli, "prompt-submit", "s-1", prompt="Cover the sliding window with tests as well", prompt_id="2")
+    path = f"{cli.project}/tests/test_bucket.py"
+    hook(
+        cli,
+        "post-tool",
+        "s-1",
+        tool_name="Edit",
+        tool_input={"file_path": path, "old_string": "a", "new_string": "def test_window(): ..."},
+        tool_response={"filePath": path},
+    )
+    hook(cli, "stop", "s-1", last_assistant_message="Added `test_window`, which slides by one second.")
+    after = noted(cli)
+    assert "lesson" not in {one["kind"] for one in after} and "open" not in {one["kind"] for one in after}
+    assert sum(one["kind"] == "change" for one in after) == 2
+    gone = {one["id"]: one["reason"] for one in memory(cli, "list", "--deleted")["tombstones"]}
+    assert gone[by_kind["open"]["id"]] == "the session's later words say otherwise"
+    shown = memory(cli, "list", "--kind", "change")["nodes"]
+    assert {one["id"] for one in shown} == {one["id"] for one in after if one["kind"] == "change"}
+
+
+def test_sessions_that_an_older_build_summed_up_get_their_notes_in_the_background(cli: Cli) -> None:
+    work_session(cli, "s-1")
+    (made,) = captured(cli)
+    cli.run("owner", "stop")
+    with Memex.open(store_dir(data_root(cli.env), cli.project)) as memex:
+        node = memex.get(capture_id("s-1"))
+        assert node is not None
+        older = {name: node.metadata[name] for name in ("capture",)}
+        memex.put(replace(node, metadata=older, embedding=None))
+    hook(cli, "session-start", "s-2", source="startup")
+    for _ in range(100):
+        (now,) = captured(cli)
+        if "notes" in now["metadata"]:  # type: ignore[operator]
+            break
+    assert now["metadata"]["notes"] == made["metadata"]["notes"]  # type: ignore[index]
+    assert now["content"] == made["content"] and now["created_at"] == made["created_at"]

@@ -330,3 +330,53 @@ def test_what_was_stored_is_written_back_into_the_clients_own_memory(cli: Cli) -
     assert "token bucket" not in written and [one.name for one in notes.glob(".*")] == []
     report = imported(cli, "auto-memory")
     assert (report["added"], report["files"]) == (1, 1), "what we wrote ourselves does not come back"
+
+
+def test_a_session_of_another_program_is_refused_with_what_it_is(cli: Cli, tmp_path: Path) -> None:
+    other = tmp_path / "rollout.jsonl"
+    write(other, [{"timestamp": "2026-03-01T10:00:00Z", "type": "session_meta", "payload": {"id": "x"}}])
+    done = cli.run("memory", "import", "--from", "claude-code", str(other))
+    assert done.returncode == 1 and "a session of Codex CLI" in done.stderr
+    write(other, [{"role": "user", "text": "hello"}])
+    assert "of another program" in cli.run("memory", "import", "--from", "claude-code", str(other)).stderr
+
+
+def test_a_fork_says_only_what_is_new_and_repeated_history_counts_once(cli: Cli) -> None:
+    known = [{**one, "uuid": f"u{number}"} for number, one in enumerate(lines(cli))]
+    write(folder(cli) / "first.jsonl", known)
+    new = {
+        "type": "user",
+        "message": {"content": "Now try it with a queue instead of the bucket"},
+        "uuid": "n1",
+    }
+    edit = {"file_path": f"{cli.project}/src/queue.py", "old_string": "a", "new_string": "b"}
+    more = [
+        new,
+        {"type": "assistant", "message": {"content": [use("q1", "Edit", edit)]}, "uuid": "n2"},
+        {"type": "user", "message": {"content": [result("q1", "ok")]}, "uuid": "n3"},
+    ]
+    forked = [{**one, "uuid": f"f{n}", "forkedFrom": {"sessionId": "first"}} for n, one in enumerate(known)]
+    write(folder(cli) / "fork.jsonl", [*forked, *({**one, "cwd": str(cli.project)} for one in more)])
+    again = [{**one, "uuid": f"r{one['uuid']}"} if one in more else one for one in [*known, *more]]
+    write(folder(cli) / "resumed.jsonl", again)
+    imported(cli, "claude-code")
+    told = json.dumps([node["content"] for node in memory(cli, "list", "--limit", "100")["nodes"]])
+    assert told.count("I chose a float level") == 1
+    assert {one["session_id"] for one in summaries(cli)} == {"first", "fork", "resumed"}
+
+
+def test_what_the_client_writes_in_the_model_s_place_is_no_last_word(cli: Cli) -> None:
+    error = {
+        "type": "assistant",
+        "isApiErrorMessage": True,
+        "message": {
+            "model": "<synthetic>",
+            "content": [{"type": "text", "text": "API Error: 529 overloaded"}],
+        },
+    }
+    write(
+        folder(cli) / "s.jsonl", lines(cli, {"type": "user", "message": {"content": "and the docs?"}}, error)
+    )
+    imported(cli, "claude-code")
+    told = json.dumps(memory(cli, "list")["nodes"])
+    assert "API Error" not in told and "float level" in told

@@ -106,6 +106,9 @@ class ImportFrom:
 
     def _files(self) -> list[Path]:
         if self.path is not None and self.path.is_file():
+            other = transcripts.what_else(self.path) if self.source == "claude-code" else ""
+            if other:
+                raise InvalidInputError(f"{self.path}: this is {other}, not a transcript of Claude Code")
             return [self.path]
         folder = self.path
         if folder is not None and not folder.is_dir():
