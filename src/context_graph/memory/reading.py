@@ -319,7 +319,8 @@ class Reading:
         if not words or len(content) > _SAME_CHARS:
             return None
         wanted = " ".join(words).casefold()
-        found = self.recall(content, top_k=_SAME)
+        with self._core.operation("get") as core:
+            found = core.recaller.recall(content, top_k=_SAME)
         same = (one.node for one in found.nodes if " ".join(one.node.content.split()).casefold() == wanted)
         return next((node for node in same if node.source not in (CAPTURED, NOTED)), None)
 
