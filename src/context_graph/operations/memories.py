@@ -61,7 +61,7 @@ class Filters(msgspec.Struct):
     ) = None
     project: Annotated[str, about("Only of this project.", metavar="PATH", only="command")] | None = None
     source: (
-        Annotated[str, about("Only stored by: tool, capture, note, import, cli, library.", only="command")] | None
+        Annotated[str, about("Only by: tool, capture, note, import, cli, library.", only="command")] | None
     ) = None
 
 
