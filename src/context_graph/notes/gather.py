@@ -42,6 +42,9 @@ _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _FEW: Final = 2
 _WORD: Final = linear(r"\w+")
+_FIELDS: Final = linear(
+    r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
+)
 _SNIPPET: Final = linear(r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-c|-e|-|<<)(?:\s|\S|$)")
 """A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
@@ -342,7 +345,10 @@ class Gathered:
             question = shortened(" ".join(parts.task.split()), 200)
         elif parts.command:
             who, question = "command", phrases.command_line(parts.command, 200)
-        units = [unit.text for unit in best_of(telling(units_of(parts.words)), _ANSWER_CHARS)]
+        said = telling(units_of(parts.words))
+        if parts.command:  # of a ticket's fields and links nothing is news
+            said = [unit for unit in said if not _FIELDS.found(unit.text)]
+        units = [unit.text for unit in best_of(said, _ANSWER_CHARS)]
         if units:
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]

@@ -38,10 +38,17 @@ _PROGRAMS: Final = 8
 _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
+_SHORTENS: Final = linear(r"\s*2>&1|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
+"""What only cuts a command's output."""
 _ASKS: Final = linear(
     r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
     r"wie|was|warum|wo|comment|pourquoi|cómo|por qué|como|как|почему|为什么|怎么|どう|なぜ)(?:\W|$)"
 )
+_ABOUT_WORK: Final = linear(
+    r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) (?:you|it|that|this|everything)(?:\W|$)|"
+    r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
+)
+"""How a question begins that is about the work under way: its answer is old soon."""
 _ROLES: Final = (
     ("Cause", ("cause",)),
     ("Fix", ("fix", "")),
@@ -147,7 +154,7 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
         yield from _turn_change(turn, files, units)
         for subject, body, number, *since in turn.commits:
             if body or len(turn.commits) > 1:
-                own = {path: files.get(path, []) for path in since if path in files}
+                own = {path: names for path, names in files.items() if path in since}
                 yield _commit_note(turn, subject, body, int(number), own)
 
 
@@ -233,6 +240,8 @@ def _ended(text: str) -> str:
 def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
     """A turn that changed nothing and answered something."""
     kept = best_of(units, _ANSWER_CHARS)
+    if _ABOUT_WORK.found(turn.prompt):
+        return
     asks = _ASKS.found(turn.prompt)
     if (
         not turn.prompt
@@ -317,7 +326,7 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
     for command, times in gathered.programs.items():
         known = commands_in(line_of(command))
         for one in known:
-            shown = (command if len(known) == 1 else one.raw).replace("2>&1", "").strip()
+            shown = _SHORTENS.sub("", command if len(known) == 1 else one.raw).strip()
             if any(path in shown for path in scratch):
                 continue
             if one.snippet:

@@ -7,7 +7,7 @@ know gives no names; text that is no source hardly ever gives any.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from context_graph.text.patterns import linear
 
@@ -18,8 +18,8 @@ _UPWARD: Final = 4000
 _LEVELS: Final = 3
 _LINE_CHARS: Final = 240
 _DEFINES: Final = linear(
-    r"^[\s+-]*(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|abstract|"
-    r"async|unsafe|override|open|sealed|data|inline|const|extern|partial|virtual|suspend)\s+)*"
+    r"(?m)^[ \t+-]*(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|"
+    r"abstract|async|unsafe|override|open|sealed|data|inline|const|extern|partial|virtual|suspend)\s+)*"
     r"(?:(?:def|defp|defmacro|fn|fun|func|function|sub)\s*\*?\s+(?:\([^)\n]{0,80}\)\s*)?(?:self\.)?([A-Za-z_]\w*[?!]?)|"
     r"(?:class|struct|enum|trait|interface|object|defmodule|module|impl|protocol|record|namespace)\s+"
     r"(?:<[^>\n]{0,60}>\s*)?([A-Za-z_][\w.]*(?:::\w+)*)|"
@@ -60,15 +60,14 @@ _NO_NAME: Final = frozenset(
 def defined_by(line: str) -> str:
     """The function or class that a line of source begins; "" for any other line."""
     found = _DEFINES.match(line[:_LINE_CHARS])
-    name = next((one for one in found.groups() if one), "") if found else ""
-    return "" if name in _NO_NAME or len(name) < 2 else name
+    return _name(found) if found else ""
 
 
 def defined_in(text: str, most: int = 12) -> list[str]:
-    """The first ``most`` names that ``text`` defines, each once, in order. Cost: 1 us a line."""
+    """The first ``most`` names that ``text`` defines, each once, in order. Cost: 20 us for 4 KB."""
     found: dict[str, None] = {}
-    for line in text[:MAX_CHARS].splitlines():
-        name = defined_by(line)
+    for one in _DEFINES.finditer(text[:MAX_CHARS]):
+        name = _name(one)
         if name:
             found[name] = None
         if len(found) == most:
@@ -131,6 +130,11 @@ def patched_in(diff: str, most: int = 24) -> list[list[str]]:
         if len(found) == most:
             break
     return [list(pair) for pair in found]
+
+
+def _name(found: Any) -> str:
+    name = next((one for one in found.groups() if one), "")
+    return "" if name in _NO_NAME or len(name) < 2 else str(name)
 
 
 def _upward(text: str, begin: int) -> Iterator[str]:

@@ -88,6 +88,10 @@ _TELLING: Final = linear(
     r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
 )
 _ERROR_LINE: Final = 400
+_COUNTS: Final = linear(
+    r"(?i)\W*\d+ (?:tests?|failed|failing|failures?|errors?|examples?|passed|problems?)(?:\W|$)"
+)
+"""A line that says how many failed, and not what."""
 _HINTING: Final = linear(
     r"(?i)abort|reject|(?:^|\W)fail|unable|invalid|unexpected|missing|conflict|timed? ?out|exceed|violat|"
     r"not (?:supported|allowed|permitted|installed|available|recognized)|could not|did not|does not|must |"
@@ -112,6 +116,7 @@ _OURS: Final = word_set("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
+_LONG_PATH: Final = linear(r"(^|[\s\"'=])/(?:[\w.@+~-]+/){3,}([\w.@+~-]+/[\w.@+~-]+)")
 _HEREDOC: Final = linear(r"""(?s)\$\(cat <<-?\s*(['"]?)\w+['"]?\n(.*?)\n\s*\w+\s*\n?\s*\)""")
 """`"$(cat <<'EOF' … EOF)"`, by which models write messages of several lines."""
 
@@ -150,6 +155,8 @@ def command_line(command: str, limit: int = 90, *, variables: bool = False) -> s
     for leading in (_CHANGES_DIR,) if variables else (_CHANGES_DIR, _SETS_ENV):
         found = leading.match(first)
         first = first[found.end() :] if found else first
+    if len(first) > limit:  # what a long path ends with says more than what it begins with
+        first = _LONG_PATH.sub(lambda found: f"{found[1]}…/{found[2]}", first)
     return shortened(first, limit)
 
 
@@ -168,7 +175,7 @@ def is_lookup(command: str) -> bool:
 
 def error_line(text: str, limit: int = 140) -> str:
     """The line of an error text that says why: the last that names an error, else the last that tells a
-    failure in other words, else the last line.
+    failure in other words or counts them, else the last line.
     """
     last = hinting = ""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
@@ -177,7 +184,9 @@ def error_line(text: str, limit: int = 140) -> str:
         if not line or _NOISE.fullmatch(line):
             continue
         last = last or line
-        if _TELLING.found(line):
+        if _COUNTS.match(line):
+            hinting = hinting or line
+        elif _TELLING.found(line):
             return shortened(" ".join(line.split()), limit)
         if not hinting and _HINTING.found(line):
             hinting = line

@@ -228,7 +228,7 @@ def test_markdown_s_marks_are_no_part_of_names(name: str) -> None:
             'Exit code 1\nchecking\n2 problems found, commit rejected by the hook\n  ~x"',
             "2 problems found, commit rejected by the hook",
         ),
-        ("Exit code 1\n\x1b[31mFAILED\x1b[0m tests/a.py::b\n1 failed", "1 failed"),
+        ("Exit code 1\n\x1b[31mFAILED\x1b[0m tests/a.py::b\n1 failed", "FAILED tests/a.py::b"),
         ("", ""),
     ],
 )
