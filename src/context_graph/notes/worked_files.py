@@ -47,7 +47,7 @@ def _paths_in(text: str) -> tuple[str, ...]:
 
 def _named_in(text: str) -> Iterator[str]:
     seen: dict[str, None] = {}
-    for found in _PATH.finditer(text[:_COMMAND_CHARS]):
+    for found in _PATH.finditer(text):
         path = found[0].removeprefix("./")
         if path not in seen:
             seen[path] = None
@@ -58,7 +58,8 @@ def _named_in(text: str) -> Iterator[str]:
 
 def written_in(text: str) -> list[str]:
     """The files that a script may write: those that its text names, if it writes any."""
-    return list(paths_in(text)) if _WRITES.found(text[:_SCRIPT_CHARS]) else []
+    text = text[:_SCRIPT_CHARS]
+    return list(_named_in(text)) if _WRITES.found(text) else []
 
 
 def note_script(scripts: MutableMapping[str, list[str]], path: str, writes: list[str]) -> None:

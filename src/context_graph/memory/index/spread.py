@@ -20,8 +20,10 @@ _MOST: Final = 2
 NodeOf = Callable[[UUID], MemoryNode | None]
 
 
-def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> list[int]:
-    """``best`` with few notes of any one session among the ``first``; the others follow in their order.
+def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[list[int], int]:
+    """``best`` with few notes of any one session among the ``first``; how many those are.
+
+    The others follow in their order.
 
     What tells a session as a whole comes once: its best change note, where one was found, in the place of
     its summary, which finds it and says less; else summary, ways or what is open. Lessons, decisions,
@@ -29,7 +31,7 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> list[int
     """
     noted = rows.names["source"].find(NOTED)
     if not noted:
-        return best
+        return best, first
     ours = {rows.names["source"].find(CAPTURED), noted} - {0}
     kinds = {row: _kind(row, rows, node_of) for row in best[:_LOOKED_AT] if rows.source[row] in ours}
     changes: dict[int, int] = {}
@@ -53,7 +55,8 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> list[int
             taken.append(changes[session])
             held.append(row)
     chosen = set(taken)
-    return [*taken, *(row for row in held if row not in chosen), *best[_LOOKED_AT:]]
+    rest = (row for row in held if row not in chosen)
+    return [*taken, *rest, *best[_LOOKED_AT:]], min(first, len(taken))
 
 
 def _kind(row: int, rows: Rows, node_of: NodeOf) -> NoteKind | None:
