@@ -171,7 +171,11 @@ class Gathered:
         prompt = own_words(event.parts.words or event.input_text)
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
-            self.turns.append(Turn(shown, number, event.at_ms))
+            # Said again after a rewind or in a resumed session, it is the same work.
+            again = next((one for one in self.turns if one.prompt == shown), None)
+            if again is not None:
+                self.turns.remove(again)
+            self.turns.append(again or Turn(shown, number, event.at_ms))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
         for one in said_in(prompt):

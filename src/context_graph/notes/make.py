@@ -35,6 +35,8 @@ _ANSWER_CHARS: Final = 900
 _OFTEN: Final = 2
 _LOOKED_AT: Final = 2
 _PROGRAMS: Final = 8
+_PLANS: Final = "/.claude/plans/"
+"""Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
 _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
@@ -151,9 +153,10 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
             yield from _answered(turn, units)
             yield from _worked_on(gathered, turn)
             continue
-        yield from _turn_change(turn, files, units)
+        if files:
+            yield from _turn_change(turn, files, units)
         for subject, body, number, *since in turn.commits:
-            if body or len(turn.commits) > 1:
+            if body or len(turn.commits) > 1 or not files:
                 own = {path: names for path, names in files.items() if path in since}
                 yield _commit_note(turn, subject, body, int(number), own)
 
@@ -382,8 +385,14 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
 
 def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
     """A turn's files without scratch, which the whole session tells; tests come last."""
-    told = [path for path in reversed(files.symbols) if not gathered.made.is_scratch(path)]
-    return {path: files.symbols[path] for path in sorted(told, key=is_test)}
+    told = [
+        path for path in reversed(files.symbols) if not (gathered.made.is_scratch(path) or _PLANS in path)
+    ]
+    return {path: sorted(files.symbols[path], key=_tests) for path in sorted(told, key=is_test)}
+
+
+def _tests(name: str) -> bool:
+    return name.lower().startswith("test")
 
 
 def _cut(text: str) -> str:

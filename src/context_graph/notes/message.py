@@ -21,6 +21,8 @@ MAX_CHARS: Final = 16_384
 UNIT_CHARS: Final = 420
 _WORTH: Final = {"cause": 5.0, "decision": 3.5, "fix": 2.0, "left": 2.0, "test": 1.0}
 KEPT_CHARS: Final = 2000
+_LABEL_BYTES: Final = 60
+_LABEL_WORDS: Final = 6
 _SHORT_CHARS: Final = 240
 LEAST_WORTH: Final = 1.0
 """Below it a unit says nothing of its own."""
@@ -194,14 +196,17 @@ def _role(text: str, section: str) -> str:
     marks = _marks()
     if marks["left"].found(text):
         return "left"
-    if section in ("cause", "decision", "test", "left"):
+    if section in ("cause", "decision", "left"):
         return section
     for role in _MARKED:
         if marks[role].found(text):
             return "decision" if role == "choice" else role
-    return "" if section == "whole" else section
+    return section if section == "fix" else ""
 
 
 def _worth(text: str, role: str) -> float:
     specific = sum(1 for _, _ in zip(range(4), _SPECIFIC.finditer(text), strict=False))
-    return _WORTH.get(role, 0.5) + 0.75 * specific - (1.0 if not specific else 0.0)
+    worth = _WORTH.get(role, 0.5) + 0.75 * specific - (1.0 if not specific else 0.0)
+    # A few words are a label or an example, unless a role says that they are the point.
+    short = role in ("", "test") and len(text) < _LABEL_BYTES and len(text.split()) < _LABEL_WORDS
+    return worth - 1.5 if short else worth

@@ -257,7 +257,8 @@ class SessionWork:
             note_script(self.scripts, path, event.parts.writes)
         if not leaves_out(os.path.join(self.root, path)):
             _count(self.changed, path, _MAX_FILES)
-            _append(self.symbols, event.parts.symbols, _MAX_SYMBOLS)
+            names = [name for name in event.parts.symbols if not name.lower().startswith("test")]
+            _append(self.symbols, names, _MAX_SYMBOLS)
             if not event.agent_id:
                 add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
 
