@@ -31,8 +31,8 @@ from context_graph.memory.embed import default_provider
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.recall import MAX_QUERY_CHARS, Recaller
 from context_graph.memory.relevance import NAMES, Kind, kind_of
-from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent
-from context_graph.text.flattening import flatten_text
+from context_graph.owner.sessions.hook_call import recorded_event
+from context_graph.redact import Redactor
 
 __all__ = ["ODDS", "Case", "cases", "cross_validated", "fitted", "probability"]
 
@@ -218,26 +218,12 @@ def nonsense(count: int, seed: int) -> list[str]:
 
 def summary(events: Iterable[dict[str, Any]]) -> str:
     """What a capture makes of a session's events, given in the client's own fields."""
-    work = SessionWork()
-    kinds = {
-        "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
-        "PostToolUse": EventKind.POST_TOOL,
-        "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
-    }
-    known = [one for one in events if one["event"] in kinds]
+    work, redactor = SessionWork(), Redactor()
+    known = [
+        one for one in events if one["event"] in ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure")
+    ]
     work.absorb(
-        (
-            number,
-            HookEvent(
-                kind=kinds[one["event"]],
-                session_id="s",
-                event_id=str(number),
-                at_ms=number,
-                tool_name=one.get("tool_name", ""),
-                input_text=flatten_text(one.get("prompt", one.get("tool_input")), EVENT_TEXT_BYTES),
-                output_text=flatten_text(one.get("error", one.get("tool_response")), EVENT_TEXT_BYTES),
-            ),
-        )
+        (number, recorded_event(one["event"], one, "s", number, number, redactor))
         for number, one in enumerate(known, 1)
     )
     return work.text()

@@ -57,6 +57,6 @@ def test_each_parameter_says_what_it_is(operation: object) -> None:
 
 
 def test_the_filters_that_are_told_are_those_that_are_taken() -> None:
-    given = {"tags": ["a"], "johari_quadrants": ["open"], "min_importance": 0.5}
+    given = {"tags": ["a"], "kind": "rule", "johari_quadrants": ["open"], "min_importance": 0.5}
     for name in Filters.__struct_fields__:
         RecallFilters.parse({name: given.get(name, "2026-01-31")})

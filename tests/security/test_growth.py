@@ -30,6 +30,7 @@ from context_graph.memory.exchange.markdown import file_name, read_markdown
 from context_graph.memory.index import blend
 from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EventParts
 from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.notes.said import concerns, decisions, statements
 from context_graph.owner.socket.lines import MessageSplitter
@@ -42,7 +43,19 @@ pytestmark = pytest.mark.thorough
 
 def _event(kind: EventKind, text: str, tool: str = "", **more: Any) -> HookEvent:
     given = {"session_id": "s", "event_id": "e", "at_ms": 1, "cwd": "/a", "tool_name": tool, **more}
-    return HookEvent(kind=kind, input_text=text, output_text=text, **given)
+    parts = EventParts(
+        file_path=text,
+        command=text,
+        old_text=text,
+        new_text=text,
+        words=text,
+        plan=text,
+        task=text,
+        tail=text,
+        todos=[["pending", text]],
+        answers=[[text, text]],
+    )
+    return HookEvent(kind=kind, input_text=text, output_text=text, parts=parts, **given)
 
 
 def summary(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from context_graph.model import EventKind, HookEvent
+from context_graph.store.sessions.old_events import parts_of_texts
 
 __all__ = ["LABELS", "SHADER", "TARIFF", "prompt", "session", "tool"]
 
@@ -237,7 +238,7 @@ def tool(step: Step, *, at_ms: int = 0, session_id: str = "s", kind: EventKind |
     """The result of a tool call."""
     name, given, output = step
     failed = output.startswith("!")
-    return HookEvent(
+    made = HookEvent(
         kind or (EventKind.POST_TOOL_FAILURE if failed else EventKind.POST_TOOL),
         session_id,
         f"tool-{at_ms}",
@@ -248,6 +249,8 @@ def tool(step: Step, *, at_ms: int = 0, session_id: str = "s", kind: EventKind |
         output_text=output.removeprefix("!"),
         success=not failed,
     )
+    made.parts = parts_of_texts(made)
+    return made
 
 
 def session(text: str, steps: tuple[Step, ...]) -> list[HookEvent]:

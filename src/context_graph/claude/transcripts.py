@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableSet
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
@@ -30,6 +30,10 @@ MAX_FILE: Final = 256 << 20
 MAX_FILES: Final = 10_000
 _WAITING: Final = 1_000
 """Calls without a result that are remembered."""
+_MOST_SEEN: Final = 1_000_000
+"""Ids of lines that are remembered: some 100 MB."""
+_FIRST_LINES: Final = 20
+_CODEX: Final = ("session_meta", "response_item", "event_msg", "turn_context")
 _TICK: Final = 200
 """Lines after which the reader gives its caller a chance to do something else."""
 _NOT_RUN: Final = (
@@ -83,17 +87,41 @@ def plain_files(folder: Path, suffix: str) -> list[Path]:
     return [folder / name for name in names]
 
 
-def told_by(path: Path, odd: Counter[str] | None = None) -> Iterator[Told]:
+def told_by(
+    path: Path, odd: Counter[str] | None = None, seen: MutableSet[str] | None = None
+) -> Iterator[Told]:
     """All that hooks would have told of the session in ``path``, its subagents' work too, in order of time.
+
+    A resumed or forked session's file repeats the history of another one: each line counts once.
 
     Args:
         odd: Counts `lines` that are no JSON object or too long, and `files` that are too large.
+        seen: Ids of lines that were read before, in other files too; this file's are added.
 
     Raises OSError where a file can't be read.
     """
     counted = Counter[str]() if odd is None else odd
-    files = (_file(one, counted) for one in (path, *_agents(path)))
+    known = set[str]() if seen is None else seen
+    files = (_file(one, counted, known) for one in (path, *_agents(path)))
     return heapq.merge(*files, key=itemgetter(0))
+
+
+def what_else(path: Path) -> str:
+    """What a file of JSON lines is that is no transcript of this client; "" for one that is, or an empty one.
+
+    Raises OSError where it can't be read.
+    """
+    odd = Counter[str]()
+    first = [
+        line for line, _ in zip(lines_of(path, odd), range(_FIRST_LINES), strict=False) if line is not None
+    ]
+    if not first:
+        return "no JSON lines" if odd["lines"] else ""
+    if any(one.keys() & {"sessionId", "uuid", "parentUuid", "leafUuid"} for one in first):
+        return ""
+    if any("payload" in one and str(one.get("type")).startswith(_CODEX) for one in first):
+        return "a session of Codex CLI"
+    return "JSON lines of another program"
 
 
 def _agents(path: Path) -> list[Path]:
@@ -137,7 +165,7 @@ def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
             yield line if isinstance(line, dict) else None
 
 
-def _file(path: Path, odd: Counter[str]) -> Iterator[Told]:
+def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
     calls: dict[str, dict[str, Any]] = {}
     delegated = path.name.startswith(AGENT)
     said = Told(0, "", {})
@@ -145,7 +173,7 @@ def _file(path: Path, odd: Counter[str]) -> Iterator[Told]:
     for number, line in enumerate(lines_of(path, odd), start=1):
         if number % _TICK == 0:
             yield Told(at_ms, "", {})
-        if line is None:
+        if line is None or _is_repeated(line, path, seen) or _is_synthetic(line):
             continue
         at_ms = milliseconds(line.get("timestamp")) or at_ms
         message = line.get("message")
@@ -157,12 +185,38 @@ def _file(path: Path, odd: Counter[str]) -> Iterator[Told]:
         for block in _blocks(content):
             yield from _block(line, block, common, calls, at_ms)
         prompt = "" if common["agent_id"] else _prompt(line, content)
+        if line.get("isCompactSummary") and not common["agent_id"]:
+            yield said
+            said = Told(0, "", {})
+            yield Told(at_ms, "PostCompact", {**common, "compact_summary": _text(content)})
         if prompt:
             yield said
             yield Told(at_ms, "UserPromptSubmit", {**common, "prompt": prompt})
         if prompt or (line.get("type") == "assistant" and not common["agent_id"]):
             said = _last_words(line, content, common, at_ms)
     yield said
+
+
+def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> bool:
+    """Whether the line was read before, or belongs to the session that this one was forked from."""
+    forked = line.get("forkedFrom")
+    parent = str(forked.get("sessionId") or "") if isinstance(forked, dict) else ""
+    if parent and parent != path.stem and "/" not in parent and (path.parent / f"{parent}.jsonl").is_file():
+        return True
+    number = line.get("uuid")
+    if not isinstance(number, str) or len(seen) >= _MOST_SEEN:
+        return False
+    if number in seen:
+        return True
+    seen.add(number)
+    return False
+
+
+def _is_synthetic(line: Mapping[str, Any]) -> bool:
+    """Whether the client itself wrote the line in the model's place: an error of the API, "No response"."""
+    message = line.get("message")
+    model = message.get("model") if isinstance(message, dict) else ""
+    return line.get("isApiErrorMessage") is True or model == "<synthetic>"
 
 
 def _block(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from context_graph.model import EventKind, HookEvent
-from context_graph.text.descriptions import without_description
+from context_graph.model.event_parts import EDITING
 from context_graph.text.patterns import linear
 
 WINDOW: Final = 12
@@ -35,7 +35,6 @@ _MASKED: Final = linear(r"\[redacted:[\w-]*\]")
 """The launcher, which masks what goes into the log, names secrets less exactly than the owner."""
 _DIGITS: Final = b"0123456789"
 _HEX_DIGITS: Final = b"0123456789abcdefABCDEF"
-_EDITING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 CirclesState = tuple[tuple[tuple[int, int, bool, bool, str], ...], int, int, bool]
 """(results, oldest first, as (sign, times, success, stale, label)), streak, stale in it, prompted)."""
@@ -88,13 +87,13 @@ class Circles:
         before = next((one for one in reversed(self._results) if one.sign == sign), None)
         if before is None:
             self._streak = self._stale = 0
-            if event.tool_name in _EDITING and success:
+            if event.tool_name in EDITING and success:
                 for one in self._results:
                     one.stale = True
             self._results.append(_Result(sign, 1, success, False, ""))
             return
         self._streak += 1
-        if event.tool_name in _EDITING:
+        if event.tool_name in EDITING:
             self._stale = 0  # what was checked in this streak was no new edit
         elif before.stale:
             self._stale += 1
@@ -147,7 +146,7 @@ class Circles:
 
 def _sign(event: HookEvent, success: bool) -> int:
     """A checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
-    given = without_description(event.input_text) if event.tool_name == "Bash" else event.input_text
+    given = event.parts.command or event.input_text
     call = _bytes(f"{event.tool_name}\0{given}\0{int(success)}\0")
     output = _bytes(event.output_text)
     passing = _HEX_DIGITS if b"0x" in output else _DIGITS  # addresses of objects differ from run to run
@@ -160,10 +159,10 @@ def _bytes(text: str) -> bytes:
 
 def _label(event: HookEvent) -> str:
     """The call in at most _LABEL_CHARS characters of one line: a command, else the tool and its file."""
-    from context_graph.text.phrases import command_of, path_of  # late: few sessions need it, no start does
+    from context_graph.text.phrases import command_line  # late: few sessions need it, no start does
 
-    command = command_of(event.input_text) if event.tool_name == "Bash" else ""
-    given = path_of(event.input_text, event.output_text) or event.input_text[: 4 * _LABEL_CHARS]
+    command = command_line(event.parts.command)
+    given = event.parts.file_path or event.input_text[: 4 * _LABEL_CHARS]
     words = (command or f"{event.tool_name[:40]} {given}").split()
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"

@@ -421,7 +421,7 @@ class LiveSession:
 
     def _predict(self, event: HookEvent) -> None:
         success = event.kind is EventKind.POST_TOOL and event.success is not False
-        head = command_head(event.input_text) if event.tool_name == "Bash" else ""
+        head = command_head(event.parts.command)
         self._predictions.record(event.tool_name, head, success, event.input_text)
 
     def _measure(self, event: HookEvent, comparison: Comparison) -> Outcome:

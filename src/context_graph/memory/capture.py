@@ -20,12 +20,21 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.memory.note_keeping import forget_void, nodes_of
+from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
+from context_graph.notes.searched import searched_text
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
 SOURCE: Final = CAPTURED
+NOTES: Final = "notes"
+"""Key of a summary's metadata that has the ids of its session's notes."""
+GATHERED: Final = "gathered"
+"""Key of a summary's metadata that has what its notes are made of."""
 CAPTURE_TAG: Final = "session-summary"
 IMPORTED: Final = "imported"
 """Tag of what was kept by another program before."""
@@ -46,6 +55,31 @@ def work_of(node: MemoryNode | None) -> SessionWork:
     """The work recorded in a session's summary; a new record for None or any other memory."""
     state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
     return SessionWork.from_json(state)
+
+
+def gathered_of(node: MemoryNode | None) -> Gathered:
+    """What was gathered for a session's notes; a new one for None, and for a summary of an older build."""
+    return Gathered.from_json(node.metadata.get(GATHERED) if node is not None else None)
+
+
+def open_ends(work: SessionWork) -> list[str]:
+    """What a session left open by its to-dos and tests, in words."""
+    failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.failing.items())]
+    return [*failing[:2], *(f"To do: {one}" for one in work.open_todos()[:4])]
+
+
+def _notes_of(node: MemoryNode | None) -> list[str]:
+    """The ids of a session's notes, which its summary links."""
+    found = node.metadata.get(NOTES) if node is not None else None
+    return found if isinstance(found, list) else []
+
+
+def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
+    return {
+        "capture": work.to_json(),
+        GATHERED: gathered.to_json(),
+        SEARCHED: searched_text(gathered),
+    }
 
 
 def capture(
@@ -81,28 +115,42 @@ def capture(
         return None
     if there is None and memex.tombstone(node_id) is not None:
         return None
-    work = work_of(there.node if there else None)
-    if not work.absorb(events_after(work.last_event), leaves_out) and (sealed_at_ms is None or there is None):
-        return None
-    text = work.text()
-    if not text:
+    before = there.node if there else None
+    work, gathered = work_of(before), gathered_of(before)
+    new = 0
+    for numbered in events_after(min(work.last_event, gathered.last_event)):
+        new += work.absorb((numbered,), leaves_out) + gathered.absorb((numbered,), leaves_out)
+    if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch
-    metadata: dict[str, Any] = {"capture": work.to_json()}
+    notes = notes_of(gathered, open_ends(work))
+    text = work.text({note.kind for note in notes})
+    if not text:
+        return None
+    metadata = _metadata(work, gathered)
+    nodes, metadata[NOTES] = nodes_of(
+        memex, session_id, notes, root=work.root, project=project, evidence=evidence
+    )
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
     rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    before = there.node if there else None
-    made = memex.put(_node(node_id, session_id, work, text, metadata, project, before))
+    made = memex.put_many([*nodes, _node(node_id, session_id, work, text, metadata, project, before)])[-1]
+    forget_void(memex, _notes_of(before), metadata[NOTES])
     if learn is not None:
         learn(work, work_of(before))
     return made
 
 
 def keep_imported(
-    memex: Memex, session_id: str, work: SessionWork, *, project: str | None, dry_run: bool = False
+    memex: Memex,
+    session_id: str,
+    work: SessionWork,
+    gathered: Gathered,
+    *,
+    project: str | None,
+    dry_run: bool = False,
 ) -> str:
     """Store the summary of a session that was recorded elsewhere, or refresh it; what was done.
 
@@ -120,15 +168,21 @@ def keep_imported(
     known = work_of(before)
     if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
         return "skipped"
-    text = work.text()
+    notes = notes_of(gathered, open_ends(work))
+    text = work.text({note.kind for note in notes})
     if not text:
         return "empty"
     did = "added" if before is None else "updated"
     if dry_run:
         return did
-    work.first_event = work.last_event = 0
-    node = _node(node_id, session_id, work, text, {"capture": work.to_json()}, project, before)
-    memex.put(replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node)
+    work.first_event = work.last_event = gathered.last_event = 0
+    metadata = _metadata(work, gathered)
+    nodes, metadata[NOTES] = nodes_of(
+        memex, session_id, notes, root=work.root, project=project, tags=(IMPORTED,)
+    )
+    node = _node(node_id, session_id, work, text, metadata, project, before)
+    memex.put_many([*nodes, replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node])
+    forget_void(memex, _notes_of(before), metadata[NOTES])
     return did
 
 
@@ -136,6 +190,16 @@ def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
     """The work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
     page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
     return [work_of(node) for node in reversed(page.nodes)]
+
+
+def without_notes(memex: Memex, most: int = 400) -> list[str]:
+    """Sessions among the ``most`` newest summaries whose notes were never made, the newest last."""
+    page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
+    return [
+        node.session_id
+        for node in reversed(page.nodes)
+        if node.session_id and GATHERED not in node.metadata and IMPORTED not in node.tags
+    ]
 
 
 def _files(work: SessionWork) -> list[str]:

@@ -83,7 +83,7 @@ def ranked(
         for row in best:
             cosine = max(-1.0, min(1.0, scores.dense[row] / SEMANTIC))
             signs = asked.signs(by_row[row].content, margins[row], cosine)
-            likely = relevance.probability(relevance.kind_of(by_row[row].content), signs)
+            likely = relevance.probability(relevance.kind_of_memory(by_row[row]), signs)
             found.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))
     return sorted(found, key=lambda one: -one.score)
 

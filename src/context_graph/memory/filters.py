@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
-from context_graph.memory.index.rows import QUADRANTS
-from context_graph.model.memory import JohariQuadrant, check_unit, parse_time
+from context_graph.memory.index.rows import QUADRANTS, kind_tag
+from context_graph.model.memory import JohariQuadrant, check_unit, parse_time, plain_tag
+from context_graph.model.note import NoteKind
 
 if TYPE_CHECKING:
     from context_graph.memory.index.rows import Rows
@@ -42,10 +43,13 @@ class RecallFilters:
     source: str | None = None
     tags: tuple[str, ...] = ()
     """All of them."""
+    kind: NoteKind | None = None
+    """Notes of this kind."""
 
     def __post_init__(self) -> None:
         if self.min_importance is not None:
             check_unit("filters.min_importance", self.min_importance)
+        object.__setattr__(self, "tags", tuple(map(plain_tag, self.tags)))
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | None) -> RecallFilters:
@@ -97,6 +101,8 @@ class RecallFilters:
                 ranking.keep_classes(mask, getattr(rows, column), allowed)
         for tag in self.tags:
             ranking.keep_rows(mask, rows.tags.get(tag, array("I")))
+        if self.kind is not None:
+            ranking.keep_rows(mask, rows.tags.get(kind_tag(self.kind), array("I")))
         return mask
 
 
@@ -129,9 +135,17 @@ def _quadrants(name: str, value: object) -> tuple[JohariQuadrant, ...]:
     return tuple(found)
 
 
+def _kind(name: str, value: object) -> NoteKind:
+    try:
+        return NoteKind(_text(name, value).lower())
+    except ValueError:
+        raise InvalidParamsError.of(name, f"has {value!r}; kinds are {', '.join(NoteKind)}") from None
+
+
 _READERS: Final = {
     "min_importance": _number,
     "johari_quadrants": _quadrants,
     "tags": _texts,
+    "kind": _kind,
     **dict.fromkeys(_NAMES, _text),
 }

@@ -27,7 +27,8 @@ from context_graph.memory.metrics.timings import prometheus_text
 from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
-from context_graph.model.memory import CAPTURED, CognitivePulse, MemoryNode, Tombstone, check_range
+from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
+from context_graph.model.note import kind_of_memory
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -38,6 +39,8 @@ MAX_LIMIT: Final = 1000
 SCAN_AT_MOST: Final = 10_000
 """Memories that one page examines; so a page may be short, or empty, and still have a next one."""
 _STEP: Final = 256
+_SAME: Final = 5
+_SAME_CHARS: Final = 2000
 _OUTDATED: Final = 12
 """Memories nearest to a new one that are compared with it."""
 
@@ -94,6 +97,7 @@ def _passes(node: MemoryNode, filters: RecallFilters) -> bool:
         and (filters.created_after_ms is None or node.created_at_ms > filters.created_after_ms)
         and (filters.created_before_ms is None or node.created_at_ms < filters.created_before_ms)
         and set(filters.tags) <= set(node.tags)
+        and (filters.kind is None or filters.kind is kind_of_memory(node.metadata))
     )
 
 
@@ -303,8 +307,22 @@ class Reading:
         if len(content) > superseding.MAX_CHARS or not superseding.may_give_up(content):
             return []
         found = self.recall(content, top_k=_OUTDATED)
-        nodes = [one.node for one in found.nodes if one.node.source != CAPTURED]
+        nodes = [one.node for one in found.nodes if one.node.source not in (CAPTURED, NOTED)]
         return [node.id for node in nodes if superseding.supersedes(content, node.content)]
+
+    def same_text(self, content: str) -> MemoryNode | None:
+        """The live memory that says the same, word for word; None if there is none.
+
+        Cost: a recall; texts of more than 2,000 characters are not looked for.
+        """
+        words = content.split()
+        if not words or len(content) > _SAME_CHARS:
+            return None
+        wanted = " ".join(words).casefold()
+        with self._core.operation("get") as core:
+            found = core.recaller.recall(content, top_k=_SAME)
+        same = (one.node for one in found.nodes if " ".join(one.node.content.split()).casefold() == wanted)
+        return next((node for node in same if node.source not in (CAPTURED, NOTED)), None)
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
         """What is known about these memories: causes, containment, neighbours, conflicts, metrics."""

@@ -9,15 +9,11 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import accumulate
-from struct import Struct
-from struct import error as StructError
 from typing import Final
 from uuid import UUID
 
@@ -39,16 +35,16 @@ from context_graph.memory.index.blend import (
     hashes,
     read,
 )
+from context_graph.memory.index.cursors import MAX_DEPTH, cursor_of, key_of, read_cursor
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
+from context_graph.memory.index.spread import spread
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
 
 MAX_QUERY_CHARS: Final = 4096
 MAX_TOP_K: Final = 100
-MAX_DEPTH: Final = 1000
-"""Memories that one query's cursor can reach."""
 _LISTS_KEPT: Final = 16
 _EXPANDED: Final = 10
 """Best memories whose edges are followed."""
@@ -58,8 +54,6 @@ _EXPANDED_ON: Final = 1
 """Memories that a hop reached whose edges are followed on; edges are read from the disk."""
 MAX_EDGES: Final = 32
 """Edges of one answer whose traversal is counted, the strongest."""
-_CURSOR: Final = Struct("<BIQ8s")
-_CURSOR_VERSION: Final = 1
 SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
 TIMES: Final = (
@@ -107,7 +101,7 @@ class Recall:
     def worth(self) -> dict[str, dict[str, float]]:
         """Memory -> what its relevance is made of, in log-odds (`relevance.worth`)."""
         return {
-            str(one.node.id): relevance.worth(relevance.kind_of(one.node.content), one.parts)
+            str(one.node.id): relevance.worth(relevance.kind_of_memory(one.node), one.parts)
             for one in self.nodes
         }
 
@@ -234,8 +228,8 @@ class Recaller:
         check_unit("recency", recency)
         check_unit("min_relevance", floor)
         filters = filters or RecallFilters()
-        key = _key(query, filters, recency)
-        start, watermark = _read_cursor(cursor, key)
+        key = key_of(query, filters.key(), recency)
+        start, watermark = read_cursor(cursor, key)
         second = self._second(query)
         with self.index.lock:
             known = self._known(watermark)
@@ -249,7 +243,8 @@ class Recaller:
                 return Recall([], 0)
             if asks_nothing(query):
                 return Recall([], total)
-            best, followed = self._rank(wanted, live, mask, recency)
+            ranked, followed = self._rank(wanted, live, mask, recency)
+            best, distinct = spread(ranked, self.index.rows, self._node_of, _EXPANDED)
             if not self._has_evidence(wanted, mask, best[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
@@ -259,6 +254,7 @@ class Recaller:
                 aged=recency > 0.0,
                 first=start == 0,
                 looks_up=floor > 0.0,
+                most=distinct,
             )
             if order.likeliest < floor:
                 return Recall([], total)
@@ -267,7 +263,7 @@ class Recaller:
             for row, why in zip((row for _, row, _ in page), parts, strict=True):
                 why |= order.signs.get(row, {})
         nodes = self._nodes(page, parts)
-        cursor = _cursor(after, watermark, key) if after < len(order.rows) else None
+        cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
         return Recall(nodes, total, cursor, edges)
 
@@ -376,8 +372,9 @@ class Recaller:
         aged: bool,
         first: bool,
         looks_up: bool,
+        most: int,
     ) -> _Order:
-        """The order of the first page, or today's; the best ten by their relevance, unless age counts too."""
+        """The order of the first page, or today's; the ``most`` best by relevance, unless age counts too."""
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
         seconds = -1 if wanted.extra is None else self.index.extra_done
@@ -387,7 +384,7 @@ class Recaller:
         if order is None or outdated:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
-            judged = self._judged(best[:_EXPANDED], wanted, live, looks_up=looks_up)
+            judged = self._judged(best[:most], wanted, live, looks_up=looks_up)
             judged = self._led_on(judged, followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
@@ -418,7 +415,7 @@ class Recaller:
             content = "" if node is None else node.content
             margin = (self._scores.total[row] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, self._cosine(row))
-            judged.append((row, relevance.probability(relevance.kind_of(content), signs), signs))
+            judged.append((row, relevance.probability(relevance.kind_of_memory(node), signs), signs))
         return judged
 
     def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:
@@ -474,25 +471,3 @@ class Recaller:
 def _grade(score: float) -> float:
     """Positive, rises with the score, close to it where it is large."""
     return max(score, 0.0) + math.log1p(math.exp(-abs(score)))
-
-
-def _key(query: str, filters: RecallFilters, recency: float) -> bytes:
-    return blake2b(f"{query}\0{filters.key()}\0{recency!r}".encode(), digest_size=8).digest()
-
-
-def _cursor(start: int, watermark: int, key: bytes) -> str:
-    return urlsafe_b64encode(_CURSOR.pack(_CURSOR_VERSION, start, watermark, key)).decode()
-
-
-def _read_cursor(cursor: str | None, key: bytes) -> tuple[int, int | None]:
-    if cursor is None:
-        return 0, None
-    try:
-        version, start, watermark, of = _CURSOR.unpack(urlsafe_b64decode(cursor))
-    except (ValueError, TypeError, StructError) as error:
-        raise InvalidParamsError.of("cursor", "is not one of recall_memory's next_cursor") from error
-    if version != _CURSOR_VERSION or of != key or start > MAX_DEPTH:
-        raise InvalidParamsError.of(
-            "cursor", "belongs to another query or other filters; repeat those of its page"
-        )
-    return start, watermark

@@ -21,6 +21,9 @@ from typing import Final, cast
 
 from context_graph.memory.embed import EmbeddingProvider, terms_of
 from context_graph.memory.index.blend import FUNCTION_WORDS, hashes
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import NoteKind
+from context_graph.model.note import kind_of_memory as note_kind
 from context_graph.text import sentences
 from context_graph.text.phrases import word_set
 
@@ -50,6 +53,7 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
 }
 """Of NAMES; made by `python -m research.fit.floor --fit DATA`."""
 
+_WHOLE: Final = frozenset({NoteKind.CHANGE, NoteKind.WAY, NoteKind.OPEN, NoteKind.LESSON})
 _UNASKED: Final[Mapping[Kind, float]] = {Kind.SUMMARY: 1.3, Kind.CODE: 1.9, Kind.TEXT: 0.0}
 """What a floor is raised by at prompts, in log-odds: among summaries and code nearly every prompt finds
 something that looks alike. Chosen so that at most 3 in 100 prompts of other work bring something."""
@@ -99,7 +103,7 @@ _WORKADAY: Final = word_set(
 """Words of any programming request: sharing them shows little."""
 _WORKADAY_WORTH: Final = 0.2
 _GOAL: Final = "Goal: "
-_FILES: Final = ("Changed: ", "Looked at: ")
+_FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
 """How the lines of a summary begin (`context.summary`)."""
 _SCRATCH: Final = ("repro", "scratch", "tmp", "temp", "debug", "verify")
 
@@ -146,6 +150,16 @@ def kind_of(content: str) -> Kind:
     parts = sentences.segments(begin)
     code = sum(len(part.text) for part in parts if part.kind is sentences.Kind.CODE)
     return Kind.CODE if code > _CODE_SHARE * sum(len(part.text) for part in parts) else Kind.TEXT
+
+
+def kind_of_memory(node: MemoryNode | None) -> Kind:
+    """What a memory's text is: what tells of a session's work speaks as its summary does."""
+    if node is None:
+        return Kind.TEXT
+    kind = note_kind(node.metadata) if node.metadata else None
+    if kind is None:
+        return kind_of(node.content)
+    return Kind.SUMMARY if kind in _WHOLE else Kind.TEXT
 
 
 def probability(kind: Kind, signs: Mapping[str, float]) -> float:
@@ -267,7 +281,7 @@ def files_of(content: str) -> list[str]:
     for line in content.splitlines():
         if line.startswith(_FILES):
             for part in line.split(": ", 1)[1].split("; "):
-                path = part.rsplit(" (x", 1)[0].strip()
+                path = part.split(" (", 1)[0].strip()
                 if "/" in path[1:] and path[0] != "/" and not _is_scratch(path):
                     found.append(path.rsplit(".", 1)[0])
     return found

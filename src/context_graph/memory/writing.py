@@ -20,6 +20,7 @@ from context_graph.model.memory import (
     check_rationale,
     check_unit,
     iso_time,
+    plain_tag,
 )
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.redact import TextRedactor
@@ -30,6 +31,8 @@ MAX_TAGS: Final = 32
 MAX_TAG_CHARS: Final = 64
 MAX_SOURCE_CHARS: Final = 32
 MAX_LINKS: Final = 256
+SEARCHED: Final = "searched"
+"""Key of a memory's metadata: text that finds it and is not shown."""
 _BETWEEN: Final = "\n\n"
 _MIN_BINARY: Final = 64
 
@@ -199,7 +202,8 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
 def text_to_embed(node: MemoryNode | Draft) -> str:
     """The text that is embedded and indexed: the content, or what describes it if it is not text."""
     if node.modality == Modality.TEXT:
-        return node.content
+        searched = node.metadata.get(SEARCHED) if node.metadata else None
+        return f"{node.content}\n{searched}" if searched and isinstance(searched, str) else node.content
     return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))
 
 
@@ -226,11 +230,14 @@ def _check_text(name: str, value: object, limit: int) -> None:
 def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise InvalidParamsError.of("tags", "must be a list of texts, is one text")
-    found = tuple(dict.fromkeys(tags))
+    given = list(tags)
+    for tag in given:
+        _check_text("tags", tag, MAX_TAG_CHARS)
+    found = tuple(dict.fromkeys(map(plain_tag, given)))
+    if "" in found:
+        raise InvalidParamsError.of("tags", "must be text with at least one character that is no space")
     if len(found) > MAX_TAGS:
         raise InvalidParamsError.of("tags", f"has {len(found)} entries, at most {MAX_TAGS}")
-    for tag in found:
-        _check_text("tags", tag, MAX_TAG_CHARS)
     return found
 
 

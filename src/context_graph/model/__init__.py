@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from context_graph.model.event_parts import EventParts
+
 KURAMOTO_N: Final = 13
 """Oscillators, embedding spaces and purpose-vector components (AP-25)."""
 MAX_TRAJECTORY_LEN: Final = 50
@@ -80,12 +82,19 @@ class HookEvent:
     cwd: str = ""
     agent_id: str = ""
     """The subagent that did it; empty for the session's own work."""
+    parts: EventParts = field(default_factory=EventParts)
+    """What the two texts hold, each part by itself: redacted and cut as they are."""
     from_plugin: bool = False
     """The client runs the hook for a plugin, not for its settings. Not kept."""
     is_elsewhere: bool = False
     """Another host than Claude Code sent it: nobody there has read Claude Code's own memory. Not kept."""
     is_canary: bool = False
     """`doctor` sent it to see whether hooks work: it is recorded and does nothing else. Not kept."""
+
+    @property
+    def output(self) -> str:
+        """What is kept of a command's output or error: its beginning and, of a longer one, its end."""
+        return f"{self.output_text}\n{self.parts.tail}" if self.parts.tail else self.output_text
 
     @property
     def is_prompt(self) -> bool:

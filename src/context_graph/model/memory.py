@@ -28,6 +28,8 @@ USER_REQUESTED: Final = "user_requested"
 
 CAPTURED: Final = "capture"
 """Who stored a session's summary, which its session rewrites."""
+NOTED: Final = "note"
+"""Who stored a session's notes, which it rewrites as well."""
 
 _HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4
@@ -49,6 +51,11 @@ def check_content(content: object) -> None:
         )
     if not content or content.isspace():
         raise InvalidParamsError.of("content", "is empty; give at least one character that is no space")
+
+
+def plain_tag(tag: str) -> str:
+    """``tag`` as it is kept and looked for: case and blanks make no difference."""
+    return " ".join(tag.split()).lower()
 
 
 def check_rationale(rationale: object) -> None:
@@ -224,7 +231,7 @@ class MemoryNode:
     tags: tuple[str, ...] = ()
     pinned: bool = False
     source: str = "library"
-    """Who stored it: tool, capture, import, cli, library."""
+    """Who stored it: tool, capture, note, import, cli, library."""
     commit_seq: int = 0
     """Its place in the order of commits of its store, from 1."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

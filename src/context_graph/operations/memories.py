@@ -16,6 +16,7 @@ from context_graph.model.memory import (
     check_content,
     check_rationale,
 )
+from context_graph.model.note import NoteKind
 from context_graph.operations.operation import (
     DESTROYS,
     LEVELS,
@@ -48,9 +49,19 @@ class Filters(msgspec.Struct):
     agent_id: Annotated[str, about("Only memories of this agent.", metavar="ID")] | None = None
     session_id: Annotated[str, about("Only memories of this session.", metavar="ID")] | None = None
     tags: Annotated[tuple[str, ...], about("Only with this tag.", option="--tag", metavar="WORD")] = ()
+    kind: (
+        Annotated[
+            NoteKind,
+            about(
+                "Only notes of this kind: rule, decision, lesson, change, way, open or finding.",
+                metavar="NAME",
+            ),
+        ]
+        | None
+    ) = None
     project: Annotated[str, about("Only of this project.", metavar="PATH", only="command")] | None = None
     source: (
-        Annotated[str, about("Only stored by: tool, capture, import, cli, library.", only="command")] | None
+        Annotated[str, about("Only by: tool, capture, note, import, cli, library.", only="command")] | None
     ) = None
 
 

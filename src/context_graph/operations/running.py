@@ -64,6 +64,9 @@ def run(context: Context, arguments: Called) -> Answer:
 
 def _store(context: Context, given: memories.Store) -> Answer:
     memex, content = context.host.memory(), _content(given)
+    there = memex.same_text(content) if given.modality is Modality.TEXT else None
+    if there is not None:
+        return Answer({**views.stored_view(there, context.verbosity), "already_there": True})
     outdated = [memory_named(memex, one, "supersedes") for one in given.supersedes]
     outdated += [one for one in memex.given_up(content) if one not in outdated]
     evidence = memex.evidence.named(context.host.project or "", given.evidence)

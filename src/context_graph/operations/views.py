@@ -31,6 +31,7 @@ from context_graph.model.memory import (
     iso_time,
     machine_of,
 )
+from context_graph.model.note import kind_of_memory
 from context_graph.operations.context import Elsewhere
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -50,13 +51,20 @@ _FOR_PROGRAMS: Final = ("utl_state", "project", "semantic_cluster")
 """Fields of a memory that a model gets never, or only at level 2."""
 
 
+_OUR_OWN: Final = frozenset({"gathered", "searched"})
+"""Of a summary's metadata, what only its session's notes are made of; exports have it."""
+
+
 def record_view(node: MemoryNode) -> dict[str, Any]:
     """A memory for a program: all fields but the vector, times as ISO 8601."""
     found = node_to_json(node)
     found.pop("embedding", None)
     found["created_at"] = iso_time(found.pop("created_at_ms"))
     found["last_accessed"] = iso_time(found.pop("last_accessed_ms"))
-    return found
+    if found.get("metadata"):
+        found["metadata"] = {name: value for name, value in found["metadata"].items() if name not in _OUR_OWN}
+    kind = kind_of_memory(node.metadata)
+    return found if kind is None else {**found, "kind": str(kind)}
 
 
 UNMEASURED: Final = (

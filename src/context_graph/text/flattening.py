@@ -142,3 +142,8 @@ def relative_paths(text: str, root: str) -> str:
     for before in _BEFORE_PATH:
         text = text.replace(before + root, before)
     return text
+
+
+def relative_path(path: str, root: str) -> str:
+    """``path`` without ``root``, as `root_of` gives it, where it begins with that; without a leading "./"."""
+    return path.removeprefix(root).removeprefix("./") if root else path.removeprefix("./")

@@ -5,12 +5,11 @@ Everything here is a rule over plain text: the same text gives the same phrases,
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
-from context_graph.text.descriptions import without_description
 from context_graph.text.patterns import Linear, linear
 from context_graph.text.sentences import shortened
 
@@ -18,7 +17,10 @@ SENTENCE_CHARS: Final = 160
 """Where a sentence is cut that is quoted as a decision or as something left to do."""
 
 _FENCED: Final = linear(r"(?s)```.*?(?:```|\z)|<!--.*?(?:-->|\z)")
-_MARKUP: Final = re.compile(r"^[#>*\-\s]+|\*\*|__|`", re.MULTILINE)
+_LINE_MARKS: Final = linear(r"(?m)^[ \t]*(?:(?:#{1,6}|[*+-])[ \t]+|>[ \t]?|[-*_=]{3,}[ \t]*$)+")
+"""What Markdown begins a line with: a heading, an item, a quotation, a rule. An option or a path is none."""
+_BOLD: Final = linear(r"\*\*([^*\n]+)\*\*|`")
+"""What it puts around words. Two underscores are part of a name more often than not."""
 _STOP: Final = re.compile(r"[.!?]\s+|[。！？｡।]|\n+")
 """Where a sentence may end."""
 _BEFORE_STOP: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789)]")
@@ -82,30 +84,51 @@ _TELLING: Final = linear(
     r"(?:Error|Exception|Warning)(?:\W|$)|(?:^|\W)(?:FAILED|error|fatal|panicked)(?:\W|$)|[1-9]\d* failed|"
     r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
 )
-_NOISE: Final = linear(r"Exit code \d+|Traceback .*|=.*|-+|\^+|\s*at .*|npm (?:error|ERR!) A complete log.*")
+_ERROR_LINE: Final = 400
+_COUNTS: Final = linear(
+    r"(?i)\W*\d+ (?:tests?|failed|failing|failures?|errors?|examples?|passed|problems?)(?:\W|$)"
+)
+"""A line that says how many failed, and not what."""
+_HINTING: Final = linear(
+    r"(?i)abort|reject|(?:^|\W)fail|unable|invalid|unexpected|missing|conflict|timed? ?out|exceed|violat|"
+    r"not (?:supported|allowed|permitted|installed|available|recognized)|could not|did not|does not|must |"
+    r"found [1-9]\d*|unknown|already exists|in use|killed|no tests? "
+)
+"""Words of a line that tells why, where none names an error."""
+_NOISE: Final = linear(
+    r"Exit code \d+|Traceback .*|=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
+    r"(?:Please|For (?:more|further|help)|See|Hint:|The full traceback) .*"
+)
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
 
 _LOOKUPS: Final = word_set(
     """ls cat head tail less more grep rg egrep find fd tree pwd cd echo printf wc which type file stat du df
-    ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
+    ps env date true sleep sed awk jq sort uniq diff history man whoami uname id
+    get-content get-childitem get-item get-location set-location select-string test-path get-process
+    get-command get-help write-host write-output resolve-path measure-object dir gc gci sls"""
 )
 _GIT_LOOKUPS: Final = word_set("status diff log show branch blame remote rev-parse ls-files")
 _OURS: Final = word_set("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
+_LONG_PATH: Final = linear(r"(^|[\s\"'=])/(?:[\w.@+~-]+/){3,}([\w.@+~-]+/[\w.@+~-]+)")
+_HEREDOC: Final = linear(r"""(?s)\$\(cat <<-?\s*(['"]?)\w+['"]?\n(.*?)\n\s*\w+\s*\n?\s*\)""")
+"""`"$(cat <<'EOF' … EOF)"`, by which models write messages of several lines."""
 
-_TODO: Final = linear(r"(?m)^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)(?:\W|$)")
 _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
 _WORD: Final = re.compile(r"\w+")
-_ENDING: Final = re.compile(r"\.\w{1,8}$")
-_FILE_NAME: Final = re.compile(r"\w\.\w{1,8}$")
 
 
 def plain(text: str) -> str:
     """``text`` without code fences, comments and marks of Markdown, on one line."""
-    return " ".join(_MARKUP.sub("", _FENCED.sub(" ", text)).split())
+    return _without_marks(_FENCED.sub(" ", text))
+
+
+def _without_marks(text: str) -> str:
+    bare = _LINE_MARKS.sub("", text)
+    return " ".join(_BOLD.sub(lambda found: found[1] or "", bare).split())
 
 
 def is_small_talk(prompt: str) -> bool:
@@ -115,33 +138,22 @@ def is_small_talk(prompt: str) -> bool:
     return _SMALL_TALK.issuperset(_WORD.findall(prompt[:_LONG_PROMPT_CHARS].lower()))
 
 
-def path_of(input_text: str, output_text: str = "") -> str:
-    """The file that a file tool's flattened input begins with; "" if it begins with none.
+def command_line(command: str, limit: int = 90, *, variables: bool = False) -> str:
+    """A shell command on one line, without what enters a folder, or sets ``variables``, before it.
 
-    The tool's answer begins with the same path, so that one with blanks in it is known by what both share.
+    A message that a here-document holds stands in its place, as it is what the command says.
     """
-    first = input_text.split(None, 1)[0] if input_text.strip() else ""
-    if "/" not in first and first not in ("Makefile", "Dockerfile") and not _FILE_NAME.search(first):
-        return ""
-    shared = os.path.commonprefix((input_text, output_text)).rstrip()  # noqa: RUF071 - of any text
-    if " " in shared and "\n" not in shared and len(shared) <= 200 and _ENDING.search(shared):
-        return shared
-    return first[:200]
-
-
-def command_of(input_text: str, limit: int = 90) -> str:
-    """Return the shell command in a Bash tool's flattened input, on one line and without its surroundings.
-
-    The tool's own description of the command follows it there, divided by a blank alone: a last run of plain
-    words with a capital is taken for it.
-    """
-    lines = [line.strip() for line in input_text.strip().splitlines()]
+    told = _HEREDOC.search(command)
+    if told:
+        message = next((line.strip() for line in told[2].splitlines() if line.strip()), "")
+        command = command[: told.start()] + message + command[told.end() :]
+    lines = (line.strip() for line in command.strip().splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    if first == (lines[-1] if lines else ""):
-        first = without_description(first)
-    for leading in (_CHANGES_DIR, _SETS_ENV):
+    for leading in (_CHANGES_DIR,) if variables else (_CHANGES_DIR, _SETS_ENV):
         found = leading.match(first)
         first = first[found.end() :] if found else first
+    if len(first) > limit:  # what a long path ends with says more than what it begins with
+        first = _LONG_PATH.sub(lambda found: f"{found[1]}…/{found[2]}", first)
     return shortened(first, limit)
 
 
@@ -150,7 +162,7 @@ def is_lookup(command: str) -> bool:
     words = command.split()
     if not words:
         return True
-    head = words[0].rsplit("/", 1)[-1]
+    head = words[0].rsplit("/", 1)[-1].lower()
     if head in _OURS:
         return not any(mark in command for mark in "&|;")
     if head == "git":
@@ -158,29 +170,39 @@ def is_lookup(command: str) -> bool:
     return head in _LOOKUPS and ">" not in command and " -i" not in command
 
 
-def removed_by(command: str) -> list[str]:
-    """The files that an `rm` command names; [] for any other command."""
-    words = command.split()
-    return [word for word in words[1:] if not word.startswith("-")] if words[:1] == ["rm"] else []
-
-
 def error_line(text: str, limit: int = 140) -> str:
-    """The most informative line of an error text: the last that names an error, else the last line."""
-    last = ""
-    for line in map(str.strip, reversed(_COLOURS.sub("", text).splitlines())):
+    """The line of an error text that says why: the last that names an error, else the last that tells a
+    failure in other words or counts them, else the last line.
+    """
+    last = hinting = ""
+    lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
+    short = [line for line in lines if len(line) <= _ERROR_LINE]  # a longer one is data
+    for line in reversed(short or lines):
         if not line or _NOISE.fullmatch(line):
             continue
         last = last or line
-        if _TELLING.found(line):
-            last = line
-            break
-    return shortened(" ".join((last or text).split()), limit)
+        if _COUNTS.match(line):
+            hinting = hinting or line
+        elif _TELLING.found(line):
+            return shortened(" ".join(line.split()), limit)
+        if not hinting and _HINTING.found(line):
+            hinting = line
+    return shortened(" ".join((hinting or last or text).split()), limit)
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of ``text``, without Markdown's marks, code fences left out."""
+    return iter(_sentences(text))
+
+
+@lru_cache(maxsize=8)  # several readers look at each prompt
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
     for part in _parted(_FENCED.sub("\n", text)):
-        sentence = " ".join(_MARKUP.sub("", part).split())
+        sentence = _without_marks(part)
         if len(sentence.encode("utf-8", "replace")) >= _LEAST_BYTES:
             yield sentence
 
@@ -223,13 +245,6 @@ def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
 def what_is_left(message: str, limit: int = SENTENCE_CHARS) -> list[str]:
     """Sentences of the model's last words about remaining work, in order."""
     return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.found(sentence)]
-
-
-def open_todos(input_text: str, limit: int = 100) -> list[str]:
-    """What a to-do list's flattened input still has open, the item in progress first."""
-    items = [(found["what"], found["state"]) for found in _TODO.finditer(input_text)]
-    items.sort(key=lambda item: item[1] != "in_progress")
-    return [shortened(what, limit) for what, state in items if state != "completed"]
 
 
 _FENCES: Final = ("```", "~~~")
@@ -284,6 +299,12 @@ class Unquoted:
             self._quoted.append(text[at : end + 1])
             start = at = end + 1
         return "".join((*kept, text[start:]))
+
+
+@lru_cache(maxsize=4)  # several readers look at each prompt
+def unquoted(text: str) -> Unquoted:
+    """``text`` as `Unquoted` reads it."""
+    return Unquoted(text)
 
 
 def _own_lines(text: str) -> str:

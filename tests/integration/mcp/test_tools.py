@@ -213,7 +213,7 @@ def test_get_memetic_status_reports_what_is_computed(peer: Peer) -> None:
 
 def test_duplicates_show_up_as_curation_tasks(peer: Peer) -> None:
     """AC-CORE-04-02."""
-    twins = {peer.store(FACTS[0]), peer.store(FACTS[0])}
+    twins = {peer.store(FACTS[0]), peer.store(f"{FACTS[0]}!")}
     tasks = peer.ask("get_memetic_status")["curation_tasks"]
     assert any(set(task["target_nodes"]) == twins for task in tasks)
     assert {"task_type", "target_nodes", "priority"} <= set(tasks[0])

@@ -67,6 +67,11 @@ def write(path: Path, said: list[dict[str, Any]], raw: str = "") -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in said) + raw)
 
 
+def summaries(cli: Cli) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = memory(cli, "list", "--source", "capture", "--limit", "100")["nodes"]
+    return found
+
+
 def imported(cli: Cli, *words: str) -> Any:
     done = cli.run("memory", "import", "--json", "--from", *words)
     assert done.returncode == 0, done.stderr
@@ -79,11 +84,20 @@ def test_a_transcript_becomes_the_summary_that_hooks_would_have_made_once(cli: C
     write(folder(cli) / "before.jsonl", lines(cli))
     dry = imported(cli, "claude-code", "--dry-run")
     assert (dry["added"], dry["skipped"], dry["items"]) == (1, 1, [GOAL])
-    assert len(memory(cli, "list")["nodes"]) == 1, "a dry run writes nothing"
+    assert len(summaries(cli)) == 1, "a dry run writes nothing"
     assert imported(cli, "claude-code")["added"] == 1
     again = imported(cli, "claude-code")
     assert (again["added"], again["skipped"]) == (0, 2)
-    by_hooks, before = sorted(memory(cli, "list")["nodes"], key=lambda node: "imported" in node["tags"])
+    by_hooks, before = sorted(summaries(cli), key=lambda node: "imported" in node["tags"])
+    notes = [
+        sorted(
+            (one["kind"], one["content"])
+            for one in memory(cli, "list", "--session-id", name)["nodes"][:9]
+            if "kind" in one
+        )
+        for name in ("by-hooks", "before")
+    ]
+    assert notes[0] == notes[1] and len(notes[0]) == 4, "the same notes too"
     assert by_hooks["content"].splitlines() == before["content"].splitlines()
     assert before["created_at"].startswith("2026-03-01T10:07") and before["source"] == "capture"
     assert before["session_id"] == "before"
@@ -96,12 +110,12 @@ def test_a_transcript_that_grew_is_refreshed_and_a_forgotten_summary_stays_forgo
     asked = {"type": "user", "message": {"content": "Now cover the sliding window, always with hypothesis"}}
     write(path, lines(cli, asked))
     assert imported(cli, "claude-code")["updated"] == 1
-    (node,) = memory(cli, "list")["nodes"]
+    (node,) = summaries(cli)
     assert "sliding window" in node["content"] and "hypothesis" in node["content"]
     assert cli.run("memory", "forget", node["id"]).returncode == 0
     write(path, lines(cli, asked, asked))
     assert imported(cli, "claude-code")["skipped"] == 1
-    assert memory(cli, "list")["nodes"] == []
+    assert summaries(cli) == []
 
 
 def test_what_is_malformed_is_counted_links_are_not_followed_and_secrets_are_masked(
@@ -116,8 +130,12 @@ def test_what_is_malformed_is_counted_links_are_not_followed_and_secrets_are_mas
     (folder(cli) / "folder.jsonl").mkdir()
     report = imported(cli, "claude-code")
     assert (report["files"], report["added"], report["unreadable_lines"]) == (1, 1, 3)
-    (node,) = memory(cli, "list")["nodes"]
-    assert KEY not in json.dumps(node) and KEY not in json.dumps(report) and "token bucket" in node["content"]
+    (node,) = summaries(cli)
+    assert (
+        KEY not in json.dumps(memory(cli, "list")["nodes"])
+        and KEY not in json.dumps(report)
+        and "token bucket" in node["content"]
+    )
 
 
 def test_a_subagents_words_are_no_wishes_of_the_user(cli: Cli) -> None:
@@ -129,7 +147,7 @@ def test_a_subagents_words_are_no_wishes_of_the_user(cli: Cli) -> None:
     ]
     write(folder(cli) / "agent-a1.jsonl", theirs)
     assert imported(cli, "claude-code")["added"] == 1
-    assert "Friday" not in memory(cli, "list")["nodes"][0]["content"]
+    assert "Friday" not in json.dumps(memory(cli, "list")["nodes"])
 
 
 def test_an_import_that_was_killed_is_finished_by_running_it_again(cli: Cli) -> None:
@@ -145,7 +163,7 @@ def test_an_import_that_was_killed_is_finished_by_running_it_again(cli: Cli) -> 
         running.communicate(timeout=60)
     report = imported(cli, "claude-code")
     assert report["added"] + report["skipped"] == 60
-    assert len(memory(cli, "list", "--limit", "100")["nodes"]) == 60
+    assert len(summaries(cli)) == 60
 
 
 def test_in_the_first_session_an_imported_one_answers_and_its_file_is_known(cli: Cli) -> None:
@@ -312,3 +330,53 @@ def test_what_was_stored_is_written_back_into_the_clients_own_memory(cli: Cli) -
     assert "token bucket" not in written and [one.name for one in notes.glob(".*")] == []
     report = imported(cli, "auto-memory")
     assert (report["added"], report["files"]) == (1, 1), "what we wrote ourselves does not come back"
+
+
+def test_a_session_of_another_program_is_refused_with_what_it_is(cli: Cli, tmp_path: Path) -> None:
+    other = tmp_path / "rollout.jsonl"
+    write(other, [{"timestamp": "2026-03-01T10:00:00Z", "type": "session_meta", "payload": {"id": "x"}}])
+    done = cli.run("memory", "import", "--from", "claude-code", str(other))
+    assert done.returncode == 1 and "a session of Codex CLI" in done.stderr
+    write(other, [{"role": "user", "text": "hello"}])
+    assert "of another program" in cli.run("memory", "import", "--from", "claude-code", str(other)).stderr
+
+
+def test_a_fork_says_only_what_is_new_and_repeated_history_counts_once(cli: Cli) -> None:
+    known = [{**one, "uuid": f"u{number}"} for number, one in enumerate(lines(cli))]
+    write(folder(cli) / "first.jsonl", known)
+    new = {
+        "type": "user",
+        "message": {"content": "Now try it with a queue instead of the bucket"},
+        "uuid": "n1",
+    }
+    edit = {"file_path": f"{cli.project}/src/queue.py", "old_string": "a", "new_string": "b"}
+    more = [
+        new,
+        {"type": "assistant", "message": {"content": [use("q1", "Edit", edit)]}, "uuid": "n2"},
+        {"type": "user", "message": {"content": [result("q1", "ok")]}, "uuid": "n3"},
+    ]
+    forked = [{**one, "uuid": f"f{n}", "forkedFrom": {"sessionId": "first"}} for n, one in enumerate(known)]
+    write(folder(cli) / "fork.jsonl", [*forked, *({**one, "cwd": str(cli.project)} for one in more)])
+    again = [{**one, "uuid": f"r{one['uuid']}"} if one in more else one for one in [*known, *more]]
+    write(folder(cli) / "resumed.jsonl", again)
+    imported(cli, "claude-code")
+    told = json.dumps([node["content"] for node in memory(cli, "list", "--limit", "100")["nodes"]])
+    assert told.count("I chose a float level") == 1
+    assert {one["session_id"] for one in summaries(cli)} == {"first", "fork", "resumed"}
+
+
+def test_what_the_client_writes_in_the_model_s_place_is_no_last_word(cli: Cli) -> None:
+    error = {
+        "type": "assistant",
+        "isApiErrorMessage": True,
+        "message": {
+            "model": "<synthetic>",
+            "content": [{"type": "text", "text": "API Error: 529 overloaded"}],
+        },
+    }
+    write(
+        folder(cli) / "s.jsonl", lines(cli, {"type": "user", "message": {"content": "and the docs?"}}, error)
+    )
+    imported(cli, "claude-code")
+    told = json.dumps(memory(cli, "list")["nodes"])
+    assert "API Error" not in told and "float level" in told

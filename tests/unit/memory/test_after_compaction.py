@@ -15,6 +15,7 @@ from context_graph.memory.context.after_compaction import (
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EventParts
 
 COUNT = default_provider().count_tokens
 
@@ -33,28 +34,43 @@ def worked() -> SessionWork:
                 EventKind.PROMPT_SUBMIT,
                 "Make the token bucket refill lazily. Use monotonic, not wall time.",
             ),
-            event(2, EventKind.POST_TOOL, "src/bucket.py", tool_name="Edit", success=True),
-            event(3, EventKind.POST_TOOL, "src/window.py", tool_name="Edit", success=True),
+            event(
+                2,
+                EventKind.POST_TOOL,
+                "",
+                tool_name="Edit",
+                success=True,
+                parts=EventParts(file_path="src/bucket.py"),
+            ),
+            event(
+                3,
+                EventKind.POST_TOOL,
+                "",
+                tool_name="Edit",
+                success=True,
+                parts=EventParts(file_path="src/window.py"),
+            ),
             event(
                 4,
                 EventKind.POST_TOOL,
                 "",
                 tool_name="TaskCreate",
-                output_text="1 Cover the window",
+                parts=EventParts(todo=["1", "", "Cover the window"]),
                 success=True,
             ),
             event(
                 5,
                 EventKind.POST_TOOL,
-                "1 in_progress",
+                "",
                 tool_name="TaskUpdate",
-                output_text="1 status in_progress",
+                parts=EventParts(todo=["1", "in_progress", ""]),
             ),
             event(
                 6,
                 EventKind.POST_TOOL_FAILURE,
-                "pytest tests/test_window.py",
+                "",
                 tool_name="Bash",
+                parts=EventParts(command="pytest tests/test_window.py"),
                 output_text="FAILED tests/test_window.py::test_slides - assert 3 == 4",
             ),
         ]

@@ -8,6 +8,7 @@ from context_graph.memory.context.profile import Profile, fitting
 from context_graph.memory.context.quoting import fence
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EventParts
 
 DAY = 86_400_000
 
@@ -31,9 +32,13 @@ def absorb(
     for command, ok in calls:
         kind = EventKind.POST_TOOL if ok else EventKind.POST_TOOL_FAILURE
         output = "" if ok else "Exit code 127\nsh: not found"
-        events.append(event(kind, tool_name="Bash", input_text=command, output_text=output, success=ok))
+        events.append(
+            event(kind, tool_name="Bash", parts=EventParts(command=command), output_text=output, success=ok)
+        )
     if changed:
-        events.append(event(EventKind.POST_TOOL, tool_name="Edit", input_text=changed, success=True))
+        events.append(
+            event(EventKind.POST_TOOL, tool_name="Edit", parts=EventParts(file_path=changed), success=True)
+        )
     made.absorb(events)
 
 

@@ -9,40 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.events import ROOT, bash, call, edit, prompt, read, stop
 
 from context_graph.gates.decide.exemptions import looks_like_client_memory
 from context_graph.memory.context.summary import SUMMARY_CHARS, SessionWork
 from context_graph.model import NOTIFICATION, EventKind, HookEvent
 from context_graph.text import phrases
-from context_graph.text.flattening import flatten_text
-
-ROOT = "/home/u/project"
 
 
 def event(kind: EventKind, **more: Any) -> HookEvent:
     return HookEvent(kind=kind, session_id="s", event_id="e", at_ms=1_700_000_000_000, cwd=ROOT, **more)
-
-
-def prompt(text: str) -> HookEvent:
-    return event(EventKind.PROMPT_SUBMIT, input_text=text)
-
-
-def bash(command: str, output: str = "", *, failed: bool = False) -> HookEvent:
-    kind = EventKind.POST_TOOL_FAILURE if failed else EventKind.POST_TOOL
-    return event(kind, tool_name="Bash", input_text=command, output_text=output, success=not failed)
-
-
-def edit(path: str) -> HookEvent:
-    return event(
-        EventKind.POST_TOOL,
-        tool_name="Edit",
-        input_text=f"{path} old text new text",
-        output_text=f"{path} 3 lines",
-    )
-
-
-def stop(message: str) -> HookEvent:
-    return event(EventKind.STOP, output_text=message)
 
 
 def work(*events: HookEvent) -> SessionWork:
@@ -54,15 +30,15 @@ def work(*events: HookEvent) -> SessionWork:
 SESSION = (
     event(EventKind.SESSION_START, source="startup"),
     prompt("Make the token bucket refill lazily. Use time.monotonic instead of time.time."),
-    event(EventKind.POST_TOOL, tool_name="Read", input_text=f"{ROOT}/src/bucket.py", output_text="class"),
+    read(f"{ROOT}/src/bucket.py", "class"),
     edit(f"{ROOT}/src/bucket.py"),
     bash(
-        "cd src && pytest -q tests/test_bucket.py Run the bucket tests",
+        "cd src && pytest -q tests/test_bucket.py",
         "Exit code 1\nE  AssertionError: 3 != 4",
         failed=True,
     ),
     edit(f"{ROOT}/src/bucket.py"),
-    bash("cd src && pytest -q tests/test_bucket.py Run the bucket tests", "4 passed"),
+    bash("cd src && pytest -q tests/test_bucket.py", "4 passed"),
     bash("mypy src", "Exit code 1\nsrc/bucket.py:9: error: Missing return\nFound 1 error", failed=True),
     stop(
         "The bucket refills lazily now. I chose a float level because integers lose the rest. "
@@ -77,12 +53,12 @@ def test_it_says_goal_files_commands_failures_decisions_and_what_is_open() -> No
     lines = dict(line.split(": ", 1) for line in work(*SESSION).text().splitlines())
     assert lines["Goal"].startswith("Make the token bucket refill lazily.")
     assert lines["Changed"] == "src/bucket.py (x2)"
-    assert "pytest -q tests/test_bucket.py (x2)" in lines["Ran"]
-    assert "mypy src: " in lines["Failed"] and "AssertionError: 3 != 4 (worked later)" in lines["Failed"]
+    assert lines["Failed"].startswith("mypy src: "), "what worked later is no failure any more"
+    assert lines["Done"] == "The bucket refills lazily now."
     assert "Use time.monotonic instead of time.time." in lines["Goal"]
     assert lines["Decided"] == "I chose a float level because integers lose the rest."
     assert lines["Open"] == "mypy still fails in bucket.py."
-    assert "Looked at" not in lines and ROOT not in work(*SESSION).text()
+    assert "Looked at" not in lines and "Ran" not in lines and ROOT not in work(*SESSION).text()
 
 
 @pytest.mark.parametrize(
@@ -132,11 +108,12 @@ def test_scratch_files_that_were_removed_are_no_news() -> None:
 
 
 def test_a_todo_list_gives_what_is_open_with_what_is_in_progress_first() -> None:
-    todos = "Write it completed Writing it\nRun it pending Running it\nFix the race in_progress Fixing it"
+    items = (("Write it", "completed"), ("Run it", "pending"), ("Fix the race", "in_progress"))
+    todos = [{"content": what, "status": state, "activeForm": "Doing it"} for what, state in items]
     made = work(
         prompt("fix the race in the pool"),
         edit("pool.py"),
-        event(EventKind.POST_TOOL, tool_name="TodoWrite", input_text=todos),
+        call("TodoWrite", {"todos": todos}),
     )
     assert "Open: Fix the race; Run it" in made.text()
 
@@ -177,31 +154,69 @@ def test_the_longest_session_fits_the_limit() -> None:
 @pytest.mark.parametrize(
     ("given", "command"),
     [
-        ("pytest -q Run the tests", "pytest -q"),
-        ('git commit -m "Fix the leak" Commit the fix', 'git commit -m "Fix the leak"'),
+        ("pytest -q run tests", "pytest -q run tests"),
+        ('git commit -m "Fix the leak"', 'git commit -m "Fix the leak"'),
         ("cd /a/b && make test", "make test"),
         ("RUST_LOG=1 cargo test", "cargo test"),
         ("# why\npython - <<'X'\nprint(1)\nX", "python - <<'X'"),
+        (
+            "git commit -m \"$(cat <<'EOF'\nCap the queue\n\nIt grew.\nEOF\n)\"",
+            'git commit -m "Cap the queue"',
+        ),
         ("cat README.md", "cat README.md"),
         ("", ""),
     ],
 )
-def test_the_command_is_told_from_what_stands_around_it(given: str, command: str) -> None:
-    assert phrases.command_of(given) == command
+def test_a_command_is_told_on_one_line_with_its_message(given: str, command: str) -> None:
+    assert phrases.command_line(given) == command
+
+
+@pytest.mark.parametrize("name", ["Jenkinsfile", ".env", "Release Notes.md", "my notes/a b.md", "LICENSE"])
+def test_a_file_of_any_name_is_told(name: str) -> None:
+    assert (
+        f"Changed: {name}"
+        in work(prompt("bring it up to date for the release"), edit(f"{ROOT}/{name}")).text()
+    )
+
+
+def test_what_stands_beside_a_command_is_no_part_of_it() -> None:
+    made = work(
+        prompt("run the whole check"), bash("make check", "ok", timeout=90_000, description="Run Checks")
+    )
+    assert "Ran: make check" in made.text() and "90000" not in made.text() and "Run Checks" not in made.text()
 
 
 @pytest.mark.parametrize(
-    ("given", "answer", "path"),
+    ("command", "told"),
     [
-        ("src/a.py old new", "src/a.py 3", "src/a.py"),
-        ("/home/u/My Notes/a b.md old", "/home/u/My Notes/a b.md 3 lines", "/home/u/My Notes/a b.md"),
-        ("Makefile all:", "", "Makefile"),
-        ("hello world", "", ""),
-        ("", "", ""),
+        ("rm old_cron.sh", "Ran: rm old_cron.sh"),
+        ("git rm -r legacy", "Ran: git rm -r legacy"),
+        ("git mv tax.py vat.py", "Changed: vat.py"),
     ],
 )
-def test_the_path_is_what_a_file_tool_begins_with(given: str, answer: str, path: str) -> None:
-    assert phrases.path_of(given, answer) == path
+def test_to_remove_and_to_move_is_work_too(command: str, told: str) -> None:
+    assert told in work(prompt("clean up what ops has replaced"), bash(command)).text()
+
+
+def test_powershell_is_a_shell() -> None:
+    made = work(prompt("run the tests"), bash("dotnet test Shop.sln", "ok", tool="PowerShell"))
+    assert "Ran: dotnet test Shop.sln" in made.text()
+
+
+def test_what_the_client_says_in_the_model_s_place_is_nobody_s_last_word() -> None:
+    made = work(
+        prompt("round the invoices"),
+        edit(f"{ROOT}/a.py"),
+        stop("Amounts round half up per line now."),
+        stop("API Error: 529"),
+    )
+    assert made.last_words == "Amounts round half up per line now."
+
+
+@pytest.mark.parametrize("name", ["shop__orders-12", "__init__", "a**b", "--quiet", "#region"])
+def test_markdown_s_marks_are_no_part_of_names(name: str) -> None:
+    assert name in phrases.plain(f"- **Note**: {name} stays\n{name} too")
+    assert phrases.plain("## A\n- **b** `c`\n> d") == "A b c d"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +224,11 @@ def test_the_path_is_what_a_file_tool_begins_with(given: str, answer: str, path:
     [
         ("Exit code 1\nTraceback (most recent call last):\n  File x\nKeyError: 'a'\n=====", "KeyError: 'a'"),
         ("Exit code 2\nmake: *** [all] stopped", "make: *** [all] stopped"),
-        ("Exit code 1\n\x1b[31mFAILED\x1b[0m tests/a.py::b\n1 failed", "1 failed"),
+        (
+            'Exit code 1\nchecking\n2 problems found, commit rejected by the hook\n  ~x"',
+            "2 problems found, commit rejected by the hook",
+        ),
+        ("Exit code 1\n\x1b[31mFAILED\x1b[0m tests/a.py::b\n1 failed", "FAILED tests/a.py::b"),
         ("", ""),
     ],
 )
@@ -349,22 +368,13 @@ def test_the_client_s_own_memory_is_no_change_to_the_project() -> None:
 def task(number: int, subject: str) -> HookEvent:
     answer = {"task": {"id": f"{number}", "subject": subject}}
     given = {"subject": subject, "description": "All of it, and completed soon.", "activeForm": "Doing it"}
-    return tool("TaskCreate", given, answer)
+    return call("TaskCreate", given, answer)
 
 
 def update(number: int, answer: object = None, **changes: str) -> HookEvent:
     change = {"statusChange": {"from": "pending", "to": changes["status"]}} if "status" in changes else {}
     told = {"success": True, "taskId": f"{number}", "updatedFields": list(changes), **change}
-    return tool("TaskUpdate", {"taskId": f"{number}", **changes}, told if answer is None else answer)
-
-
-def tool(name: str, given: object, answer: object) -> HookEvent:
-    return event(
-        EventKind.POST_TOOL,
-        tool_name=name,
-        input_text=flatten_text(given, 2048),
-        output_text=flatten_text(answer, 2048),
-    )
+    return call("TaskUpdate", {"taskId": f"{number}", **changes}, told if answer is None else answer)
 
 
 def test_open_is_what_the_client_s_task_list_has_open() -> None:
@@ -377,7 +387,7 @@ def test_open_is_what_the_client_s_task_list_has_open() -> None:
         update(4, status="deleted"),
         update(2, subject="Cover the refill"),
         update(9, status="in_progress"),
-        tool(
+        call(
             "TaskUpdate",
             {"taskId": "2", "status": "completed"},
             {"success": False, "taskId": "2", "error": "no"},
@@ -393,8 +403,8 @@ def test_open_is_what_the_client_s_task_list_has_open() -> None:
 def test_a_task_list_is_read_from_what_the_model_is_told_as_well() -> None:
     found = work(
         prompt("Make the token bucket refill lazily."),
-        tool("TaskCreate", {"subject": "A"}, "Task #1 created successfully: Refill it"),
-        tool("TaskCreate", {"subject": "B"}, "Task #2 created successfully: Test it"),
+        call("TaskCreate", {"subject": "Refill it"}, "Task #1 created successfully: Refill it"),
+        call("TaskCreate", {"subject": "Test it"}, "Task #2 created successfully: Test it"),
         update(1, "Updated task #1 status", status="completed"),
     )
     assert list(found.tasks.values()) == [["pending", "Test it"]]

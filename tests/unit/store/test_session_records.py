@@ -19,6 +19,7 @@ from context_graph.errors import (
     InvalidInputError,
 )
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
+from context_graph.model.event_parts import EventParts
 from context_graph.store import layout
 from context_graph.store.sessions import records
 
@@ -272,29 +273,46 @@ def test_a_stored_value_that_is_not_finite_is_an_error() -> None:
         records.decode_snapshot(KEY, layout.wrap(KEY, 1, bytes(payload)))
 
 
+def _texts(made: HookEvent) -> tuple[str, ...]:
+    identity = ("abc", made.event_id, "Bash", "toolu_01", "prompt_1")
+    return (*identity, "", "no such file", "startup", "clear", "before", "")
+
+
 def test_an_event_s_bytes_are_the_documented_ones() -> None:
     """Never renumber: kind 4 is a failed tool, success 0 is false."""
-    made = event(cwd="", input_text="")
-    identity, origin = (
-        ("abc", made.event_id, "Bash", "toolu_01", "prompt_1"),
-        ("startup", "clear", "before", ""),
-    )
-    texts = (*identity, "", "no such file", *origin)
-    payload = struct.pack("<BBqq11H", 4, 0, made.at_ms, 1234, *map(len, texts)) + "".join(texts).encode()
+    made = event(cwd="", input_text="", agent_id="a1", parts=EventParts(command="ls x", exit_code=2))
+    texts = (*_texts(made), "a1", '{"command":"ls x","exit_code":2}')
+    payload = struct.pack("<BBqq13H", 4, 0, made.at_ms, 1234, *map(len, texts)) + "".join(texts).encode()
     key = layout.event_key("abc", 9)
-    assert records.encode_event(key, made) == layout.wrap(key, 1, payload)
+    assert records.encode_event(key, made) == layout.wrap(key, 3, payload)
+    assert records.decode_event(key, records.encode_event(key, made)) == made
 
 
-def test_a_subagent_s_event_has_its_id_and_a_version_of_its_own() -> None:
-    """Version 1 stays as it was, so that what the session did itself is read by builds of before."""
-    made, key = event(agent_id="a1"), layout.event_key("abc", 9)
-    own = records.encode_event(key, event())
-    record = records.encode_event(key, made)
-    assert (own[0], record[0]) == (1, 2)
-    assert records.decode_event(key, record) == made and records.decode_event(key, own).agent_id == ""
-    unknown = bytes([3]) + record[1:]
-    with pytest.raises(FormatVersionError, match="version 3"):
-        records.decode_event(key, unknown)
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_event_of_an_earlier_version_gets_its_parts_guessed(version: int) -> None:
+    """Those builds kept flattened texts alone."""
+    key, made = layout.event_key("abc", 9), event(cwd="", input_text="")
+    given = "make check -j2 Run all checks"
+    texts = [given if place == 5 else text for place, text in enumerate(_texts(made))]
+    texts += ["a1"] * (version == 2)
+    payload = struct.pack(f"<BBqq{len(texts)}H", 4, 0, made.at_ms, 1234, *map(len, texts))
+    found = records.decode_event(key, layout.wrap(key, version, payload + "".join(texts).encode()))
+    assert found.agent_id == ("a1" if version == 2 else "")
+    assert (found.input_text, found.parts.command) == (given, "make check -j2")
+    assert found.parts.description == "Run all checks"
+
+
+def test_a_version_that_nobody_knows_is_an_error() -> None:
+    key = layout.event_key("abc", 9)
+    with pytest.raises(FormatVersionError, match="version 9"):
+        records.decode_event(key, bytes([9]) + records.encode_event(key, event())[1:])
+
+
+def test_parts_that_escapes_make_too_long_go_without_the_longest() -> None:
+    key = layout.event_key("abc", 9)
+    made = event(parts=EventParts(command="ls", words="\x01" * 20_000))
+    found = records.decode_event(key, records.encode_event(key, made))
+    assert found.parts == EventParts(command="ls")
 
 
 @pytest.mark.parametrize("success", [True, False, None])
@@ -338,7 +356,8 @@ def test_every_flipped_bit_of_an_event_is_an_error() -> None:
     for bit in range(len(record) * 8):
         damaged = bytearray(record)
         damaged[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(FormatVersionError if bit < 8 else CorruptedIdentityError):
+        known = damaged[0] in (1, 2, 3)  # then the checksum tells
+        with pytest.raises(CorruptedIdentityError if known else FormatVersionError):
             records.decode_event(key, bytes(damaged))
 
 

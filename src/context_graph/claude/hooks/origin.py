@@ -41,6 +41,12 @@ _OF_THE_CLIENT = frozenset(
 )
 """Slash commands that set the client up: their arguments say nothing of the work."""
 
+_REPORTS = frozenset(
+    ("task-notification", "teammate-message", "agent-message", "cross-session-message", "tick")
+)
+_CLIENT_SAYS = (
+    *("API Error", "No response requested", "[Request interrupted", "Execution error", "Prompt is too long"),
+)
 _BLANK = " \t\r\n\f\v\ufeff\u200b\u2060\xa0"
 _NAME_CHARS = 40
 _EDITOR_BLOCKS = 8
@@ -65,6 +71,16 @@ def is_typed(prompt: str, source: str) -> bool:
         name, args = _command(text)
         return bool(args) and name.lstrip("/") not in _OF_THE_CLIENT
     return not _is_wrapper(tag)
+
+
+def is_report(prompt: str) -> bool:
+    """Whether a prompt is the report of something that ran by itself: the answer to it is no last word."""
+    return _tag_at(prompt.lstrip(_BLANK), 0) in _REPORTS
+
+
+def is_of_the_client(message: str) -> bool:
+    """Whether the client wrote a message in the model's place: an error of the API, an interruption."""
+    return message.lstrip().startswith(_CLIENT_SAYS)
 
 
 def own_words(prompt: str) -> str:

@@ -163,6 +163,8 @@ def _import_from(
 ) -> dict[str, Any]:
     if overwrite:
         raise InvalidInputError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
+    if path is None and source == "claude-mem" and os.environ.get("CLAUDE_MEM_DATA_DIR"):
+        path = Path(os.environ["CLAUDE_MEM_DATA_DIR"])
     place = {"path": os.path.abspath(path)} if path is not None else {}
     begun = _call("memory.import-from", {"source": source, "dry_run": dry_run, **place}, db_path)
     step: dict[str, Any] = {"at": 0, "done": False}

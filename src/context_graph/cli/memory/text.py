@@ -66,7 +66,7 @@ def list_text(found: Mapping[str, Any]) -> str:
             node["id"][:_ID_CHARS],
             _age(node),
             f"{node['importance']:.2f}",
-            node["source"],
+            node.get("kind") or node["source"],
             ",".join(node["tags"]) or "-",
             node["content"],
         )

@@ -15,13 +15,14 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from context_graph.memory.context.summary import SessionWork
-from context_graph.memory.context.worked_files import paths_in
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
+from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.note import kind_of_memory
+from context_graph.notes.worked_files import paths_in
 from context_graph.store.graph.node_records import StoredNode
-from context_graph.text import phrases
-from context_graph.text.flattening import relative_paths, root_of
+from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.sentences import shortened
 
 FILE_TOKENS: Final = 120
@@ -38,9 +39,8 @@ _PATHS: Final = 512
 _GOAL_CHARS: Final = 120
 _PART_CHARS: Final = 90
 
-EDITING: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _READING: Final = frozenset({"Read"})
-_NAMING: Final = frozenset({"Bash", "Grep"})
+_NAMING: Final = SHELLS | {"Grep"}
 
 
 class About(NamedTuple):
@@ -117,6 +117,8 @@ class FileMemories:
                 self._paths_of[oldest.node_id].remove(path)
 
     def _paths(self, node: MemoryNode) -> Iterator[str]:
+        if kind_of_memory(node.metadata) is not None:
+            return  # its session's summary stands for it
         evidence = node.metadata.get(KEY)
         files = evidence.get("files") if isinstance(evidence, dict) else None
         if node.source == CAPTURED:
@@ -193,12 +195,12 @@ class FileMemories:
     def _touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
         """The files of the project that a tool call reads, changes or names."""
         root = root_of(event.cwd)
-        given = relative_paths(event.input_text, root)
         if event.tool_name in EDITING | _READING:
-            path = phrases.path_of(given, relative_paths(event.output_text, root))
+            path = relative_path(event.parts.file_path, root)
             if path and (event.tool_name in EDITING) == editing:
                 yield self.inside(event.cwd, path)
         elif event.tool_name in _NAMING and not editing:
+            given = relative_paths(f"{event.parts.command} {event.parts.file_path}", root)
             yield from (self.inside(event.cwd, path) for path in paths_in(given) if "/" in path)
 
     def _session(self, session_id: str) -> _Session:

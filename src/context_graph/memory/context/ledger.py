@@ -23,6 +23,7 @@ import orjson
 
 from context_graph.errors import StoreError
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import SHELLS
 from context_graph.model.memory import iso_time
 from context_graph.store.graph.tables import InjectionRecords
 from context_graph.text.flattening import relative_paths, root_of
@@ -409,7 +410,7 @@ def _evidence(event: HookEvent) -> tuple[str, bool]:
     """(what the model itself produced in this event, whether ids in it name memories)."""
     if event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
         given = relative_paths(event.input_text, root_of(event.cwd))
-        return given, event.tool_name.startswith("mcp__") or event.tool_name == "Bash"
+        return given, event.tool_name.startswith("mcp__") or event.tool_name in SHELLS
     if event.kind is EventKind.STOP:
         return event.output_text, False
     return "", False

@@ -1,4 +1,4 @@
-"""Tells what a session left open: unfinished to-dos, failing tests, what the model said is left to do."""
+"""Tells what a session left open: unfinished to-dos, failing tests, what the last words say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_ends(work: SessionWork) -> str:
     """What ``work`` left open, with its goal; "" if nothing is."""
     failing = [shortened(f"{run}: {why}", _FAILING_CHARS) for run, why in reversed(work.failing.items())]
     todos = [shortened(one, _CHARS) for one in work.open_todos()[:_MOST]]
-    left = [shortened(one, _CHARS) for one in work.left[:_MOST] if one not in todos]
+    left = [shortened(one, _CHARS) for one in work.left() if one not in todos]
     parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]
     lines = [f"{name}: {'; '.join(told)}" for name, told in parts if told]
     if not lines:

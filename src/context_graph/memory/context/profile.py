@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
-from context_graph.memory.context.command_lines import KINDS
 from context_graph.memory.context.quoting import age_text, fence, quoted
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way, ways_of_counts
+from context_graph.notes.command_lines import KINDS
 from context_graph.store.graph.tables import ProfileTable
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened

@@ -94,6 +94,7 @@ LEAST_TOKENS: Final = 24
 _SOURCES: Final = {
     "tool": "stored by a tool call",
     "capture": "summary of a session",
+    "note": "note of a session",
     "cli": "stored by a command",
     "import": "imported",
     "library": "stored by a program",

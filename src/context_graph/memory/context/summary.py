@@ -8,67 +8,30 @@ and shortened, never inferred.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from context_graph.claude.hooks.origin import own_words
-from context_graph.memory.context.command_lines import failed_by
+import orjson
+
+from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.memory.context.steps import add_step, changing_step, command_step
+from context_graph.memory.context.tasks import open_todos, take
 from context_graph.memory.context.ways import Way, note_made, take_runs
-from context_graph.memory.context.worked_files import edited_by, note_script, worked_on
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model.note import NoteKind
 from context_graph.notes import said as said_in
+from context_graph.notes.changes import is_scratch
+from context_graph.notes.command_lines import failed_by
+from context_graph.notes.failures import TRIVIAL
+from context_graph.notes.message import telling, units_of, worth_of
+from context_graph.notes.worked_files import effects_of, note_script, paths_in, worked_on
 from context_graph.text import phrases
-from context_graph.text.flattening import relative_paths, root_of
-from context_graph.text.phrases import Unquoted
+from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.phrases import unquoted
 from context_graph.text.sentences import shortened
-
-_STATES: Final = frozenset({"pending", "in_progress"})
-_DONE: Final = frozenset({"completed", "deleted"})
-_MAX_TASKS: Final = 64
-_SUBJECT_CHARS: Final = 100
-
-
-def take(tasks: dict[str, list[str]], event: HookEvent) -> None:
-    """Update ``tasks`` (id -> [state, subject] of each open task) by a tool call that succeeded."""
-    if event.tool_name == "TaskCreate":
-        _create(tasks, event.output_text)
-    elif event.tool_name == "TaskUpdate":
-        _update(tasks, event.input_text.split(), event.output_text.split())
-
-
-def _create(tasks: dict[str, list[str]], answer: str) -> None:
-    # "7 Add a test"; as the model is told it: "Task #7 created successfully: Add a test"
-    number, _, subject = answer.strip().partition(" ")
-    if number == "Task":
-        number, _, rest = subject.partition(" ")
-        subject = rest.partition(": ")[2]
-    subject = " ".join(subject.split())
-    if number and subject:
-        tasks[number.lstrip("#")] = ["pending", subject[:_SUBJECT_CHARS]]
-    while len(tasks) > _MAX_TASKS:
-        del tasks[next(iter(tasks))]
-
-
-def _update(tasks: dict[str, list[str]], given: list[str], answer: list[str]) -> None:
-    # "7 status in_progress completed"; as the model is told it: "Updated task #7 status"
-    told = answer[:2] == ["Updated", "task"]
-    number = answer[2].lstrip("#") if told and len(answer) > 2 else (answer or given or [""])[0]
-    if number not in tasks:
-        return
-    fields = answer[1:]
-    state = next((word for word in reversed(given) if word in _STATES | _DONE), "") if told else fields[-1:]
-    state = state if isinstance(state, str) else "".join(state)
-    if state in _DONE:
-        del tasks[number]
-        return
-    if state in _STATES:
-        tasks[number][0] = state
-    subject = [word for word in given if word != number and word not in _STATES]
-    if subject and fields[:1] == ["subject"] and not {"description", "activeForm"} & set(fields):
-        tasks[number][1] = " ".join(subject)[:_SUBJECT_CHARS]
-
 
 SUMMARY_CHARS: Final = 1200
 """Longest summary; some 300 tokens."""
@@ -77,14 +40,26 @@ STATE_VERSION: Final = 1
 _MAX_PROMPTS: Final = 4
 _MAX_FILES: Final = 24
 _MAX_COMMANDS: Final = 24
+_MAX_NAMED: Final = 48
 _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
 _MAX_WISHES: Final = 12
 _MAX_OPEN: Final = 5
+_SAID_BY_NOTES: Final = {
+    NoteKind.CHANGE: ("Cause", "Fix", "Done", "Decided", "Ended"),
+    NoteKind.FINDING: ("Cause", "Fix", "Done", "Ended"),
+    NoteKind.DECISION: ("Decided",),
+    NoteKind.OPEN: ("Open",),
+}
+"""Lines that a session's notes have in full."""
+_MAX_LEFT: Final = 2
+_MAX_SYMBOLS: Final = 16
+_TOLD_CHARS: Final = 700
+_AS_TELLING: Final = 0.8
+"""Of how much the most telling words say: a later message that says as much is the one that holds."""
 _LOOKED_ENOUGH: Final = 5
 """Tool calls that make a session worth a summary although it changed nothing and nothing failed."""
 
-_CHANGING: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _READING: Final = frozenset({"Read"})
 
 
@@ -121,7 +96,12 @@ class SessionWork:
     plan: str = ""
     """The plan that was last submitted to the user."""
     last_words: str = ""
-    left: list[str] = field(default_factory=list)
+    told: list[list[Any]] = field(default_factory=list)
+    """[text, role, worth] of what its most telling last words say (`notes.message`)."""
+    worth: float = 0.0
+    """Of those words."""
+    symbols: list[str] = field(default_factory=list)
+    """Functions and classes that were touched, the last ones."""
     reason: str = ""
     """Why the session ended, if it has."""
     steps: list[str] = field(default_factory=list)
@@ -132,6 +112,12 @@ class SessionWork:
     """Runs of tests that failed and were not repeated with success -> which tests, or the error."""
     made: list[str] = field(default_factory=list)
     """Files that the session wrote as new ones; the last ones."""
+    ran: list[str] = field(default_factory=list)
+    """Those of them that it ran."""
+    answers_notice: bool = False
+    """Whether the last prompt was the report of something that ran by itself."""
+    named: list[str] = field(default_factory=list)
+    """Files that commands named; the last ones."""
     scripts: dict[str, list[str]] = field(default_factory=dict)
     """Script that the session wrote -> files that it may change (`worked_files`)."""
     branch: str | None = None
@@ -172,9 +158,14 @@ class SessionWork:
         tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         return list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos]))
 
+    def left(self) -> list[str]:
+        """What its last words say is left to do."""
+        return self._words("left")[:_MAX_LEFT]
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
-        return {"version": STATE_VERSION, **asdict(self)}
+        kept: dict[str, Any] = orjson.loads(orjson.dumps(self))  # a fifth of what `asdict` takes
+        return {"version": STATE_VERSION, **kept}
 
     @classmethod
     def from_json(cls, state: object) -> SessionWork:
@@ -183,17 +174,24 @@ class SessionWork:
             return cls()
         known = {item.name for item in fields(cls)}
         try:
-            return cls(**{name: value for name, value in state.items() if name in known})
+            # Its lists are the reader's own: a memory's metadata is shared by all who read it.
+            return cls(**{name: deepcopy(value) for name, value in state.items() if name in known})
         except TypeError:
             return cls()
 
-    def text(self) -> str:
-        """The summary, at most SUMMARY_CHARS; "" if there is nothing to say."""
-        if not self.has_something_to_say():
+    def text(self, noted: Collection[NoteKind] = ()) -> str:
+        """The summary, at most SUMMARY_CHARS; "" if there is nothing to say.
+
+        Args:
+            noted: Kinds of the session's notes: what they say is said once, and a session that left some is
+                worth a line.
+        """
+        if not (self.has_something_to_say() or (noted and self.prompts)):
             return ""
-        lines = [line for line in self._lines() if line]
+        said = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
+        lines = [line for line in self._lines(said) if line and line.split(": ", 1)[0] not in said]
         # The least telling parts leave first; goal and failures stay.
-        for dispensable in ("Ran: ", "Then: ", "Changed: ", "Ended: "):
+        for dispensable in ("Ran: ", "Then: ", "Touched: ", "Changed: ", "Ended: "):
             if sum(map(len, lines)) + len(lines) <= SUMMARY_CHARS:
                 break
             lines = [line for line in lines if not line.startswith(dispensable)]
@@ -202,6 +200,8 @@ class SessionWork:
     def _take(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         if not self.root:
             self.root = root_of(event.cwd)
+        if event.kind is EventKind.PROMPT_SUBMIT:
+            self.answers_notice = is_report(event.input_text)
         if event.is_prompt:
             self._take_prompt(own_words(event.input_text))
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
@@ -209,7 +209,7 @@ class SessionWork:
         elif event.agent_id:
             return  # what a subagent says is no word of this session's
         elif event.kind is EventKind.STOP:
-            self._take_last_words(event.output_text)
+            self._take_last_words(event.parts.words or event.output_text)
         elif event.kind is EventKind.SESSION_END:
             self.reason = event.reason
 
@@ -225,104 +225,136 @@ class SessionWork:
             del self.prompts[1]
         decided = [shortened(one.text, phrases.SENTENCE_CHARS) for one in said_in.statements(prompt)]
         _append(self.decisions, decided, _MAX_DECISIONS)
-        own = Unquoted(prompt)
+        own = unquoted(prompt)
         wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]
         _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
-        failed = _has_failed(event)
-        given = relative_paths(event.input_text, self.root)
-        if event.tool_name in _CHANGING and not failed:
-            self._take_change(event, given, leaves_out)
+        failed, path = _has_failed(event), relative_path(event.parts.file_path, self.root)
+        if event.tool_name in EDITING and not failed:
+            self._take_change(event, path, leaves_out)
         if event.agent_id:
             return  # of a subagent's work the files stay, for they are changed
         self.tool_calls += 1
-        if event.tool_name == "Bash":
-            self._take_command(given, event.output_text, failed=failed)
+        if event.tool_name in SHELLS:
+            given = relative_paths(event.parts.command, self.root)
+            self._take_command(given, event.output, failed=failed)
         elif event.tool_name in _READING and not failed:
-            path = phrases.path_of(given)
             if path:
                 _count(self.read, path, _MAX_FILES)
         elif event.tool_name == "TodoWrite":
-            self.todos = phrases.open_todos(event.input_text)[:_MAX_OPEN]
+            self.todos = open_todos(event.parts)[:_MAX_OPEN]
         elif event.tool_name == "ExitPlanMode":
-            self.plan = shortened(phrases.plain(event.input_text), 400)
+            self.plan = shortened(phrases.plain(event.parts.plan), 400)
         elif not failed:
-            take(self.tasks, event)
+            take(self.tasks, event.parts)
 
-    def _take_change(self, event: HookEvent, given: str, leaves_out: Callable[[str], bool]) -> None:
-        path = phrases.path_of(given, relative_paths(event.output_text, self.root))
+    def _take_change(self, event: HookEvent, path: str, leaves_out: Callable[[str], bool]) -> None:
         if not path:
             return
         if event.tool_name == "Write" and path not in self.read and path not in self.changed:
             note_made(self.made, path)
-            note_script(self.scripts, path, event.input_text)
+            note_script(self.scripts, path, event.parts.writes)
         if not leaves_out(os.path.join(self.root, path)):
             _count(self.changed, path, _MAX_FILES)
+            names = [name for name in event.parts.symbols if not name.lower().startswith("test")]
+            _append(self.symbols, names, _MAX_SYMBOLS)
             if not event.agent_id:
                 add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
 
     def _take_command(self, given: str, output: str, *, failed: bool) -> None:
-        command = phrases.command_of(given)
+        command = phrases.command_line(given)
         if not command:
             return
         add_step(self.steps, command_step(command))
+        self.ran = [*self.ran, *(one for one in self.made if one in given and one not in self.ran)][
+            -_MAX_FILES:
+        ]
         take_runs(self.ways, self.failing, self.made, given, output, failed=failed, root=self.root)
+        error = phrases.error_line(output) if failed else ""
+        if failed and TRIVIAL.found(error):
+            return
         if failed and not (phrases.is_lookup(command) and command not in self.failures):
             self.overcome.pop(command, None)
-            _put(self.failures, command, phrases.error_line(output), _MAX_FAILURES)
+            _put(self.failures, command, error, _MAX_FAILURES)
         elif not failed and command in self.failures:
             _put(self.overcome, command, self.failures.pop(command), _MAX_FAILURES)
-        if not failed:
-            for path in edited_by(given, self.scripts, {*self.read, *self.changed}):
-                _count(self.changed, path, _MAX_FILES)
-        removed = [] if failed else phrases.removed_by(command)
-        for path in removed:
-            self.changed.pop(path, None)  # scratch files are no news to anybody
-        if not removed and not phrases.is_lookup(command):
+        if not failed and self._only_clears_up(given):
+            return
+        if not phrases.is_lookup(command):
             _count(self.commands, command, _MAX_COMMANDS)
 
-    def _take_last_words(self, message: str) -> None:
-        if not message:
-            return
-        self.left = phrases.what_is_left(message)[:_MAX_OPEN]
-        decided = [shortened(one.text, phrases.SENTENCE_CHARS) for one in said_in.decisions(message)]
-        _append(self.decisions, decided, _MAX_DECISIONS)
-        told = {*self.left, *decided}
-        rest = [
-            one for one in phrases.sentences(message) if shortened(one, phrases.SENTENCE_CHARS) not in told
-        ]
-        self.last_words = shortened(" ".join(rest), 220)
+    def _only_clears_up(self, command: str) -> bool:
+        """Take note of what a command does to files; whether that was only to remove scratch files."""
+        done = effects_of(command, self.scripts, {*self.read, *self.changed, *self.named})
+        self.named = [*self.named, *(path for path in paths_in(command) if "/" in path)][-_MAX_NAMED:]
+        for path in (*done.edited, *(path for path in done.written if path in self.read)):
+            _count(self.changed, path, _MAX_FILES)
+        for before, after in done.moved:
+            self.changed.pop(before, None)
+            _count(self.changed, after, _MAX_FILES)
+        own = 0
+        for path in done.removed:
+            gone = [one for one in {*self.changed, *self.made} if one == path or one.startswith(f"{path}/")]
+            own += bool(gone) or self.is_scratch(path)
+            for one in gone:
+                self.changed.pop(one, None)
+        return bool(done.removed) and own == len(done.removed) and not (done.edited or done.moved)
 
-    def _lines(self) -> list[str]:
+    def _take_last_words(self, message: str) -> None:
+        """Take the words of a stop; the most telling ones stay, of equals the later."""
+        if not message or is_of_the_client(message):
+            return
+        units = units_of(message)
+        worth = worth_of(units)
+        if self.told and (self.answers_notice or worth < _AS_TELLING * self.worth):
+            return
+        self.told, self.worth = (
+            [[one.text, one.role, one.worth] for one in telling(units, _TOLD_CHARS)],
+            worth,
+        )
+        self.last_words = shortened(" ".join(unit.text for unit in units), 220)
+
+    def is_scratch(self, path: str) -> bool:
+        """Whether a file is no part of the project (`notes.changes`)."""
+        return is_scratch(path, self.made, self.ran)
+
+    def _lines(self, elsewhere: Collection[str] = ()) -> list[str]:
         goal, *others = self.prompts
         decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
-        decisions = _line("Decided", decided, 320)
-        said = " ".join(one for one in self.decisions if one in decisions)
+        decisions = _line("Decided", [*decided, *self._words("decision")], 320)
+        said = " ".join(one for one in self.decisions if one in decisions and "Decided" not in elsewhere)
         later = [one for one in others if one not in said]
         runs = [f"{name} (x{count})" if count > 1 else name for name, count in self.commands.items()]
-        failing = [f"{name}: {why}" for name, why in self.failures.items()]
-        overcome = [f"{name}: {why} (worked later)" for name, why in self.overcome.items()]
+        failing = [
+            f"{name}: {why}"
+            for name, why in self.failures.items()
+            if not any(one in name for one in self.made)
+        ]
+        changed = {path: count for path, count in self.changed.items() if not self.is_scratch(path)}
+        fix = "Fix" if self._words("cause") else "Done"
+        core = [_line("Cause", self._words("cause"), 300), _line(fix, self._words("fix", ""), 420)]
         return [
             f"Goal: {goal}",
             _line("Then", later, 240, each=110),
-            _line("Changed", _newest_first(self.changed), 200),
-            "" if self.changed else _line("Looked at", _newest_first(self.read), 160),
-            _line("Ran", runs[::-1], 200, each=90),
-            _line("Failed", [*failing[::-1], *overcome[::-1]], 300),
+            _line("Changed", _newest_first(changed), 200),
+            _line("Touched", self.symbols[::-1], 120) if changed else "",
+            "" if changed else _line("Looked at", _newest_first(self.read), 160),
+            *core,
+            "" if self.told and changed else _line("Ran", runs[::-1], 200, each=90),
+            _line("Failed", failing[::-1], 200),
             decisions,
-            _line(
-                "Open",
-                list(dict.fromkeys([*self.open_todos(), *self.left])),
-                260,
-            ),
-            f"Ended: {self.last_words}" if self.last_words else "",
+            _line("Open", [*self.open_todos(), *self.left()], 260),
+            f"Ended: {self.last_words}" if self.last_words and not self.told else "",
         ]
+
+    def _words(self, *roles: str) -> list[str]:
+        return [text for text, role, _ in self.told if role in roles]
 
 
 def _has_failed(event: HookEvent) -> bool:
     """Whether the call failed. Of a command whose host tells no outcome, its output is asked."""
-    untold = event.success is None and event.tool_name == "Bash" and failed_by(event.output_text)
+    untold = event.success is None and event.tool_name in SHELLS and failed_by(event.output)
     return event.kind is EventKind.POST_TOOL_FAILURE or event.success is False or untold
 
 

@@ -6,9 +6,11 @@ The counts only grow, so that what a session did since it was last looked at is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from context_graph.memory.context.command_lines import Command, commands_in, failed_by, line_of, written_by
+from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of, written_by
+from context_graph.notes.failures import ABSENT
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
@@ -46,7 +48,7 @@ def take_runs(
         ways: Form -> its counts, in order of the last run.
         failing: Runs of tests whose last outcome was a failure -> the tests that failed, or the error.
         made: Files that the session itself wrote: a script among them is no way of this project.
-        given: The flattened input, paths relative to ``root``.
+        given: The command, paths relative to ``root``.
     """
     line = line_of(given)
     for path in written_by(line):
@@ -56,7 +58,8 @@ def take_runs(
         # Of a chain that failed nobody says how far it came; most often its point is what failed.
         commands = [next((one for one in reversed(commands) if one.kind), commands[-1])]
     for command in commands:
-        command.raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
+        raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
+        command = replace(command, raw=raw)
         broke = failed or (command.hidden and bool(command.kind) and failed_by(output))
         _count(ways, command, output, failed=broke)
         if command.kind == "test":
@@ -129,6 +132,8 @@ def _note_what_worked(ways: dict[str, Way], command: Command) -> None:
 
 
 def _note_outcome(failing: dict[str, str], command: Command, output: str, *, failed: bool) -> None:
+    if failed and ABSENT.found(output):
+        return  # what an environment lacks is no failing test
     if failed:
         failing.pop(command.raw, None)
         names = [shortened(next(filter(None, found.groups())), _NAME_CHARS) for found in _first(output)]

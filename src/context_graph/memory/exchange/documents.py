@@ -23,6 +23,8 @@ MAX_BYTES: Final = 4 << 20
 MAX_GRAPH_BYTES: Final = 64 << 20
 PART_CHARS: Final = 4_000
 """Of one memory: a longer part of a note becomes several."""
+_FENCES: Final = ("```", "~~~")
+_CUTS: Final = ("\n\n", "\n", ". ", "。", " ")
 _LEAST_CHARS: Final = 20
 """A heading alone is no memory."""
 
@@ -104,15 +106,36 @@ def _body(text: str) -> str:
 
 def _parts(text: str) -> Iterator[tuple[str, int, str]]:
     """(heading, number of the part below it, text with the heading) of all that say something."""
-    heading, lines = "", list[str]()
-    for line in [*text.splitlines(), "# "]:
-        if line.startswith(("# ", "## ")):
-            whole = "\n".join(lines).strip()
-            if len(whole) - len(heading) >= _LEAST_CHARS:
-                for number in range(0, len(whole), PART_CHARS):
-                    yield heading.lstrip("# "), number // PART_CHARS, whole[number : number + PART_CHARS]
+    heading, lines, fence = "", list[str](), ""
+    for line in text.splitlines():
+        begins = line.lstrip()
+        if fence:  # a comment of a script is no heading
+            fence = "" if begins.startswith(fence) else fence
+        elif begins.startswith(_FENCES):
+            fence = begins[:3]
+        elif line.startswith(("# ", "## ")):
+            yield from _numbered(heading, "\n".join(lines).strip())
             heading, lines = line, []
         lines.append(line)
+    yield from _numbered(heading, "\n".join(lines).strip())
+
+
+def _numbered(heading: str, whole: str) -> Iterator[tuple[str, int, str]]:
+    if len(whole) - len(heading) >= _LEAST_CHARS:
+        for number, part in enumerate(cut_up(whole, PART_CHARS)):
+            yield heading.lstrip("# "), number, part
+
+
+def cut_up(text: str, limit: int) -> list[str]:
+    """``text`` in parts of at most ``limit`` characters, cut where a line, sentence or word ends."""
+    parts = []
+    while len(text) > limit:
+        half = text[limit // 2 : limit]
+        mark = next((mark for mark in _CUTS if mark in half), "")
+        at = limit // 2 + half.rfind(mark) + len(mark) if mark else limit
+        parts.append(text[:at].rstrip())
+        text = text[at:].lstrip()
+    return [*parts, text] if text else parts
 
 
 def _entity(name: str, given: dict[str, Any]) -> str:

@@ -265,7 +265,7 @@ def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -
     rows, share = index.rows, index.together()
     after, back = share * blend.after_question, share * blend.back
     ranking.spread(scores.base, live, rows.before, rows.flags, after, back, scores.total)
-    ranking.lift_groups(scores.total, live, rows.session, share * blend.session)
+    ranking.lift_groups(scores.total, live, rows.group, share * blend.session)
 
 
 def _lexical(

@@ -15,7 +15,8 @@ from typing import Final
 
 from context_graph.kernels import ranking
 from context_graph.kernels import rows as row_kernels
-from context_graph.model.memory import JohariQuadrant, MemoryNode
+from context_graph.model.memory import NOTED, JohariQuadrant, MemoryNode
+from context_graph.model.note import NoteKind, kind_of_memory
 
 QUADRANTS: Final = tuple(JohariQuadrant)
 CLASSES: Final = ("session", "agent", "project", "source")
@@ -50,6 +51,17 @@ def asks(text: str) -> bool:
                 return True
         at = text.find("?", at + 1)
     return False
+
+
+def kind_tag(kind: NoteKind) -> str:
+    """Under which the rows of notes of a kind stand among the tags; nobody can give such a tag."""
+    return f"\0{kind}"
+
+
+def tags_of(node: MemoryNode) -> tuple[str, ...]:
+    """A memory's tags, with that of its kind if it is a note."""
+    kind = kind_of_memory(node.metadata) if node.metadata else None
+    return node.tags if kind is None else (*node.tags, kind_tag(kind))
 
 
 class Names:
@@ -96,8 +108,11 @@ class Rows:
         self.created, self.commit = array("q"), array("q")
         self.importance = array("d")
         self.quadrant, self.flags = array("I"), array("I")
+        self.group = array("I")
+        """The session, for what sessions lend each other: 0 for a note, which has its words from its session
+        as all the others do."""
         self.before = array("I")
-        """The row of the same session before it, live or not, or ranking.NONE."""
+        """The row of the same group before it, live or not, or ranking.NONE."""
         self.session, self.agent, self.project = array("I"), array("I"), array("I")
         self.source = array("I")
         self.names = {name: Names() for name in CLASSES}
@@ -106,7 +121,7 @@ class Rows:
         self.newest = 0
         """Unix ms: the latest ``created`` there ever was."""
         self._last = array("I", [ranking.NONE])
-        """The last row of each session, by ordinal."""
+        """The last row of each group, by ordinal."""
 
     def __len__(self) -> int:
         return len(self.live)
@@ -122,17 +137,19 @@ class Rows:
         self.importance.append(node.importance)
         self.quadrant.append(QUADRANTS.index(node.johari_quadrant))
         self.flags.append(ASKS if asks(node.content) else 0)
+        group = 0 if node.source == NOTED else session
         while session >= len(self._last):
             self._last.append(ranking.NONE)
-        self.before.append(self._last[session])
+        self.before.append(self._last[group])
         self.session.append(session)
+        self.group.append(group)
         self.agent.append(names["agent"].ordinal(node.agent_id))
         self.project.append(names["project"].ordinal(node.project))
         self.source.append(names["source"].ordinal(node.source))
-        for tag in node.tags:
+        for tag in tags_of(node):
             self.tags.setdefault(tag, array("I")).append(row)
-        if session:
-            self._last[session] = row
+        if group:
+            self._last[group] = row
         self.newest = max(self.newest, node.created_at_ms)
         return row
 
@@ -147,11 +164,12 @@ class Rows:
         self.agent[row] = names["agent"].ordinal(node.agent_id)
         self.project[row] = names["project"].ordinal(node.project)
         self.source[row] = names["source"].ordinal(node.source)
+        tags = tags_of(node)
         for tag, rows in self.tags.items():
             at = bisect_left(rows, row)
-            if tag not in node.tags and at < len(rows) and rows[at] == row:
+            if tag not in tags and at < len(rows) and rows[at] == row:
                 del rows[at]
-        for tag in node.tags:
+        for tag in tags:
             rows = self.tags.setdefault(tag, array("I"))
             at = bisect_left(rows, row)
             if at == len(rows) or rows[at] != row:
@@ -173,7 +191,7 @@ class Rows:
         far = [
             (row, other)
             for row, other in zip(taken, taken[half:] + taken[:half], strict=True)
-            if row != other and not 0 < self.session[row] == self.session[other]
+            if row != other and not 0 < self.group[row] == self.group[other]
         ]
         return _columns(near), _columns(far)
 
@@ -214,8 +232,14 @@ class Rows:
         return other
 
     def link(self) -> None:
-        """Rebuild ``before`` and ``newest`` from the columns."""
-        self.before, self._last = row_kernels.previous(self.session)
+        """Rebuild ``group``, ``before`` and ``newest`` from the columns."""
+        noted = self.names["source"].find(NOTED)
+        self.group = array("I", self.session)
+        if noted:
+            for row, source in enumerate(self.source):
+                if source == noted:
+                    self.group[row] = 0
+        self.before, self._last = row_kernels.previous(self.group)
         # A session may have a name and no row any more.
         self._last.extend([ranking.NONE] * (len(self.names["session"]) - len(self._last)))
         self.newest = max(self.created, default=0)

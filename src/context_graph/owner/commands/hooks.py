@@ -115,6 +115,7 @@ def serve(call: Call) -> Reply:
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
     hook = HookCall.parse(call.request, call.redactor)
+    call.context.memory_hooks.works.serve(call.request.env)
     kind = EventKind(call.request.verb.removeprefix("hooks."))
     try:
         applied = call.context.events.outcome(call.request, _WAITS_S)

@@ -39,12 +39,14 @@ def _import_from(call: Call) -> Reply:
 
 def _place(call: Call) -> Place:
     context, works = call.context, call.context.memory_hooks.works
+    works.serve(call.request.env)
     return Place(
         memex=context.memory,
         redactor=call.redactor,
         project=context.project,
         is_known=context.store.has,
         leaves_out=works.client_s_own_files(),
+        env=works.env,
     )
 
 

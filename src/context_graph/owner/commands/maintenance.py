@@ -170,17 +170,24 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
         "tool_schemas": count(orjson.dumps(loaded).decode()),
         "tool_names": count(deferred),
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
-        "skills": count("\n".join(_skills(call.request.project))),
+        "skills": count("\n".join(_skills(call.request.project, _client(call)))),
         "brief": count(brief_line(metrics)),
         "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
     }
 
 
-def _skills(project: Path | None) -> Iterator[str]:
+def _client(call: Call) -> Path:
+    """The client's own folder, as the one that asks has it."""
+    works = call.context.memory_hooks.works
+    works.serve(call.request.env)
+    return client_dir(works.env)
+
+
+def _skills(project: Path | None, client: Path) -> Iterator[str]:
     """The lines by which the client tells its model of our skills, where they are set up."""
     from context_graph.claude.install.plan import plugin_folder
 
-    places = [client_dir() / "skills", *([project / ".claude" / "skills"] if project else [])]
+    places = [client / "skills", *([project / ".claude" / "skills"] if project else [])]
     for ours in sorted((plugin_folder() / "skills").glob("*/SKILL.md")):
         name = ours.parent.name
         if not any((place / name / "SKILL.md").is_file() for place in places):

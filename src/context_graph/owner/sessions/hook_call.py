@@ -24,6 +24,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
 from context_graph.hosts.translate import HOSTS, input_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
+from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions.event_log import RequirementLog
 from context_graph.text.flattening import flatten_text
@@ -114,6 +115,7 @@ def _event(request: Request, given: HookInput, session_id: str, redactor: TextRe
         duration_ms=given.duration_ms,
         cwd=redactor.redact_id(given.cwd[:4096]),
         agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
+        parts=parts_of(given, redactor),
         from_plugin=request.params.get("plugin") is True,
         is_elsewhere=request.params.get("format") in HOSTS,
         is_canary=is_canary(session_id, given.tool_name),

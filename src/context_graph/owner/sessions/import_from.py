@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -55,6 +55,8 @@ class Place:
     project: Path | None
     is_known: Callable[[str], bool]
     leaves_out: Callable[[str], bool]
+    env: Mapping[str, str]
+    """Of the client that asks: it says where its own files are, which differ from account to account."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,8 @@ class ImportFrom:
     shown: list[str] = field(default_factory=list)
     """The first items that were or would be added or updated."""
     files: list[Path] = field(init=False)
+    _seen: set[str] = field(default_factory=set)
+    """Ids of the transcripts' lines."""
     _work: Iterator[None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +106,9 @@ class ImportFrom:
 
     def _files(self) -> list[Path]:
         if self.path is not None and self.path.is_file():
+            other = transcripts.what_else(self.path) if self.source == "claude-code" else ""
+            if other:
+                raise InvalidInputError(f"{self.path}: this is {other}, not a transcript of Claude Code")
             return [self.path]
         folder = self.path
         if folder is not None and not folder.is_dir():
@@ -120,9 +127,9 @@ class ImportFrom:
         if self.source == "claude-md":
             return self.place.project
         if self.source == "claude-mem":
-            return Path(os.environ.get("CLAUDE_MEM_DATA_DIR") or os.path.expanduser("~/.claude-mem"))
+            return Path(os.path.expanduser("~/.claude-mem"))
         where = transcripts.memory_of if self.source == "auto-memory" else transcripts.folder_of
-        return where(self.place.project, os.environ)
+        return where(self.place.project, self.place.env)
 
     def _usual(self, folder: Path | None) -> list[Path]:
         home = folder or self._home()
@@ -130,7 +137,7 @@ class ImportFrom:
             return transcripts.sessions_in(home)
         if self.source == "claude-md":
             named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
-            own = [] if folder else [client_dir(os.environ) / "CLAUDE.md"]
+            own = [] if folder else [client_dir(self.place.env) / "CLAUDE.md"]
             return [one for one in (*named, *own) if one.is_file() and not one.is_symlink()]
         suffix = {"auto-memory": ".md", "claude-mem": "claude-mem.db"}.get(self.source, ".jsonl")
         return [one for one in transcripts.plain_files(home, suffix) if one.name != transcripts.OURS]
@@ -148,25 +155,29 @@ class ImportFrom:
         """The summary of one transcript."""
         from context_graph.memory.capture import keep_imported
         from context_graph.memory.context.summary import SessionWork
+        from context_graph.notes.gather import Gathered
 
         place = self.place
         session_id = place.redactor.redact_id(cut_session_id(path.stem))
         if place.is_known(session_id):
             self.done["skipped"] += 1
             return
-        work, waiting, number = SessionWork(), list[tuple[int, HookEvent]](), 0
-        for told in transcripts.told_by(path, self.odd):
+        work, gathered = SessionWork(), Gathered()
+        waiting, number = list[tuple[int, HookEvent]](), 0
+        for told in transcripts.told_by(path, self.odd, self._seen):
             if told.name and number < _EVENTS:
                 number += 1
                 told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor
                 waiting.append((number, recorded_event(*told_as)))
             if len(waiting) >= _ABSORBED or not told.name:
                 work.absorb(waiting, place.leaves_out)
+                gathered.absorb(waiting, place.leaves_out)
                 waiting = []
             yield
         work.absorb(waiting, place.leaves_out)
+        gathered.absorb(waiting, place.leaves_out)
         project = str(place.project) if place.project is not None else None
-        did = keep_imported(place.memex, session_id, work, project=project, dry_run=self.dry_run)
+        did = keep_imported(place.memex, session_id, work, gathered, project=project, dry_run=self.dry_run)
         self._count(did, (work.prompts or [path.name])[0])
 
     def _notes(self, path: Path) -> Iterator[None]:

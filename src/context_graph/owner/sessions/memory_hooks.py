@@ -20,7 +20,7 @@ from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import author_of
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.compactions import Compactions
-from context_graph.owner.sessions.session_works import SessionWorks
+from context_graph.owner.sessions.session_works import SessionWorks, pointer
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class MemoryHooks:
         """Whether memories are left to be read into the index of files."""
         self._warm = False
         self._counted = False
+        self._without_notes: list[str] | None = None
+        """Sessions of an older build, whose notes are still to be made; None before anybody looked."""
         self._due: dict[str, int | None] = {
             one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
         }
@@ -107,6 +109,7 @@ class MemoryHooks:
             or self._to_ask
             or self._files_due
             or self._warm
+            or self._without_notes
         )
 
     # What events leave behind
@@ -148,6 +151,10 @@ class MemoryHooks:
             self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
         if self._files_due:
             self._chores.do("files", "the index of files", self._read_files)
+        if self._without_notes:  # one at a time: requests are served in between
+            session_id = self._without_notes.pop()
+            what = f"the notes of session {session_id}"
+            self._chores.do(_capture_key(session_id), what, self._capture, session_id, None)
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
@@ -187,9 +194,10 @@ class MemoryHooks:
 
         self._memex().warm()
         self.ledger.learn()
-        if not self._counted:  # an older build's store has no profile, and what was forgotten must not count
-            self._counted = True
-            self.works.profiles.count_anew()
+        if self._without_notes is None and self._settings.memory_capture:
+            from context_graph.memory.capture import without_notes
+
+            self._without_notes = without_notes(self._memex())
 
     # What goes into contexts
 
@@ -279,7 +287,7 @@ class MemoryHooks:
 
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import Kind, floor_unasked, kind_of
+        from context_graph.memory.relevance import Kind, floor_unasked, kind_of_memory
 
         floor = settings.memory_floor
         if self.ledger.hardly_used(what):
@@ -294,7 +302,7 @@ class MemoryHooks:
             is_known = node.session_id == event.session_id or str(node.id) in known
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
-            kind = kind_of(node.content)
+            kind = kind_of_memory(node)
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
                 likely.append((node, one.score))
                 kinds.append(kind)
@@ -370,7 +378,7 @@ class MemoryHooks:
             return ""
         if event.source == "clear":
             quotes = (self.works.summary_of(one, event) for one in previous())
-            return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
+            return next((pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
     def _compacted(self, event: HookEvent, budget: int) -> str:
@@ -392,6 +400,10 @@ class MemoryHooks:
 
         if not (self._due or self._has_memory()):
             return ""
+        if not self._counted and self._has_memory():
+            # An older build's store has no profile, and what was forgotten must not count.
+            self._counted = True
+            self.works.profiles.count_anew()
         quote = self.works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
         told = self.works.profile().lines(event.at_ms)
@@ -499,11 +511,3 @@ def _context_of(event: HookEvent) -> str:
 
 def _capture_key(session_id: str) -> str:
     return f"capture:{session_id}"
-
-
-def _pointer(quote: Quote, now_ms: int) -> str:
-    """One line that says where the summary is: whoever cleared the context wants it clear."""
-    from context_graph.memory.context.quoting import age_text
-
-    age = age_text(quote.created_at_ms, now_ms)
-    return f"The session before the clear is memory {quote.node_id[:8]} ({age})."

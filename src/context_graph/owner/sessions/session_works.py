@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config.paths import client_dir
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
     from context_graph.store.graph.node_records import StoredNode
 
+CLAUDE_CONFIG_DIR: Final = "CLAUDE_CONFIG_DIR"
+_CLIENTS: Final = 8
+"""Accounts whose memory is known."""
 _WAITING: Final = 4
 """Sessions at most that a start's profile counts although their summary is still to be refreshed."""
 
@@ -40,9 +43,29 @@ class SessionWorks:
         self._store, self._memex, self._has_memory = store, memex, has_memory
         self._due, self._project = due, project
         self._made_profiles: Profiles | None = None
-        self.client = SaidAlready(project, os.environ)
+        self.env: dict[str, str] = {}
+        self._clients: dict[str, SaidAlready] = {}
+        self.serve({})
         self.branches: dict[str, str] = {}
         """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
+
+    def serve(self, env: Mapping[str, str]) -> None:
+        """Take over from the request that is served where its client's own files are.
+
+        The owner's own environment would say where those of the client are that started it.
+        """
+        named = env.get(CLAUDE_CONFIG_DIR, "")
+        self.env = {"HOME": os.path.expanduser("~"), **({CLAUDE_CONFIG_DIR: named} if named else {})}
+
+    @property
+    def client(self) -> SaidAlready:
+        """What the memory of the client that is served says already."""
+        named = self.env.get(CLAUDE_CONFIG_DIR, "")
+        if named not in self._clients:
+            while len(self._clients) >= _CLIENTS:
+                del self._clients[next(iter(self._clients))]
+            self._clients[named] = SaidAlready(self._project, self.env)
+        return self._clients[named]
 
     def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
         """What the last session on this branch left open."""
@@ -108,7 +131,7 @@ class SessionWorks:
         """Whether a path is in the client's own memory, which summaries leave out."""
         from context_graph.gates.decide.exemptions import own_files_of
 
-        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
+        return own_files_of(os.fspath(client_dir(self.env)), self._project or "")
 
     @property
     def profiles(self) -> Profiles:
@@ -120,3 +143,11 @@ class SessionWorks:
 
             self._made_profiles = Profiles(ProfileTable(self._store.engine), lambda: works_in(self._memex()))
         return self._made_profiles
+
+
+def pointer(quote: Quote, now_ms: int) -> str:
+    """One line that says where the summary is: whoever cleared the context wants it clear."""
+    from context_graph.memory.context.quoting import age_text
+
+    age = age_text(quote.created_at_ms, now_ms)
+    return f"The session before the clear is memory {quote.node_id[:8]} ({age})."

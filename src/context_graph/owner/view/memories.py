@@ -35,7 +35,7 @@ _FOUND: Final = 100
 _CHANGES: Final = 100
 _VALUE_CHARS: Final = 400
 _QUERY_CHARS: Final = 4096
-_INTERNAL: Final = frozenset({EVIDENCE, CONFIRMED, "capture"})
+_INTERNAL: Final = frozenset({EVIDENCE, CONFIRMED, "capture", "gathered", "searched", "notes", "note"})
 """Metadata that has rows of its own, or that only programs read."""
 
 Counts = Mapping[str, Mapping[str, int]]

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple, NoReturn
 
+import orjson
+
 from context_graph.errors import InvalidInputError
 from context_graph.model import (
     KURAMOTO_N,
@@ -22,7 +24,9 @@ from context_graph.model import (
     HookEvent,
     SessionIdentitySnapshot,
 )
+from context_graph.model.event_parts import EventParts
 from context_graph.store.layout import damaged, id_bytes, snapshot_key, unwrap, wrap
+from context_graph.store.sessions.old_events import parts_of_texts
 
 SNAPSHOT_VERSION: Final = 2
 FIRST_SNAPSHOT_VERSION: Final = 1
@@ -32,7 +36,9 @@ _UNKNOWN: Final = -1.0
 """A cross-session IC that was not measured, since version 2."""
 EVENT_VERSION: Final = 1
 AGENT_EVENT_VERSION: Final = 2
-"""As version 1 with one more text, the subagent's id; events of the session itself stay version 1."""
+"""As version 1 with one more text, the subagent's id. Both are read, and no longer written."""
+PARTS_EVENT_VERSION: Final = 3
+"""As version 2 with one more text, the event's parts as JSON."""
 RUNTIME_VERSION: Final = 1
 GOALS_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
@@ -75,8 +81,16 @@ _EVENT_TEXTS: Final = (
     "cwd",
 )
 _AGENT_EVENT_TEXTS: Final = (*_EVENT_TEXTS, "agent_id")
-_EVENT: Final = struct.Struct(f"<BBqq{len(_EVENT_TEXTS)}H")
-_AGENT_EVENT: Final = struct.Struct(f"<BBqq{len(_AGENT_EVENT_TEXTS)}H")
+_PARTS: Final = "parts"
+_EVENT_LAYOUTS: Final = {
+    version: (struct.Struct(f"<BBqq{len(names)}H"), names)
+    for version, names in (
+        (EVENT_VERSION, _EVENT_TEXTS),
+        (AGENT_EVENT_VERSION, _AGENT_EVENT_TEXTS),
+        (PARTS_EVENT_VERSION, (*_AGENT_EVENT_TEXTS, _PARTS)),
+    )
+}
+"""Version -> fixed fields, names of the texts."""
 _SEQ: Final = struct.Struct("<Q")
 # kind, at_ms, IC after it, value
 _EVIDENCE: Final = struct.Struct("<Bqfd")
@@ -202,13 +216,10 @@ def _measured(stored: float, version: int, previous: str | None) -> float | None
 
 
 def encode_event(key: bytes, event: HookEvent) -> bytes:
-    """The record of ``event`` for ``key``.
-
-    Raises InvalidInputError if a text has more than 65,535 bytes or a number does not fit; names the field.
-    """
-    # surrogatepass: a working folder may hold bytes that are no UTF-8, which Python carries as surrogates.
-    version, layout_of, names = _event_layout(AGENT_EVENT_VERSION if event.agent_id else EVENT_VERSION)
-    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in names]
+    """The record of ``event`` for its key. Raises InvalidInputError for a text or number that is too big."""
+    layout_of, names = _EVENT_LAYOUTS[PARTS_EVENT_VERSION]
+    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in names[:-1]]
+    texts.append(_encoded_parts(event.parts))
     for name, text in zip(names, texts, strict=True):
         if len(text) > 0xFFFF:
             raise InvalidInputError(f"{name} has {len(text)} bytes, an event record holds 65535; cut it")
@@ -218,21 +229,28 @@ def encode_event(key: bytes, event: HookEvent) -> bytes:
         )
     except struct.error as error:
         raise InvalidInputError(f"at_ms {event.at_ms} or duration_ms {event.duration_ms}: {error}") from error
-    return wrap(key, version, head + b"".join(texts))
+    return wrap(key, PARTS_EVENT_VERSION, head + b"".join(texts))
 
 
-def _event_layout(version: int) -> tuple[int, struct.Struct, tuple[str, ...]]:
-    """(version, fixed fields, names of the texts) of an event record."""
-    if version == AGENT_EVENT_VERSION:
-        return version, _AGENT_EVENT, _AGENT_EVENT_TEXTS
-    return version, _EVENT, _EVENT_TEXTS
+def _encoded_parts(parts: EventParts) -> bytes:
+    """The parts as JSON; without the longest ones where escapes make them too long for a record."""
+    told = parts.to_json()
+    while True:
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+        raw = text.encode("utf-8", "surrogatepass")
+        if len(raw) <= 0xFFFF:
+            return raw
+        del told[max(told, key=lambda name: len(str(told[name])))]
 
 
 def decode_event(key: bytes, record: bytes) -> HookEvent:
-    """The event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
-    wanted = AGENT_EVENT_VERSION if record[:1] == bytes([AGENT_EVENT_VERSION]) else EVENT_VERSION
-    payload = unwrap(key, record, wanted)
-    _, layout_of, names = _event_layout(wanted)
+    """The event in ``record``, which was read from ``key``; one of an older version gets its parts guessed.
+
+    Raises as decode_snapshot.
+    """
+    version = record[0] if record and record[0] in _EVENT_LAYOUTS else PARTS_EVENT_VERSION
+    payload = unwrap(key, record, version)
+    layout_of, names = _EVENT_LAYOUTS[version]
     try:
         kind, success, at_ms, duration_ms, *lengths = layout_of.unpack_from(payload)
         texts: dict[str, Any] = {}
@@ -242,14 +260,20 @@ def decode_event(key: bytes, record: bytes) -> HookEvent:
             at += length
         if at != len(payload):
             raise ValueError(f"{len(payload)} bytes, its texts need {at}")
-        return HookEvent(
+        parts = texts.pop(_PARTS, "")
+        event = HookEvent(
             kind=_KIND_OF[kind],
             success=_SUCCESS_OF[success],
             at_ms=at_ms,
             duration_ms=duration_ms,
             **texts,
         )
-    except (struct.error, ValueError, KeyError) as error:
+        if version != PARTS_EVENT_VERSION:
+            event.parts = parts_of_texts(event)
+        elif parts:
+            event.parts = EventParts.from_json(orjson.loads(parts))
+        return event
+    except (struct.error, ValueError, KeyError, AttributeError) as error:
         raise damaged(key, f"event content: {error}") from error
 
 

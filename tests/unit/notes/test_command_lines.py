@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from context_graph.memory.context.command_lines import LINE_CHARS, commands_in, line_of
 from context_graph.memory.context.ways import Way, take_runs
+from context_graph.notes.command_lines import LINE_CHARS, commands_in, line_of
 
 
 def told(line: str) -> list[tuple[str, str, str]]:
@@ -65,8 +65,7 @@ def test_each_command_of_a_line_counts_and_says_where_it_ran() -> None:
     assert (second.kind, second.hidden) == ("test", True), "the pipe's outcome is not the test's"
 
 
-def test_a_tool_s_description_and_a_here_document_are_no_commands() -> None:
-    assert line_of("pytest -q Run the tests of the parser") == "pytest -q"
+def test_a_here_document_is_no_command() -> None:
     assert line_of("cat <<'EOF' > a.py\npytest\nEOF") == "cat <<'EOF' > a.py"
 
 

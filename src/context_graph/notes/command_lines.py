@@ -11,11 +11,11 @@ import os.path
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from context_graph.text import phrases
-from context_graph.text.descriptions import without_description
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import word_set
 from context_graph.text.sentences import shortened
@@ -105,20 +105,21 @@ class Command:
     """Whether the line's outcome is not the command's: a pipe or `;` follows."""
     script: str = ""
     """The script that an interpreter was given; "" for a module or a program."""
+    snippet: bool = False
+    """Whether an interpreter was given its text."""
 
 
-def line_of(input_text: str) -> str:
-    """The command lines in a Bash tool's flattened input, up to a here-document, without its description."""
-    lines = input_text.strip()[: 4 * LINE_CHARS].splitlines()
-    if lines and len(lines) <= _LINES:
-        lines[-1] = without_description(lines[-1])
-    kept = []
+def line_of(command: str) -> str:
+    """The lines of a shell command that are read, up to a here-document."""
+    lines = command.strip()[: 4 * LINE_CHARS].splitlines()
+    kept = ""
     for line in lines[:_LINES]:
         if line.strip() and not line.lstrip().startswith("#"):
-            kept.append(line.strip().rstrip("\\"))
+            bare = line.strip()
+            kept += f"{bare[:-1]} " if bare.endswith("\\") else f"{bare}\n"
         if "<<" in line:
             break
-    return "\n".join(kept)[:LINE_CHARS]
+    return kept.rstrip()[:LINE_CHARS]
 
 
 def written_by(line: str) -> list[str]:
@@ -130,7 +131,8 @@ def written_by(line: str) -> list[str]:
     ]
 
 
-def commands_in(line: str) -> list[Command]:
+@lru_cache(maxsize=128)  # a summary and its notes read the same lines
+def commands_in(line: str) -> tuple[Command, ...]:
     """The commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
     found: list[Command] = []
     before: list[str] = []
@@ -148,7 +150,7 @@ def commands_in(line: str) -> list[Command]:
             command.raw = shortened("".join(before) + raw, EXAMPLE_CHARS)
             command.hidden = joint in ("|", "||", ";")
             found.append(command)
-    return found
+    return tuple(found)
 
 
 def failed_by(output: str) -> bool:
@@ -252,7 +254,10 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
     if not given or given.startswith("-") or not ("." in given or "/" in given):
-        return _made("", words[: at + 1], bare, [])
+        made = _made("", words[: at + 1], bare, [])
+        if made is not None:
+            made.snippet = True
+        return made
     script = given.removeprefix("./")
     kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
     end = place + 1

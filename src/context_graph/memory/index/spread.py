@@ -1,0 +1,64 @@
+"""Keeps the notes of one session from crowding out the others: they share its words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from context_graph.memory.index.rows import Rows
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
+from context_graph.model.note import NoteKind, kind_of_memory
+
+_LOOKED_AT: Final = 64
+_OWN_WORDS: Final = frozenset({NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON, NoteKind.FINDING})
+"""Kinds of notes that each say something of their own."""
+_MOST: Final = 2
+
+
+NodeOf = Callable[[UUID], MemoryNode | None]
+
+
+def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[list[int], int]:
+    """``best`` with few notes of any one session among the ``first``; how many those are.
+
+    The others follow in their order.
+
+    What tells a session as a whole comes once: its best change note, where one was found, in the place of
+    its summary, which finds it and says less; else summary, ways or what is open. Lessons, decisions,
+    findings and rules come twice. Cost: nothing in a store without notes, else a look at 64 memories.
+    """
+    noted = rows.names["source"].find(NOTED)
+    if not noted:
+        return best, first
+    ours = {rows.names["source"].find(CAPTURED), noted} - {0}
+    kinds = {row: _kind(row, rows, node_of) for row in best[:_LOOKED_AT] if rows.source[row] in ours}
+    changes: dict[int, int] = {}
+    for row, kind in kinds.items():
+        if kind is NoteKind.CHANGE:
+            changes.setdefault(rows.session[row], row)
+    taken, held = list[int](), list[int]()
+    seen: Counter[tuple[int, bool]] = Counter()
+    for row in best[:_LOOKED_AT]:
+        session = rows.session[row]
+        if len(taken) == first or row not in kinds or not session:
+            (held if len(taken) == first else taken).append(row)
+            continue
+        own = kinds[row] in _OWN_WORDS
+        seen[session, own] += 1
+        if seen[session, own] > (_MOST if own else 1):
+            held.append(row)
+        elif own or changes.get(session, row) == row:
+            taken.append(row)
+        else:
+            taken.append(changes[session])
+            held.append(row)
+    chosen = set(taken)
+    rest = (row for row in held if row not in chosen)
+    return [*taken, *rest, *best[_LOOKED_AT:]], min(first, len(taken))
+
+
+def _kind(row: int, rows: Rows, node_of: NodeOf) -> NoteKind | None:
+    node = node_of(UUID(bytes=rows.id_of(row)))
+    return kind_of_memory(node.metadata) if node is not None else None

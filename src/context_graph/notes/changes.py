@@ -1,0 +1,105 @@
+"""Keeps which files a session changed, what in them, and which of them were scratch."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from context_graph.text.patterns import linear
+
+MAX_FILES: Final = 48
+MAX_SYMBOLS: Final = 16
+_MADE: Final = 64
+_SCRATCH_NAME: Final = linear(
+    r"(?i)^(?:repro|scratch|tmp|temp|debug|try_|verify|check_|demo_|poc|playground|test_(?:issue|fix|repro|case|bug|edge|simple|quick))"
+)
+_REPRODUCES: Final = linear(r"(?i)^repro(?:$|[_-]|duc)")
+"""A folder that nobody keeps, whoever made it."""
+_SCRATCH_FOLDER: Final = linear(r"(?i)^(?:repro|scratch|tmp|temp|debug|sandbox|playground|poc)")
+_SCRIPT: Final = frozenset(
+    {".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".pl", ".exs", ".go", ".rs", ".php", ".c", ".java"}
+)
+_TESTS: Final = frozenset({"test", "tests", "spec", "specs", "__tests__"})
+_TESTED: Final = ("_test", ".test", "_spec", ".spec", "_tests")
+_AWAY: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")
+
+
+@dataclass(slots=True)
+class Files:
+    """The changed files of a session or of a part of it -> functions and classes touched. Bounded."""
+
+    symbols: dict[str, list[str]] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    """Files that the session wrote as new ones."""
+    ran: list[str] = field(default_factory=list)
+    """Those of them that it ran as scripts."""
+
+    def changed(self, path: str, symbols: list[str], *, new: bool = False) -> None:
+        """Note that ``path`` was changed, and what in it."""
+        known = self.symbols.pop(path, [])
+        self.symbols[path] = list(dict.fromkeys([*known, *symbols]))[:MAX_SYMBOLS]
+        if len(self.symbols) > MAX_FILES:
+            del self.symbols[next(iter(self.symbols))]
+        if new and path not in self.made:
+            self.made = [*self.made, path][-_MADE:]
+
+    def removed(self, path: str) -> None:
+        """Note that a file is gone, or a folder with all in it: what was written and removed is no change."""
+        for one in [one for one in self.symbols if one == path or one.startswith(f"{path}/")]:
+            del self.symbols[one]
+
+    def is_scratch(self, path: str) -> bool:
+        """Whether a file is no part of the project: it lies elsewhere, or was made to try something out."""
+        return is_scratch(path, self.made, self.ran)
+
+    def told(self) -> dict[str, list[str]]:
+        """The files that are part of the project, the last changed first."""
+        return {path: names for path, names in reversed(self.symbols.items()) if not self.is_scratch(path)}
+
+
+def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
+    """Whether a file is no part of the project: it lies in a folder for such, or was made to try something.
+
+    Args:
+        made: Files that the session wrote as new ones.
+        ran: Those of them that it ran.
+    """
+    folder, name = os.path.split(path)
+    if path.startswith(_AWAY) or _is_kept_by_nobody(folder):
+        return True
+    if path not in made:
+        return False
+    if folder:
+        return any(_SCRATCH_FOLDER.found(part) for part in folder.split("/"))
+    return path in ran or (os.path.splitext(name)[1] in _SCRIPT and _SCRATCH_NAME.found(name))
+
+
+@lru_cache(maxsize=1024)  # the same folders are asked for again and again
+def _is_kept_by_nobody(folder: str) -> bool:
+    return any(_REPRODUCES.found(part) for part in folder.split("/"))
+
+
+def is_test(path: str) -> bool:
+    """Whether a file holds tests, by the names that such files and folders have."""
+    folder, name = os.path.split(path.lower())
+    stem = os.path.splitext(name)[0]
+    return bool(_TESTS.intersection(folder.split("/"))) or stem.startswith("test_") or stem.endswith(_TESTED)
+
+
+def files_text(files: dict[str, list[str]], limit: int) -> str:
+    """``a.py (f, g); b.py``: the files with what was touched in each, as many as fit; names are never cut."""
+    shown, room = list[str](), limit
+    for path, names in files.items():
+        for most in (6, 3, 0):
+            part = f"{path} ({', '.join(names[:most])})" if names[:most] else path
+            if len(part) + 2 <= room:
+                break
+        else:
+            continue
+        shown.append(part)
+        room -= len(part) + 2
+    more = len(files) - len(shown)
+    return "; ".join(shown) + (f"; {more} more" if more and shown else "")

@@ -1,0 +1,44 @@
+"""Reads the messages of `git commit` out of shell commands."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+from context_graph.text.patterns import linear
+from context_graph.text.sentences import shortened
+
+_COMMIT: Final = linear(r"(?:^|[\s;&|(])git (?:-\S+ \S+ )*commit(?:\s|$)")
+_HEREDOC: Final = linear(r"""(?s)<<-?\s*['"]?(\w+)['"]?\n(.*)""")
+_MESSAGE: Final = linear(r"""(?s)(?:^|\s)(?:-\w*m|--message)[ =]?\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_TRAILER: Final = linear(r"(?i)^(?:co-authored-by|signed-off-by|generated with|change-id|reviewed-by|🤖)")
+_SUBJECT_CHARS: Final = 160
+_BODY_CHARS: Final = 900
+
+
+def commits_in(command: str) -> list[tuple[str, str]]:
+    """(subject, body) of the commits that a command line makes; trailers are left out."""
+    if not _COMMIT.found(command):
+        return []
+    found = _HEREDOC.search(command)
+    if found:
+        text = found[2].split(f"\n{found[1]}", 1)[0]
+        texts = [text]
+    else:
+        texts = [_unquoted(one[1]) for one in _MESSAGE.finditer(command)]
+        texts = ["\n\n".join(texts)] if texts else []
+    messages = []
+    for text in texts:
+        lines = [line.strip() for line in text.strip().splitlines()]
+        lines = [line for line in lines if not _TRAILER.found(line)]
+        if lines and lines[0]:
+            body = "\n".join(lines[1:]).strip()
+            messages.append((shortened(lines[0], _SUBJECT_CHARS), body[:_BODY_CHARS]))
+    return messages
+
+
+def _unquoted(word: str) -> str:
+    try:
+        return " ".join(shlex.split(word)) if word[:1] in "'" else word.strip('"').replace('\\"', '"')
+    except ValueError:
+        return word.strip("'\"")

@@ -1,0 +1,106 @@
+"""Reads the summary that the client makes of a compaction: bullet by bullet, the densest text of a session.
+
+Its sections are the client's own. What it says of the work under way and of the next step is old by the time
+anybody reads it, so it is left out; what is pending counts only while nothing came after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from context_graph.notes.message import plain, section_words
+from context_graph.text.patterns import linear
+
+MAX_CHARS: Final = 32_768
+_HEADING: Final = linear(
+    r"^(?:#{1,6}\s*)?(?:\d{1,2}\.\s*)?(?:\*\*)?([A-Z][A-Za-z ,/-]{4,48}?)(?:\*\*)?:(?:\*\*)?\s*(.*)$|"
+    r"^#{1,6}\s*(?:\d{1,2}\.\s*)?(.{4,60})$"
+)
+_NUMBERED: Final = linear(r"^(?:#{1,6}\s*)?\d{1,2}\.\s|^#{1,6}\s|^\*\*|^[A-Z][A-Za-z ]+:$")
+_BULLET: Final = linear(r"^(\s*)(?:[-*+•]|\d{1,2}[.)])\s+(.*)$")
+_EMPTY: Final = linear(r"(?i)^\W*(?:none|no (?:pending|open|further|outstanding)|n/?a|nothing)(?:\W|$)")
+
+
+class Bullet(NamedTuple):
+    """One item of a section, with what stands under it."""
+
+    section: str
+    """goal, concepts, files, errors, solved, said or left."""
+    text: str
+    """The item's own line."""
+    below: tuple[str, ...]
+    """The items under it, without code."""
+
+
+def bullets_of(summary: str) -> list[Bullet]:
+    """The items of a compaction's summary in order, without those that are old when they are read."""
+    found: list[Bullet] = []
+    section, own_indent = "", -1
+    for line, heading in _lines(_without_analysis(summary[:MAX_CHARS])):
+        if heading is not None:
+            section, own_indent = heading, -1
+            rest = line.strip()
+            if section and rest:
+                found.append(Bullet(section, plain(rest), ()))
+            continue
+        if not section:
+            continue
+        bullet = _BULLET.match(line)
+        text = plain(bullet[2] if bullet else line)
+        if not text or _EMPTY.found(text):
+            continue
+        indent = len(bullet[1].expandtabs(4)) if bullet else 1 << 10
+        top = bullet is not None and (own_indent < 0 or indent <= own_indent)
+        if top or not found or found[-1].section != section:
+            own_indent = indent if bullet else -1
+            found.append(Bullet(section, text, ()))
+        else:
+            last = found[-1]
+            found[-1] = last._replace(below=(*last.below, text))
+    return [one for one in found if one.section != "dropped"]
+
+
+def _without_analysis(summary: str) -> str:
+    """The summary proper: the client's model thinks aloud before it."""
+    for mark in ("<summary>", "\nSummary:"):
+        at = summary.find(mark)
+        if at >= 0:
+            return summary[at + len(mark) :]
+    return summary
+
+
+def _lines(text: str) -> Iterator[tuple[str, str | None]]:
+    """(line, section that it begins or None) without fenced code; of a heading what follows on its line."""
+    fenced = False
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith("```"):
+            fenced = not fenced
+            continue
+        if fenced or not bare:
+            continue
+        section = _section(line)
+        if section is not None:
+            found = _HEADING.match(bare)
+            yield (found[2] or "") if found else "", section
+        elif bare.startswith(
+            ("If you need specific details from before", "Please continue the conversation")
+        ):
+            return
+        else:
+            yield line, None
+
+
+def _section(line: str) -> str | None:
+    """The section that a line heads; None for any other line."""
+    if line[:1].isspace() or not _NUMBERED.found(line):
+        return None
+    found = _HEADING.match(line.strip())
+    if not found:
+        return None
+    name = (found[1] or found[3] or "").lower()
+    for role, words in section_words().items():
+        if role.startswith("compaction.") and any(word in name for word in words):
+            return role.removeprefix("compaction.")
+    return None

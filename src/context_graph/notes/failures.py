@@ -1,0 +1,232 @@
+"""Follows commands that fail until the same thing works, and keeps what solved it: a lesson.
+
+What solves a failure is what was run and edited between the last time it failed and the first time it worked;
+if nothing was, the command itself, in the form in which it worked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from context_graph.identity.forecast import command_head
+from context_graph.notes.command_lines import commands_in, line_of
+from context_graph.text import phrases
+from context_graph.text.patterns import linear
+from context_graph.text.sentences import shortened
+
+MAX_OPEN: Final = 12
+MAX_LESSONS: Final = 16
+_STEPS: Final = 6
+_JOINTS: Final = frozenset(("&&", "||", "|", ";", "2>&1"))
+_RAN: Final = 2
+_EDITED: Final = 3
+_COMMAND_CHARS: Final = 240
+_ERROR_CHARS: Final = 240
+_NARROWS: Final = (
+    "::",
+    " -k ",
+    " -m not ",
+    "--deselect",
+    "--ignore",
+    "--lf",
+    " -x",
+    "|| true",
+    "-run ",
+    " -t ",
+)
+_PREPARES: Final = frozenset(
+    ("rm", "mkdir", "cp", "mv", "touch", "cd", "kill", "pkill", "sleep", "test", "[")
+)
+_ALIKE: Final = 0.5
+"""The share of words that two commands have in common that try the same thing."""
+ABSENT: Final = linear(
+    r"(?i)command not found|no module named|not installed|cannot find module|modulenotfound|"
+    r"no such file or directory: |is not recognized|unknown command|could not find|"
+    r"unable to locate package|shared object file"
+)
+"""What an environment lacks: a lesson whoever met it."""
+TRIVIAL: Final = linear(
+    r"(?i)has no upstream branch|nothing (?:added )?to commit|no changes added|working tree clean|"
+    r"already up to date|interrupted by user|user doesn['’]t want|no matches found: |timed out after|"
+    r"nothing to do"
+)
+"""What a program says itself with what to do about it, or what was nobody's fault."""
+_PATH: Final = linear(r"(?:[A-Za-z]:)?(?:[\w.@~+-]*[/\\])+[\w.@+-]*")
+_ADDRESS: Final = linear(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{18,}|[0-9a-f]{12,40}|\d+(?:[.:]\d+)+")
+_NUMBER: Final = linear(r"\d+")
+
+
+@dataclass(slots=True)
+class Failure:
+    """A command that failed and has not worked since."""
+
+    command: str
+    error: str
+    number: int
+    """Of the event of its last failure."""
+    at_ms: int
+    times: int = 1
+    ran: list[str] = field(default_factory=list)
+    """Commands that worked since."""
+    edited: list[str] = field(default_factory=list)
+    """Files that were edited since, each with what was put there."""
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Lesson:
+    """A failure and what solved it."""
+
+    failure: Failure
+    worked: str
+    """The command as it worked."""
+    number: int
+    at_ms: int
+
+    @property
+    def solved_by(self) -> list[str]:
+        """The other form of the command, where that was it; else what came between; [] if nothing did.
+
+        Where files were edited as well, both may have been needed.
+        """
+        differs = _words(self.worked) != _words(self.failure.command)
+        worked = [self.worked] if differs else []
+        if differs and not self.failure.edited:
+            return worked
+        return [*self.failure.ran[-_RAN:], *self.failure.edited[-_EDITED:], *worked]
+
+
+@dataclass(slots=True)
+class Failures:
+    """The open failures and the lessons of one session. Bounded."""
+
+    open: list[Failure] = field(default_factory=list)
+    lessons: list[Lesson] = field(default_factory=list)
+
+    def failed(self, command: str, output: str, number: int, at_ms: int, *, scratch: bool) -> None:
+        """Note that a command failed; one that only looks, or a script of the session's own, teaches nothing.
+
+        Such a script's failure counts if the environment lacks something.
+        """
+        shown = _shown(command)
+        error = phrases.error_line(output, _ERROR_CHARS)
+        looks = phrases.is_lookup(shown) or shown.split()[0] in _PREPARES if shown else True
+        if not shown or not error or (looks and not ABSENT.found(error)):
+            return
+        if (scratch and not ABSENT.found(output)) or TRIVIAL.found(error):
+            return
+        known = next((one for one in self.open if _same(one.command, shown)), None)
+        times = 1
+        if known is not None:
+            self.open.remove(known)
+            times = known.times + 1
+        self.open.append(Failure(shown, error, number, at_ms, times))
+        del self.open[:-MAX_OPEN]
+
+    def worked(self, command: str, number: int, at_ms: int) -> None:
+        """Note that a command worked: it may be what failed before, or what will have solved it."""
+        shown = _shown(command)
+        if not shown:
+            return
+        for one in [one for one in self.open if _same(one.command, shown)]:
+            self.open.remove(one)
+            lesson = Lesson(one, shown, number, at_ms)
+            if lesson.solved_by:
+                self.lessons.append(lesson)
+                del self.lessons[:-MAX_LESSONS]
+        if not phrases.is_lookup(shown) and _may_solve(shown):
+            for one in self.open:
+                one.ran = [*(step for step in one.ran if step != shown), shown][-_STEPS:]
+
+    def edited(self, path: str, line: str, *, own: bool) -> None:
+        """Note that a file was edited, and the first line that was put there.
+
+        One that the session wrote itself (``own``) and runs is unfinished work and no cure.
+        """
+        step = f"edit of {path}" + (f": {shortened(line, 120)}" if line else "")
+        for one in self.open:
+            if own and path in one.command:
+                continue
+            one.edited = [*(known for known in one.edited if known != step), step][-_STEPS:]
+            if path not in one.files:
+                one.files = [*one.files, path][-_STEPS:]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values, for from_json."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, state: Any) -> Failures:
+        """What to_json gave. Raises TypeError or KeyError for anything else."""
+        return cls(
+            [Failure(**one) for one in state["open"]],
+            [Lesson(**{**one, "failure": Failure(**one["failure"])}) for one in state["lessons"]],
+        )
+
+
+def _shown(command: str) -> str:
+    """A command on one line, with the variables that it sets: they may be what solves it."""
+    return phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
+
+
+def _may_solve(command: str) -> bool:
+    """Whether a command may mend something: a commit, a check or an issue tracker's word does not."""
+    if any(one.kind in ("test", "lint") for one in commands_in(line_of(command))):
+        return False
+    return command_head(command).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep") or (
+        command.startswith(
+            ("git config", "git submodule", "git lfs", "git checkout", "git stash", "git rebase")
+        )
+    )
+
+
+def normalised(error: str) -> str:
+    """An error line without what differs from run to run: paths, addresses, ids and numbers."""
+    text = _PATH.sub(_last_part, error)
+    text = _NUMBER.sub("N", _ADDRESS.sub("X", text))
+    return " ".join(text.split())
+
+
+def _last_part(found: Any) -> str:
+    return str(found[0]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def _same(failed: str, worked: str) -> bool:
+    """Whether two commands try the same thing: the same program, with most of the same words.
+
+    A run of all tests says that those that failed work as well.
+    """
+    if failed == worked:
+        return True
+    if any(mark in worked and mark not in failed for mark in _NARROWS):
+        return False  # a part of the tests that passes says nothing of those that failed
+    if _head(failed) != _head(worked):
+        return _contains(worked, failed)
+    before, after = _words(failed), _words(worked)
+    if not _named(after) and _named(before):
+        return True
+    both = len(before & after)
+    return both >= _ALIKE * len(before | after) and (not _named(before) or bool(_named(before) & after))
+
+
+def _head(command: str) -> str:
+    """The program, `python3` like `python`."""
+    program, _, rest = command_head(command).partition(" ")
+    return f"{program.rstrip('0123456789.')} {rest}"
+
+
+def _contains(whole: str, part: str) -> bool:
+    """Whether a command has all the words of another one: `sudo`, an interpreter or a variable before it."""
+    words = _words(part)
+    return len(words) > 1 and words <= _words(whole)
+
+
+def _named(words: frozenset[str]) -> frozenset[str]:
+    """What a command is run on: its words with a slash or a dot that are no options."""
+    return frozenset(word for word in words if "/" in word or ("." in word and not word.startswith("-")))
+
+
+def _words(command: str) -> frozenset[str]:
+    words = (word.strip("\"'") for word in command.split() if word not in _JOINTS)
+    return frozenset("python" if word.rstrip("0123456789.") == "python" else word for word in words)

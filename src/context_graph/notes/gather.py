@@ -1,0 +1,364 @@
+"""Takes a session's events one by one and keeps what may become a note, bounded and as JSON in between.
+
+A turn is what came of one prompt: files, commits, and the assistant's words at its end. A message that
+answers the client's own notification is no turn's last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
+from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.notes.changes import Files
+from context_graph.notes.command_lines import commands_in, failed_by, line_of
+from context_graph.notes.commits import commits_in
+from context_graph.notes.compaction import bullets_of
+from context_graph.notes.failures import Failures
+from context_graph.notes.message import best_of, telling, units_of, worth_of
+from context_graph.notes.rules import said_in
+from context_graph.notes.worked_files import effects_of, note_script, paths_in
+from context_graph.text import phrases
+from context_graph.text.definitions import around, defined_in
+from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.patterns import linear
+from context_graph.text.sentences import shortened
+
+VERSION: Final = 1
+_TURNS: Final = 16
+_PROMPT_CHARS: Final = 600
+_SAID: Final = 24
+_CHOSEN: Final = 12
+_FOUND: Final = 10
+_ANSWER_CHARS: Final = 900
+_READ_FILES: Final = 16
+_READ_CHARS: Final = 4096
+_PROGRAMS: Final = 24
+_NAMED: Final = 64
+_FEW: Final = 2
+_WORD: Final = linear(r"\w+")
+_FIELDS: Final = linear(
+    r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
+)
+_SNIPPET: Final = linear(r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-c|-e|-|<<)(?:\s|\S|$)")
+"""A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
+_TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
+"""Tools whose answer is somebody's text about a question."""
+_LEAST_ANSWER: Final = 200
+
+
+@dataclass(slots=True)
+class Turn:
+    """What came of one prompt."""
+
+    prompt: str = ""
+    number: int = 0
+    at_ms: int = 0
+    words: list[list[Any]] = field(default_factory=list)
+    """[text, role, worth] of the most telling units of what the assistant said at its end."""
+    worth: float = 0.0
+    """Of the whole message they are from."""
+    said_at: int = 0
+    """Number of the event that brought them."""
+    heard_at: int = 0
+    """Number of the last message, whatever it was worth."""
+    files: Files = field(default_factory=Files)
+    commits: list[list[str]] = field(default_factory=list)
+    """[subject, body, number of its event, files changed since the one before]."""
+    tests: str = ""
+    """The last run of tests without failure."""
+    calls: int = 0
+
+    @property
+    def came_of_it(self) -> bool:
+        """Whether files or commits came of it, scratch too: then something was done, whoever said so."""
+        return bool(self.files.symbols or self.files.made or self.commits)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What one session's events hold for its notes. Bounded; its texts are redacted, as the events are."""
+
+    last_event: int = 0
+    root: str = ""
+    turns: list[Turn] = field(default_factory=list)
+    said: list[list[Any]] = field(default_factory=list)
+    """[kind, text, wants, scope, chosen, instead of, number, at_ms, times] of each sentence of the user."""
+    chosen: list[list[Any]] = field(default_factory=list)
+    """[question, answer, number, at_ms] of what the user was asked."""
+    found: list[list[Any]] = field(default_factory=list)
+    """[question, units of the answer, who said it, number, at_ms]."""
+    failures: Failures = field(default_factory=Failures)
+    compacted: list[list[Any]] = field(default_factory=list)
+    """[section, text, items below] of the last compaction's summary."""
+    compacted_at: int = 0
+    compacted_ms: int = 0
+    plan: str = ""
+    plan_at: int = 0
+    made: Files = field(default_factory=Files)
+    """What the session made and ran, over all turns."""
+    programs: dict[str, int] = field(default_factory=dict)
+    """Command as it worked, shortened -> times."""
+    scripts: dict[str, list[str]] = field(default_factory=dict)
+    named: dict[str, int] = field(default_factory=dict)
+    """Files that were read or that commands named -> times; the last ones."""
+    answers_notice: bool = False
+    _read: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """What was last read, and what it defines, to see where in a file an edit was; not kept."""
+
+    def absorb(
+        self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
+    ) -> int:
+        """Take in numbered events, ascending, skipping those seen before; returns how many were new.
+
+        ``leaves_out`` says whether a file, by its whole path, is not part of the project. Cost: some 50 us an
+        event.
+        """
+        new = 0
+        for number, event in events:
+            if number > self.last_event:
+                self._take(number, event, leaves_out or (lambda path: False))
+                self.last_event = number
+                new += 1
+        return new
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values, for from_json."""
+        kept = orjson.loads(orjson.dumps(self))  # a fifth of what `asdict` takes; without `_read`
+        return {"version": VERSION, **kept}
+
+    @classmethod
+    def from_json(cls, state: object) -> Gathered:
+        """What to_json gave; a new one for anything else, because it is derived data."""
+        if not isinstance(state, dict) or state.get("version") != VERSION:
+            return cls()
+        given = {name: value for name, value in state.items() if name != "version"}
+        try:
+            given["turns"] = [Turn(**{**one, "files": Files(**one["files"])}) for one in given["turns"]]
+            given["failures"] = Failures.from_json(given["failures"])
+            given["made"] = Files(**given["made"])
+            return cls(**given)
+        except (TypeError, KeyError):
+            return cls()
+
+    def _take(self, number: int, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
+        self.root = self.root or root_of(event.cwd)
+        if event.kind is EventKind.PROMPT_SUBMIT:
+            self.answers_notice = is_report(event.input_text)
+            if event.is_prompt:
+                self._take_prompt(number, event)
+        elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
+            self._take_call(number, event, leaves_out)
+        elif event.agent_id:
+            return
+        elif event.kind is EventKind.STOP:
+            self._take_message(number, event)
+        elif event.kind is EventKind.POST_COMPACT:
+            self.compacted = [list(one) for one in bullets_of(event.parts.words or event.output_text)]
+            self.compacted_at, self.compacted_ms = number, event.at_ms
+
+    def _turn(self, number: int, event: HookEvent) -> Turn:
+        if not self.turns:
+            self.turns.append(Turn(number=number, at_ms=event.at_ms))
+        return self.turns[-1]
+
+    def _take_prompt(self, number: int, event: HookEvent) -> None:
+        prompt = own_words(event.parts.words or event.input_text)
+        if not phrases.is_small_talk(prompt):
+            shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
+            # Said again after a rewind or in a resumed session, it is the same work.
+            again = next((one for one in self.turns if one.prompt == shown), None)
+            if again is not None:
+                self.turns.remove(again)
+            self.turns.append(again or Turn(shown, number, event.at_ms))
+            if len(self.turns) > _TURNS:
+                del self.turns[self._least_telling()]
+        for one in said_in(prompt):
+            known = next((row for row in self.said if row[1] == one.text), None)
+            if known is not None:
+                known[8] += 1
+                continue
+            self.said.append(
+                [
+                    str(one.kind),
+                    one.text,
+                    one.wants,
+                    one.scope,
+                    one.chosen,
+                    one.instead_of,
+                    number,
+                    event.at_ms,
+                    1,
+                ]
+            )
+        del self.said[:-_SAID]
+
+    def _least_telling(self) -> int:
+        """The turn that is given up where there are too many: never the first, never the last two."""
+        worth = [len(one.files.symbols) + 2 * len(one.commits) + bool(one.words) for one in self.turns]
+        return min(range(1, len(worth) - 2), key=lambda place: (worth[place], place))
+
+    def _take_message(self, number: int, event: HookEvent) -> None:
+        message = event.parts.words or event.output_text
+        if not message or is_of_the_client(message):
+            return
+        turn, units = self._turn(number, event), units_of(message)
+        worth = worth_of(units)
+        turn.heard_at = number
+        if turn.said_at and (self.answers_notice or worth < turn.worth):
+            return
+        turn.words = [[unit.text, unit.role, unit.worth] for unit in telling(units)]
+        turn.worth, turn.said_at = worth, number
+
+    def _take_call(self, number: int, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
+        failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
+        path = relative_path(event.parts.file_path, self.root)
+        turn = self._turn(number, event)
+        turn.calls += not event.agent_id
+        if event.tool_name in EDITING and not failed and path and not leaves_out(self.root + path):
+            self._take_edit(turn, event, path)
+        elif event.tool_name in SHELLS:
+            self._take_command(turn, number, event, failed=failed)
+        elif event.agent_id or failed:
+            return
+        elif event.tool_name == "Read" and path:
+            self._name((path,))
+            self._read.pop(path, None)
+            self._read[path] = (event.output_text[:_READ_CHARS], event.parts.symbols)
+            if len(self._read) > _READ_FILES:
+                del self._read[next(iter(self._read))]
+        elif event.tool_name == "Grep" and "." in path:
+            self._name((path,))
+        elif event.tool_name == "AskUserQuestion":
+            self.chosen += [[*pair, number, event.at_ms] for pair in event.parts.answers if len(pair) == 2]
+            del self.chosen[:-_CHOSEN]
+        elif event.tool_name == "ExitPlanMode":
+            self.plan, self.plan_at = event.parts.plan, number
+        elif event.tool_name in _TELLING:
+            self._take_answer(number, event)
+
+    def _take_edit(self, turn: Turn, event: HookEvent, path: str) -> None:
+        parts = event.parts
+        new = event.tool_name == "Write" and path not in self._read and not self._knows(path)
+        symbols = parts.symbols or self._guessed(path, parts.old_text, f"{parts.new_text} {turn.prompt}")
+        turn.files.changed(path, symbols, new=new)
+        self.made.changed(path, symbols, new=new)
+        if new:
+            note_script(self.scripts, path, parts.writes)
+        if not self.made.is_scratch(path):
+            before = {line.strip() for line in parts.old_text.splitlines()}
+            put = (line.strip() for line in parts.new_text.splitlines())
+            line = next((line for line in put if line and line not in before), "")
+            self.failures.edited(path, line, own=path in self.made.made)
+
+    def _guessed(self, path: str, old: str, told: str) -> list[str]:
+        """The definitions that an edit is in, by what was read of the file before: it may not say so itself.
+
+        Of those that were read the ones count that the edit or the prompt names; of one or two, these.
+        """
+        text, defined = self._read.get(path, ("", []))
+        at = text.find(old.split("\n", 1)[0]) if text and old.strip() else -1
+        found = around(text, at) if at >= 0 else []
+        if found or len(defined) <= _FEW:
+            return found or defined
+        words = {one[0] for one in _WORD.finditer(f"{old} {told}")}
+        return [name for name in defined if name in words][:_FEW]
+
+    def _knows(self, path: str) -> bool:
+        return path in self.made.symbols
+
+    def _take_command(self, turn: Turn, number: int, event: HookEvent, *, failed: bool) -> None:
+        given = relative_paths(event.parts.command, self.root)
+        output = event.output
+        failed = failed or (event.success is None and failed_by(output))
+        self.made.ran = [
+            *self.made.ran,
+            *(one for one in self.made.made if one in given and one not in self.made.ran),
+        ][-64:]
+        if event.agent_id:
+            return
+        scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
+        if failed:
+            command = _tried(given)[-1]
+            unlike = scratch or bool(_SNIPPET.match(command))
+            self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
+            return
+        self._take_success(turn, number, event, given)
+        scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
+        for command in _tried(given):
+            if not (scratch or _SNIPPET.match(command)):
+                self.failures.worked(command, number, event.at_ms)
+
+    def _take_success(self, turn: Turn, number: int, event: HookEvent, given: str) -> None:
+        self._take_effects(turn, given)
+        for path, name in event.parts.patched:
+            if path in turn.files.symbols or path in self.named:
+                turn.files.changed(path, [name])
+        command = phrases.command_line(given, 300)
+        if event.parts.words:
+            self._take_answer(number, event)
+        for subject, body in commits_in(event.parts.command):
+            since = [path for path in turn.files.told() if not any(path in one[3:] for one in turn.commits)]
+            turn.commits.append([subject, body, str(number), *since[:12]])
+        if not phrases.is_lookup(command):
+            self.programs[command] = self.programs.pop(command, 0) + 1
+            if len(self.programs) > _PROGRAMS:
+                del self.programs[min(self.programs, key=lambda one: self.programs[one])]
+
+    def _take_effects(self, turn: Turn, command: str) -> None:
+        """Take note of what a command did to files."""
+        done = effects_of(command, self.scripts, {*self._read, *self.made.symbols, *self.named})
+        symbols = defined_in(command)
+        for path in done.written:
+            new = path not in self.named and not self._knows(path)
+            turn.files.changed(path, symbols, new=new)
+            self.made.changed(path, symbols, new=new)
+        for script in self.scripts:
+            symbols += self.made.symbols.get(script, []) if script in command else []
+        for path in done.edited:
+            turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
+            self.made.changed(path, [])
+        for path in done.removed:
+            for one in self.turns:
+                one.files.removed(path)
+        for before, after in done.moved:
+            new = before in self.made.made and after not in self.named
+            turn.files.removed(before)
+            turn.files.changed(after, [], new=new)
+            self.made.changed(after, [], new=new)
+        self._name(path for path in paths_in(command) if "/" in path)
+
+    def _name(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.named[path] = self.named.pop(path, 0) + 1
+        while len(self.named) > _NAMED:
+            del self.named[next(iter(self.named))]
+
+    def _take_answer(self, number: int, event: HookEvent) -> None:
+        parts = event.parts
+        if len(parts.words) < _LEAST_ANSWER:
+            return
+        question = parts.description or shortened(" ".join(parts.task.split()), 200)
+        who = f"web page {parts.url}" if event.tool_name == "WebFetch" else "subagent"
+        if event.tool_name == "WebFetch":
+            question = shortened(" ".join(parts.task.split()), 200)
+        elif parts.command:
+            who, question = "command", phrases.command_line(parts.command, 200)
+        said = telling(units_of(parts.words))
+        if parts.command:  # of a ticket's fields and links nothing is news
+            said = [unit for unit in said if not _FIELDS.found(unit.text)]
+        units = [unit.text for unit in best_of(said, _ANSWER_CHARS)]
+        if units:
+            self.found.append([question, units, who, number, event.at_ms])
+        del self.found[:-_FOUND]
+
+
+def _tried(command: str) -> list[str]:
+    """The commands of a line of several that each do something, what the line is about last."""
+    found = sorted(commands_in(line_of(command)), key=lambda one: bool(one.kind))
+    return [one.raw for one in found] if len(found) > 1 else [command]

@@ -1,0 +1,412 @@
+"""Makes the notes of a session out of what was gathered: a handful, each of one kind, each quoted.
+
+A later word about the same thing takes the place of an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from context_graph.model.note import MAX_NOTE_CHARS, Note, NoteKind
+from context_graph.notes.changes import Files, files_text, is_test
+from context_graph.notes.command_lines import commands_in, line_of
+from context_graph.notes.compaction import Bullet
+from context_graph.notes.failures import Lesson, normalised
+from context_graph.notes.gather import Gathered, Turn
+from context_graph.notes.message import Unit, best_of, telling, units_of
+from context_graph.text.patterns import linear
+from context_graph.text.sentences import shortened
+
+_MOST: Final = {
+    NoteKind.RULE: 24,
+    NoteKind.DECISION: 12,
+    NoteKind.LESSON: 16,
+    NoteKind.CHANGE: 24,
+    NoteKind.WAY: 1,
+    NoteKind.OPEN: 1,
+    NoteKind.FINDING: 12,
+}
+"""Notes of a kind that a session has at most, the newest."""
+_GOAL_CHARS: Final = 300
+_FILES_CHARS: Final = 420
+_CORE_CHARS: Final = 900
+_ANSWER_CHARS: Final = 900
+_OFTEN: Final = 2
+_LOOKED_AT: Final = 2
+_PROGRAMS: Final = 8
+_PLANS: Final = "/.claude/plans/"
+"""Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
+_LEAST_BULLET: Final = 40
+_LEAST_FINDING: Final = 2.0
+"""Together, of what a message without changes says."""
+_SHORTENS: Final = linear(r"\s*2>&1|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
+"""What only cuts a command's output."""
+_ASKS: Final = linear(
+    r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
+    r"wie|was|warum|wo|comment|pourquoi|cómo|por qué|como|как|почему|为什么|怎么|どう|なぜ)(?:\W|$)"
+)
+_ABOUT_WORK: Final = linear(
+    r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) (?:you|it|that|this|everything)(?:\W|$)|"
+    r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
+)
+"""How a question begins that is about the work under way: its answer is old soon."""
+_ROLES: Final = (
+    ("Cause", ("cause",)),
+    ("Fix", ("fix", "")),
+    ("Decided", ("decision",)),
+    ("Tested", ("test",)),
+)
+
+
+def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
+    """The notes of a session, by kind.
+
+    Args:
+        open_ends: What the session left open by its to-dos and tests, the most important first.
+    """
+    found = [
+        *_said(gathered),
+        *_chosen(gathered),
+        *_lessons(gathered),
+        *_changes(gathered),
+        *_compacted(gathered),
+        *_found(gathered),
+        *_ways(gathered),
+        *_open(gathered, open_ends),
+    ]
+    kept: dict[tuple[NoteKind, str], Note] = {}
+    for note in found:
+        if note.text:
+            kept[note.kind, note.key] = note
+    made: list[Note] = []
+    for kind in NoteKind:
+        own = sorted((note for note in kept.values() if note.kind is kind), key=lambda note: note.at_ms)
+        made += own[-_MOST[kind] :]
+    return made
+
+
+def _said(gathered: Gathered) -> Iterator[Note]:
+    for kind, text, wants, scope, chosen, instead, number, at_ms, times in gathered.said:
+        extra = {"times": times, "wants": wants, "chosen": chosen, "instead_of": instead}
+        yield Note(
+            NoteKind(kind),
+            _cut(text),
+            key=text,
+            at_ms=at_ms,
+            events=(number,),
+            scope=scope,
+            said_by="user",
+            extra={name: value for name, value in extra.items() if value},
+        )
+
+
+def _chosen(gathered: Gathered) -> Iterator[Note]:
+    for question, answer, number, at_ms in gathered.chosen:
+        text = f"Asked: {shortened(question, 400)}\nThe user chose: {shortened(answer, 500)}"
+        yield Note(NoteKind.DECISION, _cut(text), key=question, at_ms=at_ms, events=(number,), said_by="user")
+    if gathered.plan:
+        units = [unit for unit in telling(units_of(gathered.plan)) if unit.role not in ("test", "left")]
+        core = best_of(units, _CORE_CHARS)
+        title = next((line.strip("# ") for line in gathered.plan.splitlines() if line.strip()), "")
+        text = "\n".join([f"Plan: {shortened(title, 200)}", *(f"- {unit.text}" for unit in core)])
+        at_ms = max((turn.at_ms for turn in gathered.turns if turn.number <= gathered.plan_at), default=0)
+        if core:
+            yield Note(
+                NoteKind.DECISION,
+                _cut(text),
+                key="plan:" + title,
+                at_ms=at_ms,
+                events=(gathered.plan_at,),
+                said_by="assistant",
+            )
+
+
+def _lessons(gathered: Gathered) -> Iterator[Note]:
+    for lesson in gathered.failures.lessons:
+        error = normalised(lesson.failure.error)
+        yield Note(
+            NoteKind.LESSON,
+            _cut(_lesson_text(lesson)),
+            key=f"{error}\0{lesson.failure.command}",
+            at_ms=lesson.at_ms,
+            events=(lesson.failure.number, lesson.number),
+            files=tuple(lesson.failure.files),
+            said_by="command",
+            extra={"error": error, "times": lesson.failure.times},
+        )
+
+
+def _lesson_text(lesson: Lesson) -> str:
+    failure = lesson.failure
+    times = f" ({failure.times} times)" if failure.times > 1 else ""
+    lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]
+    lines.append(f"Solved by: {'; then '.join(lesson.solved_by)}")
+    return "\n".join(lines)
+
+
+def _changes(gathered: Gathered) -> Iterator[Note]:
+    for turn in gathered.turns:
+        files = _told_files(gathered, turn.files)
+        units = [Unit(*one) for one in turn.words]
+        if not (files or turn.commits):
+            yield from _answered(turn, units)
+            yield from _worked_on(gathered, turn)
+            continue
+        if files:
+            yield from _turn_change(turn, files, units)
+        for subject, body, number, *since in turn.commits:
+            if body or len(turn.commits) > 1 or not files:
+                own = {path: names for path, names in files.items() if path in since}
+                yield _commit_note(turn, subject, body, int(number), own)
+
+
+def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Iterator[Note]:
+    lines = [shortened(turn.prompt, _GOAL_CHARS)] if turn.prompt else []
+    shown = files_text(files, _FILES_CHARS)
+    lines += [f"Changed: {shown}"] if shown else []
+    core = _core(units, _CORE_CHARS)
+    lines += core
+    lines += [f"Commit: {one[0]}" for one in turn.commits[-3:]]
+    if not (core or turn.commits or any(files.values()) or turn.prompt):
+        return
+    yield Note(
+        NoteKind.CHANGE,
+        _cut("\n".join(lines)),
+        key=f"turn:{turn.number}",
+        at_ms=turn.at_ms,
+        events=tuple(sorted({turn.number, turn.said_at} - {0})),
+        files=tuple(files),
+        symbols=tuple(dict.fromkeys(name for names in files.values() for name in names)),
+        said_by="assistant",
+    )
+
+
+def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
+    """A turn that tried things out and of whose changes nothing was seen: what it looked at most."""
+    tried = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
+    made = gathered.made
+    looked = [
+        path
+        for path in gathered.named
+        if "/" in path and path not in made.made and not (is_test(path) or made.is_scratch(path))
+    ]
+    looked.sort(key=lambda path: -gathered.named[path])
+    if turn is not gathered.turns[-1] or not (turn.prompt and tried and looked):
+        return
+    text = f"{shortened(turn.prompt, _GOAL_CHARS)}\nWorked on: {'; '.join(looked[:_LOOKED_AT])}"
+    yield Note(
+        NoteKind.CHANGE,
+        text,
+        key=f"worked:{turn.number}",
+        at_ms=turn.at_ms,
+        events=(turn.number,),
+        files=tuple(looked[:_LOOKED_AT]),
+        said_by="command",
+    )
+
+
+def _commit_note(turn: Turn, subject: str, body: str, number: int, files: dict[str, list[str]]) -> Note:
+    shown = files_text(files, _FILES_CHARS)
+    lines = [f"Commit: {subject}", *([f"Changed: {shown}"] if shown else []), body]
+    return Note(
+        NoteKind.CHANGE,
+        _cut("\n".join(line for line in lines if line)),
+        key=f"commit:{subject}",
+        at_ms=turn.at_ms + number % 1000,
+        events=(number,),
+        files=tuple(files),
+        symbols=tuple(dict.fromkeys(name for names in files.values() for name in names)),
+        said_by="assistant",
+    )
+
+
+def _core(units: Sequence[Unit], limit: int) -> list[str]:
+    """Lines of what a message says, by role: ``Cause: …``; what has none stands without a name."""
+    kept = best_of([unit for unit in units if unit.role != "left"], limit)
+    lines = []
+    has_cause = any(unit.role == "cause" for unit in kept)
+    for name, roles in _ROLES:
+        name = "Done" if name == "Fix" and not has_cause else name
+        texts = [unit.text for unit in kept if unit.role in roles]
+        if len(texts) > 3:
+            lines += [f"{name}:", *(f"- {text}" for text in texts)]
+        elif texts:
+            lines.append(f"{name}: {' '.join(_ended(text) for text in texts)}")
+    return lines
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ".!。！:" else f"{text}."
+
+
+def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
+    """A turn that changed nothing and answered something."""
+    kept = best_of(units, _ANSWER_CHARS)
+    if _ABOUT_WORK.found(turn.prompt):
+        return
+    asks = _ASKS.found(turn.prompt)
+    if (
+        not turn.prompt
+        or not kept
+        or sum(unit.worth for unit in kept) < (_LEAST_FINDING if asks else 3 * _LEAST_FINDING)
+    ):
+        return
+    text = "\n".join([f"Asked: {shortened(turn.prompt, _GOAL_CHARS)}", *(unit.text for unit in kept)])
+    yield Note(
+        NoteKind.FINDING,
+        _cut(text),
+        key=f"turn:{turn.number}",
+        at_ms=turn.at_ms,
+        events=tuple(sorted({turn.number, turn.said_at} - {0})),
+        said_by="assistant",
+    )
+
+
+def _compacted(gathered: Gathered) -> Iterator[Note]:
+    bullets = [Bullet(*one) for one in gathered.compacted]
+    kinds = {"errors": NoteKind.LESSON, "solved": NoteKind.FINDING}
+    for bullet in bullets:
+        kind = kinds.get(bullet.section)
+        if kind is not None and (bullet.below or len(bullet.text) > _LEAST_BULLET):
+            yield _bullet_note(gathered, _text_of(bullet), kind, bullet.text[:120])
+    for number, text in enumerate(_packed(_text_of(one) for one in bullets if one.section == "files")):
+        yield _bullet_note(gathered, text, NoteKind.CHANGE, f"files {number}")
+    concepts = [one.text for one in bullets if one.section == "concepts"]
+    if concepts:
+        text = "\n".join(["How this project works:", *(f"- {text}" for text in concepts)])
+        yield Note(
+            NoteKind.FINDING,
+            _cut(text),
+            key="concepts",
+            at_ms=gathered.compacted_ms,
+            events=(gathered.compacted_at,),
+            said_by="assistant",
+        )
+
+
+def _text_of(bullet: Bullet) -> str:
+    return "\n".join([bullet.text, *(f"- {one}" for one in bullet.below)])
+
+
+def _packed(texts: Iterable[str]) -> list[str]:
+    """Short texts together, as many as one note holds: each alone says little."""
+    packs: list[str] = []
+    for text in texts:
+        if packs and len(packs[-1]) + len(text) < MAX_NOTE_CHARS:
+            packs[-1] += f"\n{text}"
+        else:
+            packs.append(text)
+    return packs
+
+
+def _bullet_note(gathered: Gathered, text: str, kind: NoteKind, key: str) -> Note:
+    return Note(
+        kind,
+        _cut(text),
+        key=f"compaction:{key}",
+        at_ms=gathered.compacted_ms,
+        events=(gathered.compacted_at,),
+        said_by="assistant",
+    )
+
+
+def _found(gathered: Gathered) -> Iterator[Note]:
+    for question, answer, who, number, at_ms in gathered.found:
+        head = [f"`{question}` says:"] if who == "command" else [f"Asked: {question}", f"A {who} answered:"]
+        text = "\n".join([*head, *(f"- {one}" for one in answer)])
+        by = "web" if who.startswith("web") else who
+        yield Note(
+            NoteKind.FINDING, _cut(text), key=f"{who}:{question}", at_ms=at_ms, events=(number,), said_by=by
+        )
+
+
+def _ways(gathered: Gathered) -> Iterator[Note]:
+    """How this session tested, built, linted and ran, and the programs that it used again and again."""
+    by_kind: dict[str, dict[str, int]] = {}
+    others: dict[str, list[str]] = {}
+    scratch = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
+    for command, times in gathered.programs.items():
+        known = commands_in(line_of(command))
+        for one in known:
+            shown = _SHORTENS.sub("", command if len(known) == 1 else one.raw).strip()
+            if any(path in shown for path in scratch):
+                continue
+            if one.snippet:
+                continue
+            if one.kind:
+                counted = by_kind.setdefault(one.kind, {})
+                counted[shown] = counted.get(shown, 0) + times
+            else:
+                others.setdefault(_called(shown), []).extend([shown] * times)
+    names = {"test": "Tests", "build": "Build", "lint": "Checks", "run": "Run"}
+    lines = [f"{names[kind]}: {_most(by_kind[kind], 3)}" for kind in names if kind in by_kind]
+    often = sorted((runs for runs in others.values() if len(runs) >= _OFTEN), key=len, reverse=True)[
+        :_PROGRAMS
+    ]
+    lines += ["Often used:"] if often else []
+    lines += [f"- {shortened(max(runs, key=len), 160)} ({len(runs)} times)" for runs in often]
+    if lines:
+        at_ms = max((turn.at_ms for turn in gathered.turns), default=0)
+        yield Note(
+            NoteKind.WAY,
+            _cut("\n".join(["Commands that worked:", *lines])),
+            key="ways",
+            at_ms=at_ms,
+            said_by="command",
+        )
+
+
+def _called(command: str) -> str:
+    """A program with its subcommand: `bd update`, `python`."""
+    words = [word for word in command.split()[:3] if "=" not in word]
+    return " ".join(words[:2] if len(words) > 1 and words[1].isalpha() else words[:1])
+
+
+def _most(counted: dict[str, int], most: int) -> str:
+    order = sorted(counted, key=lambda one: -counted[one])[:most]
+    return "; ".join(f"{one} ({counted[one]} times)" if counted[one] > 1 else one for one in order)
+
+
+def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
+    lines = [*open_ends]
+    last = gathered.turns[-1] if gathered.turns else None
+    if last is not None:
+        lines += [text for text, role, _ in last.words if role == "left"][:4]
+    if last is not None and last.prompt and last.calls and not (last.said_at or last.came_of_it):
+        lines.append(f"Asked for and not finished: {shortened(last.prompt, _GOAL_CHARS)}")
+    if last is None or last.heard_at < gathered.compacted_at:  # nobody said since what came of it
+        lines += [text for section, text, _ in gathered.compacted if section == "left"]
+    lines = list(dict.fromkeys(lines))
+    if lines:
+        at_ms = max((turn.at_ms for turn in gathered.turns), default=gathered.compacted_ms)
+        yield Note(NoteKind.OPEN, _cut("\n".join(f"- {line}" for line in lines[:8])), key="open", at_ms=at_ms)
+
+
+def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
+    """A turn's files without scratch, which the whole session tells; tests come last."""
+    told = [
+        path for path in reversed(files.symbols) if not (gathered.made.is_scratch(path) or _PLANS in path)
+    ]
+    return {path: sorted(files.symbols[path], key=_tests) for path in sorted(told, key=is_test)}
+
+
+def _tests(name: str) -> bool:
+    return name.lower().startswith("test")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_NOTE_CHARS else shortened_lines(text.splitlines(), MAX_NOTE_CHARS)
+
+
+def shortened_lines(lines: Iterable[str], limit: int) -> str:
+    """As many lines as fit; the first one that does not is shortened."""
+    kept, room = list[str](), limit
+    for line in lines:
+        if len(line) + 1 > room:
+            if room > 80:
+                kept.append(shortened(line, room - 1))
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)

@@ -1,0 +1,255 @@
+"""Takes a hook's input apart: path, command, edit, answers, to-dos, each redacted and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.model import EVENT_TEXT_BYTES, EventKind
+from context_graph.model.event_parts import EDITING, SHELLS, EventParts
+from context_graph.notes.worked_files import written_in
+from context_graph.redact import TextRedactor
+from context_graph.text.definitions import around, changed_by, defined_in, patched_in
+from context_graph.text.patterns import linear
+
+_PATHS: Final = ("file_path", "notebook_path", "path")
+_PATH_CHARS: Final = 1024
+_COMMAND_CHARS: Final = 4096
+_NAME_CHARS: Final = 300
+_EDIT_CHARS: Final = 1500
+_SYMBOLS: Final = 16
+_EDITS: Final = 32
+_TAIL_CHARS: Final = 1000
+_TASK_CHARS: Final = 1500
+_ANSWERS: Final = 8
+_ANSWER_CHARS: Final = 600
+_TODOS: Final = 40
+_TODO_CHARS: Final = 160
+_PLAN_CHARS: Final = 6000
+_RESULT_CHARS: Final = 5000
+_WORDS_CHARS: Final = 16_384
+_WINDOW: Final = 4
+"""How many times what is kept is looked at by the redactor, so that the cut finds no half of a secret."""
+_OUTPUT_CHARS: Final = 262_144
+_BETWEEN: Final = "\n\n"
+_TOLD_BY_OTHERS: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch", "WebSearch"})
+"""Tools whose answer is somebody else's text."""
+_TICKET: Final = linear(
+    r"(?:^|[;&|]\s*|\s)(?:bd|br|tk|jira|linear|glab issue|glab mr|gh issue|gh pr|acli jira workitem) "
+    r"(?:show|view|get|describe)\s"
+)
+"""Commands that print a task's description, in which much stands that nobody says again."""
+_NUMBERS: Final = linear(r"(?m)^\s*\d+(?:\t|→)")
+_EXIT: Final = "Exit code "
+
+
+def parts_of(given: HookInput, redactor: TextRedactor) -> EventParts:
+    """The parts of one hook call. Cost: some 10 us, and a pass of the redactor over what is kept."""
+    if given.kind is EventKind.PROMPT_SUBMIT:
+        return EventParts(words=_long(given.prompt, redactor))
+    if given.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
+        return EventParts(words=_long(given.last_message, redactor))
+    call = given.tool_input if isinstance(given.tool_input, Mapping) else {}
+    if not given.tool_name or given.kind is EventKind.PRE_TOOL:  # its result tells the rest
+        return _clean(EventParts(file_path=_first(call, _PATH_CHARS, *_PATHS)), redactor)
+    answer = given.tool_response
+    parts = EventParts(
+        file_path=_first(call, _PATH_CHARS, *_PATHS),
+        command=_first(call, _COMMAND_CHARS, "command") if given.tool_name in SHELLS else "",
+        description=_first(call, _NAME_CHARS, "description"),
+        pattern=_first(call, _NAME_CHARS, "pattern", "query"),
+        url=_first(call, _PATH_CHARS, "url"),
+    )
+    if given.tool_name in EDITING:
+        _take_edit(parts, call, answer if isinstance(answer, Mapping) else {})
+    elif given.tool_name in SHELLS:
+        _take_output(parts, given, redactor)
+    else:
+        _take_rest(parts, given.tool_name, call, answer)
+    return _clean(parts, redactor)
+
+
+def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    edits = call.get("edits")
+    edits = edits[:_EDITS] if isinstance(edits, list) else [call]
+    pairs = [
+        (_text(one.get("old_string")), _text(one.get("new_string")))
+        for one in edits
+        if isinstance(one, Mapping)
+    ]
+    whole = _text(call.get("content")) or _text(call.get("new_source"))
+    original = _text(answer.get("originalFile"))
+    found: dict[str, None] = {}
+    for old, new in pairs:
+        at = original.find(old) if old and original else -1
+        if at >= 0:
+            found |= dict.fromkeys(around(original, at + _common(old, new)))
+        found |= dict.fromkeys(changed_by(old, new))
+    if whole:
+        found |= dict.fromkeys(changed_by(original, whole) if original else defined_in(whole))
+    parts.writes = [path[:_PATH_CHARS] for path in written_in(whole)] if whole else []
+    parts.symbols = [name[:_NAME_CHARS] for name in found][:_SYMBOLS]
+    parts.old_text = _head(next((old for old, _ in pairs if old), ""), _EDIT_CHARS)
+    parts.new_text = _head(next((new for _, new in pairs if new), whole), _EDIT_CHARS)
+
+
+def _common(old: str, new: str) -> int:
+    """Where two texts begin to differ, at a line's begin."""
+    at = 0
+    while (end := old.find("\n", at) + 1) > 0 and old[at:end] == new[at:end]:
+        at = end
+    return at
+
+
+def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) -> None:
+    output = given.error or _output(given.tool_response)
+    if output.startswith(_EXIT):
+        number = output[len(_EXIT) : len(_EXIT) + 6].split(None, 1)
+        parts.exit_code = int(number[0]) if number and number[0].isdecimal() else None
+    if "\n@@ -" in output[:_OUTPUT_CHARS]:
+        parts.patched = patched_in(output[:_OUTPUT_CHARS])
+    if _TICKET.found(parts.command):
+        parts.words = _head(output, _RESULT_CHARS)
+    if len(output) > EVENT_TEXT_BYTES:
+        clean = redactor.redact(output[-_WINDOW * _TAIL_CHARS :])[-_TAIL_CHARS:]
+        parts.tail = clean.split(None, 1)[-1]  # after a whole word: its first may be torn
+
+
+def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: Any) -> None:
+    told = answer if isinstance(answer, Mapping) else {}
+    if tool == "Read":
+        parts.symbols = [name[:_NAME_CHARS] for name in defined_in(_read_text(told), _SYMBOLS)]
+    elif tool == "AskUserQuestion":
+        parts.answers = _answers(call, told)
+    elif tool == "TodoWrite":
+        parts.todos = [
+            [_head(_text(one.get("status")), 20), _head(_text(one.get("content")), _TODO_CHARS)]
+            for one in _mappings(call.get("todos"))[:_TODOS]
+        ]
+    elif tool in ("TaskCreate", "TaskUpdate"):
+        parts.todo = _todo(call, told, _text(answer))
+    elif tool == "ExitPlanMode":
+        parts.plan = _head(_text(call.get("plan")) or _text(told.get("plan")), _PLAN_CHARS)
+    elif tool in _TOLD_BY_OTHERS:
+        parts.agent = _first(call, _NAME_CHARS, "subagent_type")
+        parts.task = _first(call, _TASK_CHARS, "prompt")
+        parts.words = _head(_result(answer), _RESULT_CHARS)
+
+
+def _read_text(told: Mapping[str, Any]) -> str:
+    """What a Read gave, without the numbers that may stand before its lines."""
+    file = told.get("file")
+    text = _text(file.get("content")) if isinstance(file, Mapping) else ""
+    return _NUMBERS.sub("", text[:_OUTPUT_CHARS]) if _NUMBERS.match(text) else text
+
+
+def _answers(call: Mapping[str, Any], told: Mapping[str, Any]) -> list[list[str]]:
+    given = told.get("answers") or call.get("answers")
+    if not isinstance(given, Mapping):
+        return []
+    pairs = list(given.items())[:_ANSWERS]
+    return [
+        [
+            _head(str(one), _ANSWER_CHARS),
+            _head(chosen if isinstance(chosen, str) else str(chosen), _ANSWER_CHARS),
+        ]
+        for one, chosen in pairs
+    ]
+
+
+def _todo(call: Mapping[str, Any], told: Mapping[str, Any], text: str) -> list[str]:
+    """[id, state, subject]; a new task's id stands in the answer alone."""
+    if told.get("success") is False:
+        return []
+    task = told.get("task")
+    number = str(task.get("id") or "") if isinstance(task, Mapping) else ""
+    number = number or str(told.get("taskId") or call.get("taskId") or "")
+    if not number and "#" in text:
+        number = text.split("#", 1)[1].split(None, 1)[0]
+    return [
+        number.lstrip("#")[:40],
+        _head(_text(call.get("status")), 20),
+        _head(" ".join(_text(call.get("subject")).split()), _TODO_CHARS),
+    ]
+
+
+def _result(answer: Any) -> str:
+    """The text that a subagent, a page or a search gave."""
+    if isinstance(answer, str):
+        return answer[: _WINDOW * _RESULT_CHARS]
+    if not isinstance(answer, Mapping):
+        return ""
+    for name in ("result", "content", "results", "task"):
+        found = answer.get(name)
+        if isinstance(found, str) and found:
+            return found[: _WINDOW * _RESULT_CHARS]
+        if isinstance(found, list):
+            texts = (one if isinstance(one, str) else _text(one.get("text")) for one in found[:_EDITS] if one)
+            joined = "\n".join(text for text in texts if text)
+            if joined:
+                return joined[: _WINDOW * _RESULT_CHARS]
+        if isinstance(found, Mapping) and "agent" in _text(found.get("task_type")):
+            return _text(found.get("result")) or _text(found.get("output"))
+    return ""
+
+
+def _output(answer: Any) -> str:
+    if isinstance(answer, str):
+        return answer
+    if not isinstance(answer, Mapping):
+        return ""
+    texts = (_text(answer.get(name)) for name in ("stdout", "output", "stderr"))
+    return "\n".join(text for text in texts if text)
+
+
+def _long(message: str, redactor: TextRedactor) -> str:
+    """A message that is longer than an event's text, up to 16 KB; "" for a shorter one."""
+    if len(message.encode("utf-8", "replace")) <= EVENT_TEXT_BYTES:
+        return ""
+    return redactor.redact_cut(message, _WORDS_CHARS)
+
+
+def _first(call: Mapping[str, Any], limit: int, *names: str) -> str:
+    for name in names:
+        value = call.get(name)
+        if isinstance(value, str) and value:
+            return _head(value, limit)
+    return ""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _head(text: str, limit: int) -> str:
+    """The first ``limit`` characters, after a whole word: half a secret is one that nobody knows."""
+    if len(text) <= limit:
+        return text
+    return text[:limit].rsplit(None, 1)[0] if not text[:limit].isspace() else ""
+
+
+def _clean(parts: EventParts, redactor: TextRedactor) -> EventParts:
+    """``parts`` without secrets: one look at all of them tells, and is all that most calls cost."""
+    told = parts.to_json()
+    if not redactor.finds(_BETWEEN.join(_strings(told.values()))):
+        return parts
+    return EventParts.from_json({name: _redacted(value, redactor) for name, value in told.items()})
+
+
+def _strings(values: Iterable[Any]) -> Iterable[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from _strings(value)
+
+
+def _redacted(value: Any, redactor: TextRedactor) -> Any:
+    if isinstance(value, str):
+        return redactor.redact(value)
+    return [_redacted(one, redactor) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,77 @@
+"""What is read out of the client's summary of a compaction."""
+
+from __future__ import annotations
+
+from context_graph.notes.compaction import bullets_of
+
+SUMMARY = """This session is being continued from a previous conversation that ran out of context.
+
+Analysis:
+1. The user asked for a rate limiter.
+2. I read limiter.py.
+
+Summary:
+1. Primary Request and Intent:
+   The user wants each tenant limited to 50 requests a second.
+
+2. Key Technical Concepts:
+   - Token bucket in Redis, one key a tenant
+   - Lua script, so that refill and take are one step
+
+3. Files and Code Sections:
+   - **`limits/bucket.py`** — new module
+     - `take(tenant)` returns the seconds to wait
+     ```python
+     def take(tenant): ...
+     ```
+   - `limits/settings.py` — the default of 50
+
+4. Errors and fixes:
+   - **NOSCRIPT after a restart of Redis**: loaded the script again and retried once
+   - **Clock skew between workers**: took Redis's own TIME
+
+5. Problem Solving:
+   None so far.
+
+6. All user messages:
+   - "limit the tenants"
+
+7. Pending Tasks:
+   - Document the header Retry-After
+
+8. Current Work:
+   - Was editing `limits/bucket.py` line 40
+
+9. Optional Next Step:
+   - Run the tests
+
+If you need specific details from before compaction, read the full transcript at: /x.jsonl
+"""
+
+
+def test_it_is_read_bullet_by_bullet_without_what_is_old_by_then() -> None:
+    found = bullets_of(SUMMARY)
+    assert [(one.section, one.text) for one in found] == [
+        ("goal", "The user wants each tenant limited to 50 requests a second."),
+        ("concepts", "Token bucket in Redis, one key a tenant"),
+        ("concepts", "Lua script, so that refill and take are one step"),
+        ("files", "`limits/bucket.py` — new module"),
+        ("files", "`limits/settings.py` — the default of 50"),
+        ("errors", "NOSCRIPT after a restart of Redis: loaded the script again and retried once"),
+        ("errors", "Clock skew between workers: took Redis's own TIME"),
+        ("said", '"limit the tenants"'),
+        ("left", "Document the header Retry-After"),
+    ]
+    assert found[3].below == ("`take(tenant)` returns the seconds to wait",)
+
+
+def test_headings_may_be_markdown() -> None:
+    text = "<summary>\n## 4. Errors and fixes\n\n- The port was taken: moved to 5180\n</summary>"
+    assert next((one.section, one.text) for one in bullets_of(text)) == (
+        "errors",
+        "The port was taken: moved to 5180",
+    )
+
+
+def test_what_is_no_such_summary_has_no_bullets() -> None:
+    assert bullets_of("We talked about the weather.\n\n- It rained\n- It stopped") == []

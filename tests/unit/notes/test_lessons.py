@@ -1,0 +1,139 @@
+"""Failures that were solved: what is kept of them, and of which nothing is."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.events import bash, edit, prompt, write
+
+from context_graph.model import HookEvent
+from context_graph.model.note import Note, NoteKind
+from context_graph.notes.failures import normalised
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
+
+
+def lessons(*events: HookEvent) -> list[Note]:
+    gathered = Gathered()
+    gathered.absorb(enumerate((prompt("Get the nightly export to run again"), *events), 1))
+    return [note for note in notes_of(gathered) if note.kind is NoteKind.LESSON]
+
+
+NO_YAML = "Exit code 1\nTraceback (most recent call last):\nModuleNotFoundError: No module named 'yaml'"
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (
+            (
+                bash("python export.py", NO_YAML, failed=True),
+                bash("pip install pyyaml"),
+                bash("python export.py"),
+            ),
+            "pip install pyyaml",
+        ),
+        (
+            (
+                bash("python tools/sync.py", NO_YAML, failed=True),
+                bash("PYTHONPATH=. python3 tools/sync.py --quiet"),
+            ),
+            "python3 tools/sync.py --quiet",
+        ),
+        (
+            (
+                bash(
+                    "git add build/schema.json", "Exit code 1\nThe following paths are ignored", failed=True
+                ),
+                bash("git add -f build/schema.json"),
+            ),
+            "git add -f build/schema.json",
+        ),
+        (
+            (
+                bash(
+                    "cargo build",
+                    "Exit code 101\nerror[E0433]: failed to resolve: use of undeclared crate",
+                    failed=True,
+                ),
+                edit("/home/u/project/Cargo.toml", "[dependencies]", '[dependencies]\nserde = "1"'),
+                bash("cargo build", "Finished"),
+            ),
+            'edit of Cargo.toml: serde = "1"',
+        ),
+        (
+            (
+                bash(
+                    "cd web && npm test",
+                    "Exit code 1\nError: listen EADDRINUSE: address already in use :::5173",
+                    failed=True,
+                ),
+                bash("fuser -k 5173/tcp"),
+                bash("cd web && npm test", "12 passed"),
+            ),
+            "fuser -k 5173/tcp",
+        ),
+        (
+            (
+                bash(
+                    "dotnet test Shop.sln",
+                    "Exit code 1\nNETSDK1045: unable to target net9.0",
+                    failed=True,
+                    tool="PowerShell",
+                ),
+                bash("winget install Microsoft.DotNet.SDK.9", tool="PowerShell"),
+                bash("dotnet test Shop.sln", "Passed!", tool="PowerShell"),
+            ),
+            "winget install Microsoft.DotNet.SDK.9",
+        ),
+    ],
+)
+def test_what_solved_a_failure_is_kept(events: tuple[HookEvent, ...], told: str) -> None:
+    (note,) = lessons(*events)
+    assert told in note.text.split("Solved by: ")[1]
+    assert note.text.startswith("Error: ") and note.extra["error"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (bash("python export.py", NO_YAML, failed=True), bash("pip install pyyaml")),
+        (bash("make all", "Exit code 2\nerror: nope", failed=True), bash("make all")),
+        (bash("grep -r limit src", "Exit code 1", failed=True), bash("grep -ri limit src")),
+        (
+            bash("pytest -q", "FAILED tests/test_a.py::test_b - assert 1 == 2", failed=True),
+            bash("pytest -q -k test_c", "1 passed"),
+        ),
+        (
+            write("/home/u/project/try_it.py", "import shop"),
+            bash("python try_it.py", "Exit code 1\nNameError: name 'shop'", failed=True),
+            edit("/home/u/project/try_it.py", "import shop", "import shop.api"),
+            bash("python try_it.py", "ok"),
+        ),
+        (
+            bash("git push", "fatal: The current branch x has no upstream branch.", failed=True),
+            bash("git push -u origin x"),
+        ),
+    ],
+    ids=[
+        "unsolved",
+        "by itself",
+        "a search",
+        "a part of the tests",
+        "a scratch script",
+        "git says it itself",
+    ],
+)
+def test_what_taught_nothing_leaves_no_lesson(events: tuple[HookEvent, ...]) -> None:
+    assert lessons(*events) == []
+
+
+def test_a_failure_that_came_again_counts() -> None:
+    failing = bash("python export.py", NO_YAML, failed=True)
+    (note,) = lessons(failing, failing, bash("pip install pyyaml"), bash("python export.py"))
+    assert note.text.startswith("Error (2 times): ") and note.extra["times"] == 2
+
+
+def test_an_error_is_the_same_wherever_and_whenever_it_comes() -> None:
+    one = normalised("/home/u/shop/rates.py:41: KeyError: 'EUR' at 0x7f01ab (pid 4711)")
+    assert one == normalised("/srv/ci/build/rates.py:7: KeyError: 'EUR' at 0x99cd (pid 12)")
+    assert one != normalised("/srv/ci/build/rates.py:7: KeyError: 'USD' at 0x99cd (pid 12)")

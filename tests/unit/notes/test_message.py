@@ -1,0 +1,114 @@
+"""What is read out of an assistant's last words."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_graph.notes.message import best_of, is_polite, telling, units_of, worth_of
+
+REPORT = """Perfect! I've successfully fixed the issue. Here's a summary of what was done:
+
+## Root Cause
+
+The importer read `rates.csv` with the locale's encoding, so a file from Windows lost its umlauts.
+
+## Changes
+
+1. **`shop/rates.py`**: `load_rates()` opens the file as UTF-8 with a BOM
+2. Added `test_rates_with_bom` to `tests/test_rates.py`
+
+```python
+def load_rates(path): ...
+```
+
+I decided to keep the CSV format instead of JSON because accounting edits it by hand.
+
+All 41 tests pass.
+
+### Next steps
+
+- The yearly report is not migrated
+
+Let me know if you need anything else!
+"""
+
+
+def roles(message: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for unit in units_of(message):
+        found.setdefault(unit.role, []).append(unit.text)
+    return found
+
+
+def test_a_report_is_read_by_its_sections_and_sentences() -> None:
+    found = roles(REPORT)
+    assert found["cause"] == [
+        "The importer read `rates.csv` with the locale's encoding, so a file from Windows lost its umlauts."
+    ]
+    assert found["fix"][0].startswith("`shop/rates.py`: `load_rates()` opens the file as UTF-8")
+    assert found["decision"][0].startswith("I decided to keep the CSV format instead of JSON")
+    assert found["test"] == ["All 41 tests pass."]
+    assert found["left"] == ["The yearly report is not migrated"]
+    told = " ".join(unit.text for unit in units_of(REPORT))
+    assert "summary" not in told and "Let me know" not in told and "def load_rates" not in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done!",
+        "Perfect.",
+        "Here's what I changed:",
+        "Let me know if you would like anything else.",
+        "I've successfully completed all the tasks.",
+        "The implementation is now complete.",
+        "Would you like me to commit this?",
+        "以下是修改摘要",
+    ],
+)
+def test_what_only_announces_or_is_polite_says_nothing(text: str) -> None:
+    assert is_polite(text) or units_of(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I've fixed `parse_date` in dates.py, which took a week's first day for its last.",
+        "The lock is released before the callback runs.",
+        "Done by moving the check into the constructor of Order.",
+    ],
+)
+def test_what_says_something_stays(text: str) -> None:
+    assert units_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "role"),
+    [
+        ("## Ursache\n\nDer Zähler `hits` wird nie zurückgesetzt und läuft über.", "cause"),
+        ("## Solución\n\nAhora `cerrar()` espera al hilo de `escritura`.", "fix"),
+        ("## 原因\n\n`buffer` 在写入之前已经被释放了。", "cause"),
+        ("### Следующие шаги\n\nПеревести `report.py` на новый формат.", "left"),
+    ],
+)
+def test_sections_have_names_in_other_languages(text: str, role: str) -> None:
+    assert [unit.role for unit in units_of(text)] == [role]
+
+
+def test_what_a_line_announces_belongs_to_it() -> None:
+    assert [unit.text for unit in units_of("The page has been published:\n\nhttps://wiki.example/p/17")] == [
+        "The page has been published: https://wiki.example/p/17"
+    ]
+
+
+def test_the_most_telling_units_stay_whole_and_in_order() -> None:
+    units = units_of(REPORT)
+    assert [unit.role for unit in best_of(units, 110)] == ["cause"]
+    assert next(unit.role for unit in best_of(units, 300)) == "cause"
+    assert worth_of(units) > worth_of(units_of("The cache is fine. The rest is fine too, as it was before."))
+
+
+def test_of_a_verse_nothing_is_told_and_of_a_short_answer_all() -> None:
+    verse = "Soft falls the rain on the garden wall.\nLeaves turn their faces to the light above.\n" * 4
+    assert telling(units_of(verse)) == []
+    assert [unit.text for unit in telling(units_of("Rounded half up, as the tax office wants it."))]

@@ -1,0 +1,201 @@
+"""A session's notes: of which kinds they are, what they hold, what they leave out."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.events import ROOT, bash, call, edit, prompt, read, stop, told, write
+
+from context_graph.model import HookEvent
+from context_graph.model.note import MAX_NOTE_CHARS, Note, NoteKind
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
+
+
+def gathered(*events: HookEvent) -> Gathered:
+    made = Gathered()
+    made.absorb(enumerate(events, 1))
+    return made
+
+
+def notes(*events: HookEvent, kind: NoteKind | None = None) -> list[Note]:
+    return [one for one in notes_of(gathered(*events)) if kind in (None, one.kind)]
+
+
+ORIGINAL = """class Basket:
+    def total(self):
+        return sum(self.prices)
+
+    def clear(self):
+        pass
+"""
+SESSION = (
+    prompt("Totals are off by a cent for baskets with a discount. Never use floats for money."),
+    read(f"{ROOT}/shop/basket.py", ORIGINAL),
+    write(f"{ROOT}/repro.py", "from shop import Basket\nprint(Basket().total())"),
+    bash("python repro.py", "10.009"),
+    edit(
+        f"{ROOT}/shop/basket.py",
+        "        return sum(self.prices)",
+        "        return sum(self.cents)",
+        originalFile=ORIGINAL,
+    ),
+    write(f"{ROOT}/tests/test_basket.py", "def test_total_in_cents():\n    pass\n"),
+    bash("pytest -q tests/test_basket.py", "1 passed"),
+    bash('git commit -am "Count baskets in cents\n\nFloats lose one in every third discount."', ""),
+    stop(
+        "The cause was that `total()` added floats. I changed `Basket.total` to sum `cents`.\n\n"
+        "The invoices are not migrated yet."
+    ),
+)
+
+
+def test_a_change_says_what_for_where_why_and_how() -> None:
+    (note,) = notes(*SESSION, kind=NoteKind.CHANGE)[:1]
+    assert note.text.startswith("Totals are off by a cent")
+    assert "Changed: shop/basket.py (Basket, total); tests/test_basket.py (test_total_in_cents)" in note.text
+    assert "Cause: The cause was that `total()` added floats." in note.text
+    assert "Fix: I changed `Basket.total` to sum `cents`." in note.text
+    assert "Commit: Count baskets in cents" in note.text
+    assert note.files == ("shop/basket.py", "tests/test_basket.py") and "total" in note.symbols
+
+
+def test_scratch_is_no_change_whether_it_was_removed_or_left() -> None:
+    assert not any("repro" in one.text for one in notes(*SESSION))
+    made = notes(
+        prompt("why is the export slow?"),
+        write("/tmp/x/profile.py", "print(1)"),
+        bash("cat > check_speed.py <<'E'\nprint(2)\nE\npython check_speed.py"),
+        bash("mkdir -p reproduce_it && echo a > reproduce_it/conf.py && rm -rf reproduce_it"),
+        edit(f"{ROOT}/export.py"),
+    )
+    (note,) = [one for one in made if one.kind is NoteKind.CHANGE]
+    assert note.files == ("export.py",)
+
+
+def test_a_commit_with_a_body_is_a_change_of_its_own() -> None:
+    commit = notes(*SESSION, kind=NoteKind.CHANGE)[1]
+    assert commit.text.startswith("Commit: Count baskets in cents\n")
+    assert "Floats lose one in every third discount." in commit.text
+
+
+def test_the_user_s_words_are_rules_and_choices() -> None:
+    asked = {"questions": [{"question": "Which currency?", "options": []}]}
+    answer = {"answers": {"Which currency?": "Euro only"}}
+    made = notes(*SESSION, call("AskUserQuestion", asked, answer))
+    assert [one.text for one in made if one.kind is NoteKind.RULE] == ["Never use floats for money."]
+    (chosen,) = [one for one in made if one.kind is NoteKind.DECISION and one.said_by == "user"]
+    assert chosen.text == "Asked: Which currency?\nThe user chose: Euro only"
+
+
+def test_what_is_left_is_open_until_a_later_word() -> None:
+    (note,) = notes(*SESSION, kind=NoteKind.OPEN)
+    assert note.text == "- The invoices are not migrated yet."
+    done = (
+        prompt("migrate the invoices too"),
+        edit(f"{ROOT}/shop/invoice.py"),
+        stop("Moved `Invoice` to cents."),
+    )
+    assert notes(*SESSION, *done, kind=NoteKind.OPEN) == []
+
+
+def test_a_prompt_that_nothing_came_of_is_open() -> None:
+    (note,) = notes(prompt("apply for the hosting grant"), bash("ls forms", "a.pdf"), kind=NoteKind.OPEN)
+    assert note.text == "- Asked for and not finished: apply for the hosting grant"
+
+
+def test_an_answer_without_a_change_is_a_finding() -> None:
+    made = notes(
+        prompt("Where do we set the session timeout?"),
+        bash("grep -rn timeout conf", "conf/web.ini:12"),
+        stop("It is `idle_timeout` in `conf/web.ini`, in minutes; `Session.touch` reads it."),
+    )
+    (note,) = [one for one in made if one.kind is NoteKind.FINDING]
+    assert note.text.startswith("Asked: Where do we set the session timeout?\nIt is `idle_timeout`")
+
+
+def test_a_subagent_s_and_a_page_s_words_stay_theirs() -> None:
+    text = (
+        "The queue keeps messages for 4 days by default; `MessageRetentionPeriod` takes up to 14 days. " * 4
+    )
+    agent = call(
+        "Agent",
+        {"description": "Read about the queue", "prompt": "p", "subagent_type": "x"},
+        {"content": text},
+    )
+    page = call(
+        "WebFetch", {"url": "https://q.example/d", "prompt": "How long are messages kept?"}, {"result": text}
+    )
+    found = notes(prompt("how long does the queue keep messages?"), agent, page, kind=NoteKind.FINDING)
+    assert [one.said_by for one in found] == ["subagent", "web"]
+    assert "A subagent answered:" in found[0].text and "web page https://q.example/d" in found[1].text
+
+
+def test_a_report_s_answer_is_not_the_last_word() -> None:
+    report = prompt("<task-notification>\n<task-id>b1</task-id>\n</task-notification>")
+    (note, *_) = notes(
+        *SESSION, report, stop("That was an old task, `b1`; nothing to do."), kind=NoteKind.CHANGE
+    )
+    assert "added floats" in note.text and "old task" not in note.text
+
+
+def test_the_whole_summary_of_a_compaction_counts() -> None:
+    summary = (
+        "Summary:\n4. Errors and fixes:\n   - **Deadlock in `Pool.close`**: released the lock first\n"
+        "7. Pending Tasks:\n   - Port the tests\n"
+        + "3. Files and Code Sections:\n   - `pool.py` — "
+        + "x" * 3000
+    )
+    made = notes(*SESSION, told("PostCompact", compact_summary=summary))
+    assert any(
+        "Deadlock in `Pool.close`: released the lock" in one.text
+        for one in made
+        if one.kind is NoteKind.LESSON
+    )
+    (left,) = [one for one in made if one.kind is NoteKind.OPEN]
+    assert "Port the tests" in left.text
+    later = notes(
+        *SESSION, told("PostCompact", compact_summary=summary), stop("Ported the tests to `pool.py`.")
+    )
+    assert not any("Port the tests" in one.text for one in later if one.kind is NoteKind.OPEN)
+
+
+def test_ways_are_what_worked_without_snippets_and_scratch() -> None:
+    (note,) = notes(
+        *SESSION,
+        bash("python -c 'print(1)'", "1"),
+        bash("tk update 12 --state doing"),
+        bash("tk update 13 --state doing"),
+        kind=NoteKind.WAY,
+    )
+    assert "Tests: pytest -q tests/test_basket.py" in note.text and "tk update" in note.text
+    assert "print" not in note.text and "repro" not in note.text
+
+
+def test_the_same_events_make_the_same_notes_one_by_one_and_as_json_in_between() -> None:
+    kept = Gathered()
+    for numbered in enumerate(SESSION, 1):
+        kept = Gathered.from_json(json.loads(json.dumps(kept.to_json())))
+        assert kept.absorb([numbered]) == 1
+    assert notes_of(kept) == notes_of(gathered(*SESSION))
+    assert kept.absorb(enumerate(SESSION, 1)) == 0
+    assert Gathered.from_json({"version": 0}) == Gathered() == Gathered.from_json({"version": 1, "turns": 3})
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["p", "b", "f", "e", "s", "c"]), st.text(max_size=300)), max_size=40)
+)
+def test_whatever_the_events_hold_notes_are_bounded(events: list[tuple[str, str]]) -> None:
+    makers = {
+        "p": prompt,
+        "b": bash,
+        "f": lambda text: bash(text, text, failed=True),
+        "e": lambda text: edit(text or "a", text, text),
+        "s": stop,
+        "c": lambda text: told("PostCompact", compact_summary=text),
+    }
+    made = gathered(*(makers[name](text) for name, text in events))
+    assert all(0 < len(one.text) <= MAX_NOTE_CHARS for one in notes_of(made))
+    assert len(json.dumps(made.to_json())) < 200_000
