@@ -32,7 +32,7 @@ ORIGINAL = """class Basket:
         pass
 """
 SESSION = (
-    prompt("Totals are off by a cent for baskets with a discount. Never use floats for money."),
+    prompt("Totals are off by a cent in this basket, please fix. Never use floats for money."),
     read(f"{ROOT}/shop/basket.py", ORIGINAL),
     write(f"{ROOT}/repro.py", "from shop import Basket\nprint(Basket().total())"),
     bash("python repro.py", "10.009"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from context_graph.notes.said.content import read_content
@@ -16,6 +17,17 @@ _MOST_SENTENCES: Final = 300
 _EDGES: Final = " \t,;:，；：、-–—"
 _TIED_CHARS: Final = 80
 """Up to here a sentence may be part of the one before it."""
+_TALK: Final = 4
+"""Sentences up to which a prompt is talk, of which any part may be a rule."""
+_DOCUMENT_CHARS: Final = 300
+"""Of a prompt's sentences together; what is longer is a report or a description, in which only what says that
+it lasts is a rule.
+"""
+_LONGER: Final = 1.5
+"""How much more must speak for a rule among e times as many sentences: a description has no more of them."""
+_OURS: Final = frozenset({"house", "you", "prefer", "attention"})
+_BINDS: Final = frozenset({"standing", "forbid", "must", "only", "keep", "prefer"})
+_REPORTS: Final = frozenset({"state", "past", "maybe", "hearsay", "this"})
 _OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
 """Kinds of words by which an agent's sentence leaves open what is chosen."""
 
@@ -37,7 +49,7 @@ def statements(prompt: str) -> list[Statement]:
     found: list[_Found] = []
     for at in range(min(len(reading.clauses), _MOST_SENTENCES)):
         best = _best(reading, at)
-        if best is None:
+        if best is None or not _stands_out(reading, best):
             continue
         if found and _is_tied(reading, found[-1], best):
             before = found.pop()
@@ -55,6 +67,21 @@ def _best(reading: Reading, at: int) -> _Found | None:
         return None
     kind, span = ("rule", rule) if rule.score >= decision.score else ("decision", decision)
     return _Found("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
+
+
+def _stands_out(reading: Reading, one: _Found) -> bool:
+    """Whether it would be a rule in a text of this length too."""
+    count = len(reading.clauses)
+    if one.span.score < _LONGER * math.log(max(1.0, count / _TALK)):
+        return False
+    if sum(len(one.text) for one in reading.prompt.sentences) <= _DOCUMENT_CHARS:
+        return True
+    clauses = reading.clauses[one.at][one.span.start : one.span.end]
+    kinds = frozenset[str]().union(*(each.kinds for each in clauses))
+    language = reading.prompt.language
+    marks = language.marks(language.words(one.text))
+    orders = any(mark.kind == "standing" and mark.start == 0 for mark in marks)
+    return bool((orders or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
 
 
 def _text(reading: Reading, at: int, span: Span) -> str:
