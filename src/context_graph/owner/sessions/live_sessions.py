@@ -117,6 +117,7 @@ class LiveSessions:
         Raises CorruptedIdentityError if ``strict`` and the session to continue can't be read. Otherwise the
         new session starts unlinked and ``Applied.warning`` says why: its events must go on.
         """
+        self.settle()  # the session that it follows is the one saved last
         existing, twin = self.get(event.session_id), self._twins.is_second(event)
         if existing is not None and twin:
             self._count_duplicate(existing)
