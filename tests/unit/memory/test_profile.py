@@ -82,18 +82,6 @@ def test_what_always_failed_is_told_with_what_worked() -> None:
     assert "always failed" not in once, "it did work"
 
 
-def test_where_the_work_was_is_told_without_scratch_files() -> None:
-    works = [work(number, ("pytest", True), changed="src/parser/lines.py") for number in (1, 2, 3)]
-    text = told(*works)
-    assert 'most changes were in "src/parser" (3 times)' in text
-    assert 'most changed files: "src/parser/lines.py" (3 sessions)' in text
-
-
-def test_a_lasting_wish_is_quoted_and_a_remark_is_not() -> None:
-    text = told(work(1, prompt="From now on use uv, not pip. The parser always fails on tabs."))
-    assert text == 'said 1 d ago: "From now on use uv, not pip."'
-
-
 def test_a_session_that_goes_on_is_counted_once() -> None:
     profile, made = Profile(), work(1, ("pytest a.py", True), changed="src/a.py")
     before = SessionWork.from_json(made.to_json())
@@ -124,7 +112,7 @@ def test_counts_are_bounded() -> None:
     profile = Profile.of(
         work(number, (f"./tool{number} test", True), changed=f"src/f{number}.py") for number in range(1, 400)
     )
-    assert len(profile.ways) <= 64 and len(profile.files) <= 256
+    assert len(profile.ways) <= 64
 
 
 def test_text_from_outside_stays_inside_its_quotes() -> None:

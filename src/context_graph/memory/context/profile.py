@@ -7,7 +7,6 @@ enough sessions agree, so a young project has none.
 
 from __future__ import annotations
 
-import os.path
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
@@ -18,7 +17,6 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way, ways_of_counts
 from context_graph.notes.command_lines import KINDS
 from context_graph.store.graph.tables import ProfileTable
-from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 VERSION: Final = 1
@@ -29,20 +27,12 @@ LEAST_SESSIONS: Final = {"test": 2, "build": 3, "lint": 3, "run": 3}
 time as well, which can't be said of what built or ran."""
 LEAST_FAILED: Final = 3
 """Sessions in which a command failed and none in which it worked, before it is told as failing always."""
-LEAST_CHANGED: Final = 3
-"""Sessions that changed a file or folder, before it is told where the work is."""
 
 _MAX_FORMS: Final = 64
-_MAX_FILES: Final = 256
-_MAX_SAID: Final = 16
 _MAX_OPTIONS: Final = 12
 _TOLD: Final = {"test": 3, "build": 1, "lint": 2, "run": 1}
 """Different commands of a kind that are told."""
-_FILES_TOLD: Final = 4
-_FOLDERS_TOLD: Final = 3
 _FAILING_TOLD: Final = 2
-_SAID_TOLD: Final = 2
-_SAID_CHARS: Final = 140
 _USUAL: Final = 0.5
 """The share of a command's runs from which an option belongs to it."""
 _FADES: Final = 10
@@ -53,11 +43,6 @@ _NAMES: Final = {
     "lint": "checked with",
     "run": "run with",
 }
-_LASTING: Final = linear(
-    r"(?i)^(?:(?:please|and|so),? )?(?:always|never)(?:\W|$)|(?:^|\W)(?:from now on|we (?:always|never|use)|"
-    r"we (?:don['’]t|do not) use|(?:our|the) convention|as a rule|each time you|every time you|"
-    r"in this (?:project|repo|repository|codebase))(?:\W|$)"
-)
 
 
 @dataclass(slots=True)
@@ -68,10 +53,6 @@ class Profile:
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Form of a command -> as `ways.Way`, with ``sessions`` in which it worked, ``failed_sessions``, ``nth``
     (the session that ran it last, counted from 1) and ``at_ms``."""
-    files: dict[str, list[int]] = field(default_factory=dict)
-    """Changed file -> sessions that changed it, and the last of them, counted from 1."""
-    said: dict[str, list[int]] = field(default_factory=dict)
-    """What somebody wants kept to -> sessions in which they said so, Unix ms of the last."""
 
     def add(self, after: SessionWork, before: SessionWork | None = None) -> None:
         """Count what a session did; of one counted ``before``, only what is new. Cost: some 50 us."""
@@ -80,12 +61,6 @@ class Profile:
         known = _ways_of(before) if before is not None else {}
         for form, way in _ways_of(after).items():
             self._add_way(form, way, known.get(form), after.ended_ms)
-        for path in after.changed:
-            if path not in after.made:  # a script to reproduce a fault is no part of the project
-                self._add_file(path, new=before is None or path not in before.changed)
-        for sentence in after.wishes:
-            if _LASTING.found(sentence) and (before is None or sentence not in before.wishes):
-                self._add_said(sentence, after.ended_ms)
 
     def with_(self, after: SessionWork, before: SessionWork) -> Profile:
         """A copy to which this was added."""
@@ -121,7 +96,7 @@ class Profile:
         told = [*self._ways_told("test", now_ms), *self._failing_told()]
         for kind in KINDS[1:]:
             told += self._ways_told(kind, now_ms)
-        return [*told, *self._places_told(), *self._said_told(now_ms)]
+        return told
 
     def usual(self, kind: str) -> list[tuple[str, str]]:
         """(form, key) of the commands by which ``kind`` is done here, the most usual first."""
@@ -177,18 +152,6 @@ class Profile:
         age = (self.sessions - way["nth"]) / _FADES
         return bool(way["kind"]), (way["sessions"] + way["failed_sessions"]) * 0.5**age
 
-    def _add_file(self, path: str, *, new: bool) -> None:
-        count = self.files.pop(path, [0, 0])[0]
-        self.files[path] = [count + new, self.sessions]
-        if len(self.files) > _MAX_FILES:
-            del self.files[min(self.files, key=lambda one: (self.files[one][0], self.files[one][1]))]
-
-    def _add_said(self, sentence: str, at_ms: int) -> None:
-        count = self.said.pop(sentence, [0, 0])[0]
-        self.said[sentence] = [count + 1, at_ms]
-        if len(self.said) > _MAX_SAID:
-            del self.said[next(iter(self.said))]
-
     def _ways_told(self, kind: str, now_ms: int) -> Iterator[str]:
         for form, _ in self.usual(kind):
             way = self.ways[form]
@@ -219,31 +182,6 @@ class Profile:
         """The form by which the same program did work; "" if none did."""
         forms = [form for form, one in self.ways.items() if one["key"] == way["key"] and one["ok"]]
         return max(forms, key=self._weight, default="")
-
-    def _places_told(self) -> Iterator[str]:
-        folders: Counter[str] = Counter()
-        for path, (count, _) in self.files.items():
-            folders[os.path.dirname(path)] += count
-        often = [
-            f"{quoted(folder)} ({_times(count)})"
-            for folder, count in folders.most_common(_FOLDERS_TOLD)
-            if folder and count >= LEAST_CHANGED
-        ]
-        files = sorted(self.files, key=lambda path: (-self.files[path][0], -self.files[path][1]))
-        named = [
-            f"{quoted(path)} ({self.files[path][0]} sessions)"
-            for path in files[:_FILES_TOLD]
-            if self.files[path][0] >= LEAST_CHANGED
-        ]
-        if often:
-            yield f"most changes were in {', '.join(often)}"
-        if named:
-            yield f"most changed files: {', '.join(named)}"
-
-    def _said_told(self, now_ms: int) -> Iterator[str]:
-        for sentence in list(self.said)[: -_SAID_TOLD - 1 : -1]:
-            age = age_text(self.said[sentence][1], now_ms).removesuffix(" old")
-            yield f"said {age} ago: {quoted(shortened(sentence, _SAID_CHARS))}"
 
 
 def _times(count: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from context_graph.notes.said.content import read_content
 from context_graph.notes.said.evidence import Reading
+from context_graph.notes.said.language import language_of
 from context_graph.notes.said.reading import Prompt
 from context_graph.notes.said.scoring import Span, best_span, weights
 from context_graph.notes.said.statement import Kind, Statement
@@ -57,6 +58,11 @@ def statements(prompt: str) -> list[Statement]:
         found.append(best)
     language = reading.prompt.language
     return [read_content(one.kind, one.text, language, one.span.score) for one in found[:MOST_STATEMENTS]]
+
+
+def read(kind: Kind, text: str) -> Statement:
+    """The statement that ``text`` makes, which is known to be one; its score is 0."""
+    return read_content(kind, text, language_of(text), 0.0)
 
 
 def _best(reading: Reading, at: int) -> _Found | None:

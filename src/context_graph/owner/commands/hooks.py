@@ -237,7 +237,9 @@ def _post_tool(one: _Answering) -> Reply:
         told = (
             telling.notice(applied.live) if is_told_before and not one.event.agent_id else _before_call(one)
         )
-        parts = (told, _at_file(one, editing=False))
+        failed = one.event.kind is EventKind.POST_TOOL_FAILURE
+        known = one.call.context.memory_hooks.for_failure(one.event, one.call.settings) if failed else ""
+        parts = (told, known, _at_file(one, editing=False))
         return one.tell(context="\n".join(part for part in parts if part))
     output = one.output(applied.live, notice(applied.outcome, queues=one.call.settings.auto_dream))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered

@@ -21,6 +21,7 @@ from context_graph.model.memory import author_of
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.session_works import SessionWorks, pointer
+from context_graph.owner.sessions.standing import Standing
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class MemoryHooks:
         }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
+        self._standing = Standing(memex)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
 
     @property
@@ -140,10 +142,7 @@ class MemoryHooks:
 
         Raises TookTooLong if one of these was ended; see `Chores.do`.
         """
-        for session_id in list(self._due):
-            sealed = self._due.pop(session_id)
-            what = f"the summary of session {session_id}"
-            self._chores.do(_capture_key(session_id), what, self._capture, session_id, sealed)
+        self._capture_due()
         if self._evidence or self._ended or self._used:
             self._chores.do("ledger", "the ledger of what was brought", self._write_ledger)
         if self._to_ask:
@@ -159,6 +158,12 @@ class MemoryHooks:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
         self.note_files()
+
+    def _capture_due(self) -> None:
+        for session_id in list(self._due):
+            sealed = self._due.pop(session_id)
+            what = f"the summary of session {session_id}"
+            self._chores.do(_capture_key(session_id), what, self._capture, session_id, sealed)
 
     def _ask_git(self, nodes: Sequence[MemoryNode], folder: str) -> None:
         from context_graph.memory.evidence import TOOL_S
@@ -237,6 +242,15 @@ class MemoryHooks:
         told = self._guarded("file", partial(self._about_file, self._files, event, editing=editing))
         return told or ""
 
+    def for_failure(self, event: HookEvent, settings: Settings) -> str:
+        """The fenced solution of an error that was solved here before; "" if none is known."""
+        if event.agent_id or not (settings.memory_inject and self._has_memory()):
+            return ""
+        lines = self._guarded("failure", self._standing.at_failure, event)
+        return (
+            self._shown(event, "failure", [], settings.memory_inject_tokens, "", lines=lines) if lines else ""
+        )
+
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """What a session's start is told: the project's profile and what the last session left open.
 
@@ -306,7 +320,9 @@ class MemoryHooks:
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
                 likely.append((node, one.score))
                 kinds.append(kind)
-        return self._shown(event, what, self._quotes(likely, event.cwd)[:_SHOWN], budget, asked, found)
+        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
+        quotes = self._quotes(likely, event.cwd)[:_SHOWN]
+        return self._shown(event, what, quotes, budget, asked, found, lines=rules)
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes, best first, with how what each rests on is today.
@@ -368,6 +384,7 @@ class MemoryHooks:
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
+            self._standing.forget(event.session_id)
             if self._files is not None:
                 self._files.forget(event.session_id)
         if event.source == "compact":
@@ -398,7 +415,8 @@ class MemoryHooks:
         from context_graph.memory.context.profile import fitting
         from context_graph.memory.embed import default_provider
 
-        if not (self._due or self._has_memory()):
+        self._capture_due()  # what was said a moment ago holds already
+        if not self._has_memory():
             return ""
         if not self._counted and self._has_memory():
             # An older build's store has no profile, and what was forgotten must not count.
@@ -407,7 +425,10 @@ class MemoryHooks:
         quote = self.works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
         told = self.works.profile().lines(event.at_ms)
-        lines = fitting(told, room, default_provider().count_tokens)
+        rules = (
+            self._guarded("rules", self._standing.at_start, event.session_id) if self._has_memory() else []
+        )
+        lines = [*(rules or ()), *fitting(told, room, default_provider().count_tokens)]
         return self._shown(
             event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
         )
