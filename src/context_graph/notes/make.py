@@ -28,7 +28,7 @@ _MOST: Final = {
     NoteKind.FINDING: 12,
 }
 """Notes of a kind that a session has at most, the newest."""
-_GOAL_CHARS: Final = 300
+_GOAL_CHARS: Final = 260
 _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900

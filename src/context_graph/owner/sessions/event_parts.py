@@ -114,7 +114,8 @@ def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) ->
         parts.words = _head(output, _TICKET_CHARS)
     if len(output) > EVENT_TEXT_BYTES:
         clean = redactor.redact(output[-_WINDOW * _TAIL_CHARS :])[-_TAIL_CHARS:]
-        parts.tail = clean.split(None, 1)[-1]  # after a whole word: its first may be torn
+        whole = clean.split(None, 1)[1:]  # its first word may be torn
+        parts.tail = whole[0] if whole else ""
 
 
 def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: Any) -> None:
