@@ -49,13 +49,15 @@ def test_what_one_real_session_stored_and_did_the_next_one_is_told(cli: Cli, tmp
     servers = {"mcpServers": {"context-graph": {"command": str(cli.launcher), "args": ["mcp"]}}}
     (cli.project / ".mcp.json").write_text(json.dumps(servers))
     first = drive(cli, tmp_path / "one", STORING, "write a deployment script with a health check")
-    stored, summary = sorted(memory(cli, "list")["nodes"], key=lambda node: node["source"] == "capture")
+    by_source = {node["source"]: node for node in memory(cli, "list")["nodes"] if node["source"] != "note"}
+    notes = {node["kind"]: node["content"] for node in memory(cli, "list", "--source", "note")["nodes"]}
+    stored, summary = by_source["tool"], by_source["capture"]
     assert (stored["content"], stored["session_id"], stored["source"]) == (FACT, first["session_id"], "tool")
     assert (summary["source"], summary["session_id"]) == ("capture", first["session_id"])
     lines = dict(line.split(": ", 1) for line in summary["content"].splitlines())
     assert lines["Goal"] == "write a deployment script with a health check"
     assert lines["Changed"] == "deploy.sh" and "sh -c 'exit 3'" in lines["Failed"]
-    assert "keep the health check in curl" in lines["Decided"] and "deploy to production" in lines["Open"]
+    assert "keep the health check in curl" in notes["change"] and "deploy to production" in notes["open"]
 
     second = drive(cli, tmp_path / "two", TOLD, "which port does staging listen on?", FENCE_OPEN[1:-1], FACT)
     for summary_ in (first, second):

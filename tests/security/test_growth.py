@@ -13,7 +13,7 @@ import orjson
 import pytest
 from tests.support.patterns.hard_texts import Text, hard_texts, why_not_linear
 
-from context_graph.claude.hooks.hook_input import parse_hook_input
+from context_graph.claude.hooks.hook_input import HookInput, parse_hook_input
 from context_graph.claude.settings.json_edit import parse_json_text
 from context_graph.consolidation.finders import actions, duplicates, words
 from context_graph.errors import ContextGraphError
@@ -32,7 +32,10 @@ from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EventParts
 from context_graph.model.memory import MAX_CONTENT_CHARS
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
 from context_graph.notes.said import concerns, decisions, statements
+from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.owner.socket.lines import MessageSplitter
 from context_graph.redact import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
@@ -69,6 +72,31 @@ def summary(text: str) -> None:
     work = SessionWork()
     work.absorb(enumerate([_event(kind, text, tool) for kind, tool in kinds], 1))
     SessionWork.from_json(work.to_json()).text()
+
+
+def notes(text: str) -> None:
+    """The notes of such a session, with a compaction, a subagent's answer and a ticket."""
+    kinds = (
+        (EventKind.PROMPT_SUBMIT, ""),
+        *((EventKind.POST_TOOL, tool) for tool in ("Bash", "Edit", "Write", "Read", "Agent", "ExitPlanMode")),
+        (EventKind.POST_TOOL_FAILURE, "Bash"),
+        (EventKind.POST_TOOL, "Bash"),
+        (EventKind.POST_COMPACT, ""),
+        (EventKind.STOP, ""),
+    )
+    gathered = Gathered()
+    gathered.absorb(enumerate([_event(kind, text, tool) for kind, tool in kinds], 1))
+    notes_of(Gathered.from_json(gathered.to_json()))
+
+
+def parts(text: str) -> None:
+    """A call whose every text it is, taken apart."""
+    given = {name: text for name in ("file_path", "command", "old_string", "new_string", "content")}
+    answer = {"originalFile": text + text, "stdout": text}
+    for tool in ("Bash", "Edit", "Write"):
+        parts_of(
+            HookInput(EventKind.POST_TOOL, tool_name=tool, tool_input=given, tool_response=answer), redactor()
+        )
 
 
 @cache
@@ -184,8 +212,10 @@ def said(text: str) -> None:
 
 WORK: Final[dict[str, Callable[[str], Any]]] = {
     "summary": summary,
-    "wishes": lambda text: (phrases.wishes_in(text), phrases.what_is_left(text)),
+    "wishes": phrases.wishes_in,
     "statements": said,
+    "notes": notes,
+    "parts of a call": parts,
     "quoting": capped(quoted),
     "relevance": relevance,
     "redaction": lambda text: redactor().redact(text),

@@ -20,7 +20,7 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.note_keeping import forget_void, nodes_of
+from context_graph.memory.note_keeping import end_older, forget_void, nodes_of
 from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
@@ -137,6 +137,7 @@ def capture(
     if rests_on is not None:
         metadata[KEY] = rests_on
     made = memex.put_many([*nodes, _node(node_id, session_id, work, text, metadata, project, before)])[-1]
+    end_older(memex, nodes)
     forget_void(memex, _notes_of(before), metadata[NOTES])
     if learn is not None:
         learn(work, work_of(before))
@@ -182,6 +183,7 @@ def keep_imported(
     )
     node = _node(node_id, session_id, work, text, metadata, project, before)
     memex.put_many([*nodes, replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node])
+    end_older(memex, nodes)
     forget_void(memex, _notes_of(before), metadata[NOTES])
     return did
 

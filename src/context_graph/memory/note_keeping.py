@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from context_graph.memory.evidence import KEY, Evidence, top_of
+from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import NOTED, MemoryNode
-from context_graph.model.note import KIND, Note, NoteKind
+from context_graph.model.note import KIND, Note, NoteKind, kind_of_memory
 
 NOTE: Final = "note"
 """Key of a memory's metadata that has what belongs to its kind."""
@@ -74,6 +74,20 @@ def nodes_of(
         if old is None or (old.content, old.metadata.get(NOTE)) != (note.text, _own(note)):
             changed.append(_node(node_id, session_id, note, old, root, project, evidence, tags))
     return changed, there
+
+
+def end_older(memex: Memex, nodes: Iterable[MemoryNode]) -> None:
+    """Link each of the user's words in ``nodes`` to the older ones that it gives up: those hold no longer.
+
+    Raises StoreError. Cost: nothing for a text that gives nothing up, else a recall.
+    """
+    for node in nodes:
+        if kind_of_memory(node.metadata) not in (NoteKind.RULE, NoteKind.DECISION):
+            continue
+        for old in memex.given_up(node.content):
+            known = memex.get(old)
+            if old != node.id and known is not None and known.created_at_ms <= node.created_at_ms:
+                memex.link(node.id, old, SUPERSEDES, weight=1.0)
 
 
 def forget_void(memex: Memex, before: Iterable[str], there: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
-from context_graph.model.note import kind_of_memory
+from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -99,6 +99,11 @@ def _passes(node: MemoryNode, filters: RecallFilters) -> bool:
         and set(filters.tags) <= set(node.tags)
         and (filters.kind is None or filters.kind is kind_of_memory(node.metadata))
     )
+
+
+def _may_end(node: MemoryNode) -> bool:
+    kind = kind_of_memory(node.metadata) if node.source == NOTED else NoteKind.RULE
+    return kind in (NoteKind.RULE, NoteKind.DECISION)
 
 
 def _cursor(place: Place) -> str:
@@ -301,13 +306,13 @@ class Reading:
     def given_up(self, content: str) -> Sequence[UUID]:
         """Memories of which ``content`` says that they hold no longer: `now X instead of Y` ends Y.
 
-        Summaries of sessions are never among them: they tell what was done, which stays so. Cost: nothing for
-        a text that gives nothing up, else a recall.
+        Summaries of sessions, and notes but for the user's own words, are never among them: they tell what
+        was done, which stays so. Cost: nothing for a text that gives nothing up, else a recall.
         """
         if len(content) > superseding.MAX_CHARS or not superseding.may_give_up(content):
             return []
         found = self.recall(content, top_k=_OUTDATED)
-        nodes = [one.node for one in found.nodes if one.node.source not in (CAPTURED, NOTED)]
+        nodes = [one.node for one in found.nodes if one.node.source != CAPTURED and _may_end(one.node)]
         return [node.id for node in nodes if superseding.supersedes(content, node.content)]
 
     def same_text(self, content: str) -> MemoryNode | None:

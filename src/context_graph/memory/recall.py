@@ -38,7 +38,7 @@ from context_graph.memory.index.blend import (
 from context_graph.memory.index.cursors import MAX_DEPTH, cursor_of, key_of, read_cursor
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
-from context_graph.memory.index.spread import spread
+from context_graph.memory.index.spread import spread, without_notes
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -399,7 +399,8 @@ class Recaller:
         return order
 
     def _judged(self, best: list[int], wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[_Judged]:
-        """These rows, after their ranking."""
+        """These rows, after their ranking; no average counts notes, which share their session's words."""
+        live = without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings
         asked = relevance.Asked(

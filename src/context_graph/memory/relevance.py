@@ -53,7 +53,6 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
 }
 """Of NAMES; made by `python -m research.fit.floor --fit DATA`."""
 
-_WHOLE: Final = frozenset({NoteKind.CHANGE, NoteKind.WAY, NoteKind.OPEN, NoteKind.LESSON})
 _UNASKED: Final[Mapping[Kind, float]] = {Kind.SUMMARY: 1.3, Kind.CODE: 1.9, Kind.TEXT: 0.0}
 """What a floor is raised by at prompts, in log-odds: among summaries and code nearly every prompt finds
 something that looks alike. Chosen so that at most 3 in 100 prompts of other work bring something."""
@@ -153,13 +152,13 @@ def kind_of(content: str) -> Kind:
 
 
 def kind_of_memory(node: MemoryNode | None) -> Kind:
-    """What a memory's text is: what tells of a session's work speaks as its summary does."""
+    """What a memory's text is: a session's notes speak as its summary does, but for the user's rules."""
     if node is None:
         return Kind.TEXT
     kind = note_kind(node.metadata) if node.metadata else None
     if kind is None:
         return kind_of(node.content)
-    return Kind.SUMMARY if kind in _WHOLE else Kind.TEXT
+    return Kind.TEXT if kind is NoteKind.RULE else Kind.SUMMARY
 
 
 def probability(kind: Kind, signs: Mapping[str, float]) -> float:

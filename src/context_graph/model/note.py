@@ -22,6 +22,8 @@ class NoteKind(StrEnum):
 
 KIND: Final = "kind"
 """Key of a memory's metadata that says its kind; a session's summary has none."""
+NOTE: Final = "note"
+"""Key of a note's metadata that has what belongs to its kind."""
 MAX_NOTE_CHARS: Final = 1600
 
 

@@ -52,6 +52,7 @@ TRIVIAL: Final = linear(
     r"nothing to do"
 )
 """What a program says itself with what to do about it, or what was nobody's fault."""
+_ENTERS: Final = linear(r"cd [\w.-][\w./-]* && ")
 _PATH: Final = linear(r"(?:[A-Za-z]:)?(?:[\w.@~+-]*[/\\])+[\w.@+-]*")
 _ADDRESS: Final = linear(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{18,}|[0-9a-f]{12,40}|\d+(?:[.:]\d+)+")
 _NUMBER: Final = linear(r"\d+")
@@ -111,8 +112,9 @@ class Failures:
         """
         shown = _shown(command)
         error = phrases.error_line(output, _ERROR_CHARS)
-        looks = phrases.is_lookup(shown) or shown.split()[0] in _PREPARES if shown else True
-        if not shown or not error or (looks and not ABSENT.found(error)):
+        bare = phrases.command_line(command)
+        looks = phrases.is_lookup(bare) or bare.split()[0] in _PREPARES  # of nothing, too
+        if not error or (looks and not ABSENT.found(error)):
             return
         if (scratch and not ABSENT.found(output)) or TRIVIAL.found(error):
             return
@@ -135,7 +137,7 @@ class Failures:
             if lesson.solved_by:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
-        if not phrases.is_lookup(shown) and _may_solve(shown):
+        if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(shown):
             for one in self.open:
                 one.ran = [*(step for step in one.ran if step != shown), shown][-_STEPS:]
 
@@ -166,8 +168,11 @@ class Failures:
 
 
 def _shown(command: str) -> str:
-    """A command on one line, with the variables that it sets: they may be what solves it."""
-    return phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
+    """A command on one line, with the variables that it sets and a folder of the project that it enters: they
+    may be what solves it."""
+    enters = _ENTERS.match(command.lstrip())
+    shown = phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
+    return f"{enters[0]}{shown}" if enters and shown else shown
 
 
 def _may_solve(command: str) -> bool:
@@ -204,10 +209,12 @@ def _same(failed: str, worked: str) -> bool:
     if _head(failed) != _head(worked):
         return _contains(worked, failed)
     before, after = _words(failed), _words(worked)
-    if not _named(after) and _named(before):
+    was, now = _named(before), _named(after)
+    if was and not now:
         return True
-    both = len(before & after)
-    return both >= _ALIKE * len(before | after) and (not _named(before) or bool(_named(before) & after))
+    if was and now < was:  # a part of it works; with another option that may be the cure
+        return any(word.startswith("-") for word in after - before)
+    return len(before & after) >= _ALIKE * len(before | after) and (not was or bool(was & now))
 
 
 def _head(command: str) -> str:

@@ -7,7 +7,7 @@ answers the client's own notification is no turn's last word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import orjson
@@ -20,7 +20,7 @@ from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
-from context_graph.notes.message import best_of, telling, units_of, worth_of
+from context_graph.notes.message import Unit, best_of, telling, units_of, worth_of
 from context_graph.notes.rules import said_in
 from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
@@ -42,6 +42,10 @@ _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _FEW: Final = 2
 _WORD: Final = linear(r"\w+")
+_TICKET_CHARS: Final = 1300
+_BINDS: Final = linear(
+    r"(?i)(?:^|\W)(?:must|never|only|always|no|not|keep|stays?|avoid|without|unrelated|instead|requires?)(?:\W|$)"
+)
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
@@ -351,11 +355,17 @@ class Gathered:
             who, question = "command", phrases.command_line(parts.command, 200)
         said = telling(units_of(parts.words))
         if parts.command:  # of a ticket's fields and links nothing is news
-            said = [unit for unit in said if not _FIELDS.found(unit.text)]
-        units = [unit.text for unit in best_of(said, _ANSWER_CHARS)]
+            said = [_weighed(unit) for unit in units_of(parts.words) if not _FIELDS.found(unit.text)]
+        room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
+        units = [unit.text for unit in best_of(telling(said), room)]
         if units:
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
+
+
+def _weighed(unit: Unit) -> Unit:
+    """A sentence of a ticket; one that says what must or must not be weighs more."""
+    return replace(unit, worth=unit.worth + 2.0) if _BINDS.found(unit.text) else unit
 
 
 def _tried(command: str) -> list[str]:

@@ -28,7 +28,7 @@ _MOST: Final = {
     NoteKind.FINDING: 12,
 }
 """Notes of a kind that a session has at most, the newest."""
-_GOAL_CHARS: Final = 300
+_GOAL_CHARS: Final = 260
 _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900
@@ -155,10 +155,16 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
             continue
         if files:
             yield from _turn_change(turn, files, units)
-        for subject, body, number, *since in turn.commits:
+        core = (
+            []
+            if files
+            else _core([unit for unit in units if turn.commits[-1][0] not in unit.text], _CORE_CHARS)
+        )
+        for place, (subject, body, number, *since) in enumerate(turn.commits, 1):
             if body or len(turn.commits) > 1 or not files:
                 own = {path: names for path, names in files.items() if path in since}
-                yield _commit_note(turn, subject, body, int(number), own)
+                said = core if place == len(turn.commits) else []
+                yield _commit_note(turn, subject, "\n".join([body, *said]).strip(), int(number), own)
 
 
 def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Iterator[Note]:

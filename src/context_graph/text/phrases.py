@@ -66,11 +66,6 @@ _COMMANDS: Final = linear(
     r"make sure|ensure|only|avoid|use|keep|remember)(?:\W|$)"
 )
 """How a sentence begins by which somebody asks for something."""
-_LEFT: Final = _any_of(
-    *("to-?do", "next steps?", "remain(?:s|ing)", "still (?:to|fails?|needs?|open|missing)", "left to"),
-    *("not yet", "follow-?up", "unfinished", "later"),
-    r"(?:have|has|did) ?n(?:'|’)?o?t (?:been )?(?:test|run|verif|done|finish|implement|fix)\w*",
-)
 _LONG_PROMPT_CHARS: Final = 600
 """A pasted report: in it only plain words of decision count; `never` and `must` are about something else."""
 
@@ -240,11 +235,6 @@ def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
         if asks and not sentence.endswith("?"):
             found.append(shortened(sentence, limit))
     return found
-
-
-def what_is_left(message: str, limit: int = SENTENCE_CHARS) -> list[str]:
-    """Sentences of the model's last words about remaining work, in order."""
-    return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.found(sentence)]
 
 
 _FENCES: Final = ("```", "~~~")

@@ -362,3 +362,24 @@ def test_sessions_that_an_older_build_summed_up_get_their_notes_in_the_backgroun
             break
     assert now["metadata"]["notes"] == made["metadata"]["notes"]  # type: ignore[index]
     assert now["content"] == made["content"] and now["created_at"] == made["created_at"]
+
+
+def test_a_newer_word_of_the_user_ends_the_older_one(cli: Cli) -> None:
+    for number, said in enumerate(
+        (
+            "From now on staging listens on port 8443.",
+            "From now on staging listens on port 9000 instead of 8443.",
+        )
+    ):
+        session = f"s-{number}"
+        hook(cli, "session-start", session, source="startup")
+        hook(cli, "prompt-submit", session, prompt=said, prompt_id=session)
+        hook(cli, "stop", session, last_assistant_message="Noted.")
+        hook(cli, "session-end", session, reason="other")
+    newer, older = memory(cli, "list", "--kind", "rule")["nodes"]
+    (link,) = [
+        one for one in memory(cli, "show", newer["id"])["edges"] if one["relationship_type"] == "supersedes"
+    ]
+    assert link["target_id"] == older["id"]
+    told = hook(cli, "prompt-submit", "s-9", prompt="which port does staging listen on?", prompt_id="9")
+    assert "port 8443." not in context_of(told)

@@ -50,6 +50,21 @@ NO_YAML = "Exit code 1\nTraceback (most recent call last):\nModuleNotFoundError:
         ),
         (
             (
+                bash("node build.js", "Exit code 1\nError: Cannot find module './entry'", failed=True),
+                bash("cd assets && node build.js", "built"),
+            ),
+            "cd assets && node build.js",
+        ),
+        (
+            (
+                bash("git add a.py b.py out/site.css", "Exit code 1\nThe paths are ignored", failed=True),
+                bash("git add a.py b.py"),
+                bash("git add -f out/site.css"),
+            ),
+            "git add -f out/site.css",
+        ),
+        (
+            (
                 bash(
                     "cargo build",
                     "Exit code 101\nerror[E0433]: failed to resolve: use of undeclared crate",

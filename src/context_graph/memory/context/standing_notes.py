@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from context_graph.memory.context.quoting import quoted
-from context_graph.memory.note_keeping import NOTE
+from context_graph.model.note import NOTE
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.notes.failures import normalised

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
+from context_graph.kernels import ranking
 from context_graph.memory.index.rows import Rows
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NoteKind, kind_of_memory
@@ -57,6 +58,17 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[li
     chosen = set(taken)
     rest = (row for row in held if row not in chosen)
     return [*taken, *rest, *best[_LOOKED_AT:]], min(first, len(taken))
+
+
+def without_notes(live: bytearray, rows: Rows) -> bytearray:
+    """``live`` without the rows of notes; the same where there are none. Cost: one pass over a column."""
+    noted = rows.names["source"].find(NOTED)
+    if not noted:
+        return live
+    kept = bytearray(live)
+    allowed = bytes(number != noted for number in range(len(rows.names["source"])))
+    ranking.keep_classes(kept, rows.source, allowed)
+    return kept
 
 
 def _kind(row: int, rows: Rows, node_of: NodeOf) -> NoteKind | None:

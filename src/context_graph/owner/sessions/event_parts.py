@@ -28,6 +28,7 @@ _TODOS: Final = 40
 _TODO_CHARS: Final = 160
 _PLAN_CHARS: Final = 6000
 _RESULT_CHARS: Final = 5000
+_TICKET_CHARS: Final = 9000
 _WORDS_CHARS: Final = 16_384
 _WINDOW: Final = 4
 """How many times what is kept is looked at by the redactor, so that the cut finds no half of a secret."""
@@ -110,10 +111,11 @@ def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) ->
     if "\n@@ -" in output[:_OUTPUT_CHARS]:
         parts.patched = patched_in(output[:_OUTPUT_CHARS])
     if _TICKET.found(parts.command):
-        parts.words = _head(output, _RESULT_CHARS)
+        parts.words = _head(output, _TICKET_CHARS)
     if len(output) > EVENT_TEXT_BYTES:
         clean = redactor.redact(output[-_WINDOW * _TAIL_CHARS :])[-_TAIL_CHARS:]
-        parts.tail = clean.split(None, 1)[-1]  # after a whole word: its first may be torn
+        whole = clean.split(None, 1)[1:]  # its first word may be torn
+        parts.tail = whole[0] if whole else ""
 
 
 def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: Any) -> None:
