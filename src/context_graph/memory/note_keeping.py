@@ -18,10 +18,8 @@ from uuid import UUID
 from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import NOTED, MemoryNode
-from context_graph.model.note import KIND, Note, NoteKind, kind_of_memory
+from context_graph.model.note import KIND, NOTE, Note, NoteKind, kind_of_memory
 
-NOTE: Final = "note"
-"""Key of a memory's metadata that has what belongs to its kind."""
 VOID: Final = "the session's later words say otherwise"
 """Reason in the tombstone of a note that its session no longer makes."""
 _RATIONALE: Final = "Note of a session, quoted from its recorded events."

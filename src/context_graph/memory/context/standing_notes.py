@@ -15,9 +15,8 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from context_graph.memory.context.quoting import quoted
-from context_graph.model.note import NOTE
 from context_graph.model.memory import MemoryNode
-from context_graph.model.note import NoteKind, kind_of_memory
+from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import normalised
 from context_graph.notes.said import Statement, concerns, read, repeated, replaces
 from context_graph.store.graph.node_records import StoredNode
