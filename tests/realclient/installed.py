@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["FOLDER", "NAMESPACES", "VERSION", "install", "program", "why_not"]
 
-VERSION = "2.1.330"
+VERSION = "2.1.332"
 """The one place that names it. A new version may have changed its contract: run all of tests/e2e."""
 PACKAGE = "@anthropic-ai/claude-code"
 _HERE = Path(__file__).resolve().parents[2] / ".make" / "realclient"
