@@ -258,9 +258,7 @@ class Recaller:
             if order.likeliest < floor:
                 return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
-            parts = self._parts(wanted, live, [row for _, row, _ in page])
-            for row, why in zip((row for _, row, _ in page), parts, strict=True):
-                why |= order.signs.get(row, {})
+            parts = self._parts(wanted, live, [row for _, row, _ in page], order.signs)
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
@@ -450,7 +448,9 @@ class Recaller:
             at += 1
         return page, at
 
-    def _parts(self, wanted: Wanted, live: bytearray, page: list[int]) -> list[dict[str, float]]:
+    def _parts(
+        self, wanted: Wanted, live: bytearray, page: list[int], signs: Mapping[int, dict[str, float]]
+    ) -> list[dict[str, float]]:
         scores = self._scores
         shares = self.index.postings.shares(wanted.terms, live, array("I", page))
         return [
@@ -460,6 +460,7 @@ class Recaller:
                 "bm25": scores.lexical[row],
                 "own": scores.base[row],
                 "others": scores.total[row] - scores.base[row],
+                **signs.get(row, {}),
             }
             for row, share in zip(page, shares, strict=True)
         ]
