@@ -38,7 +38,7 @@ from context_graph.memory.index.blend import (
 from context_graph.memory.index.cursors import MAX_DEPTH, cursor_of, key_of, read_cursor
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
-from context_graph.memory.index.spread import spread, without_notes
+from context_graph.memory.index.spread import Spread, spread, without_notes
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -143,7 +143,7 @@ class _Order:
         last = len(self.judged) - 1
         if place <= last:
             return self.judged[place]
-        return self.judged[last] * _grade(self.scores[place]) / _grade(self.scores[last])
+        return self.judged[last] * min(1.0, _grade(self.scores[place]) / _grade(self.scores[last]))
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
@@ -244,24 +244,21 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             ranked, followed = self._rank(wanted, live, mask, recency)
-            best, distinct = spread(ranked, self.index.rows, self._node_of, _EXPANDED)
-            if not self._has_evidence(wanted, mask, best[0]):
+            shown = spread(ranked, self.index.rows, self._node_of, _EXPANDED)
+            if not self._has_evidence(wanted, mask, ranked[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(
                 key + bytes([floor > 0.0]),
-                *(watermark, wanted, live, best, followed),
+                *(watermark, wanted, live, shown, followed),
                 aged=recency > 0.0,
                 first=start == 0,
                 looks_up=floor > 0.0,
-                most=distinct,
             )
             if order.likeliest < floor:
                 return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
-            parts = self._parts(wanted, live, [row for _, row, _ in page])
-            for row, why in zip((row for _, row, _ in page), parts, strict=True):
-                why |= order.signs.get(row, {})
+            parts = self._parts(wanted, live, [row for _, row, _ in page], order.signs)
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
@@ -366,15 +363,15 @@ class Recaller:
         watermark: int,
         wanted: Wanted,
         live: bytearray,
-        best: list[int],
+        shown: Spread,
         followed: Iterable[GraphEdge],
         *,
         aged: bool,
         first: bool,
         looks_up: bool,
-        most: int,
     ) -> _Order:
-        """The order of the first page, or today's; the ``most`` best by relevance, unless age counts too."""
+        """The order of the first page, or today's; the best by their relevance, unless age counts too."""
+        best = shown.rows
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
         seconds = -1 if wanted.extra is None else self.index.extra_done
@@ -384,7 +381,7 @@ class Recaller:
         if order is None or outdated:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
-            judged = self._judged(best[:most], wanted, live, looks_up=looks_up)
+            judged = self._judged(shown, wanted, live, looks_up=looks_up)
             judged = self._led_on(judged, followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
@@ -398,7 +395,7 @@ class Recaller:
             self._orders.popitem(last=False)
         return order
 
-    def _judged(self, best: list[int], wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[_Judged]:
+    def _judged(self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[_Judged]:
         """These rows, after their ranking; no average counts notes, which share their session's words."""
         live = without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
@@ -411,13 +408,18 @@ class Recaller:
             looks_up=looks_up,
         )
         judged = []
-        for row in best:
-            node = self._node_of(UUID(bytes=self.index.rows.id_of(row)))
+        for row in shown.rows[: shown.distinct]:
+            node, basis = self._node_at(row), shown.stood_for.get(row, row)
             content = "" if node is None else node.content
-            margin = (self._scores.total[row] - mean) / deviation if deviation > 0.0 else 0.0
-            signs = asked.signs(content, margin, self._cosine(row))
+            if basis != row and (summary := self._node_at(basis)) is not None:
+                content = f"{content}\n{summary.content}"  # found by it, and judged with it
+            margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
+            signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)))
             judged.append((row, relevance.probability(relevance.kind_of_memory(node), signs), signs))
         return judged
+
+    def _node_at(self, row: int) -> MemoryNode | None:
+        return self._node_of(UUID(bytes=self.index.rows.id_of(row)))
 
     def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:
         """The same; an edge passes relevance on as it does the score: its other end may share no word."""
@@ -446,7 +448,9 @@ class Recaller:
             at += 1
         return page, at
 
-    def _parts(self, wanted: Wanted, live: bytearray, page: list[int]) -> list[dict[str, float]]:
+    def _parts(
+        self, wanted: Wanted, live: bytearray, page: list[int], signs: Mapping[int, dict[str, float]]
+    ) -> list[dict[str, float]]:
         scores = self._scores
         shares = self.index.postings.shares(wanted.terms, live, array("I", page))
         return [
@@ -456,6 +460,7 @@ class Recaller:
                 "bm25": scores.lexical[row],
                 "own": scores.base[row],
                 "others": scores.total[row] - scores.base[row],
+                **signs.get(row, {}),
             }
             for row, share in zip(page, shares, strict=True)
         ]

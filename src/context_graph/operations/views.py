@@ -224,10 +224,12 @@ def node_view(memex: Memex, node: MemoryNode, level: VerbosityLevel | None) -> d
 
 def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
     cut = {"truncated": True, "content_chars": len(node.content)} if text != node.content else {}
+    kind = kind_of_memory(node.metadata)
     return {
         "id": str(node.id),
         "content": text,
         **cut,
+        **({"kind": str(kind)} if kind is not None else {}),
         "importance": node.importance,
         **more,
         "johari_quadrant": node.johari_quadrant.value,

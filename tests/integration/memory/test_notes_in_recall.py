@@ -57,6 +57,8 @@ def test_all_are_still_there_behind_the_first(tmp_path: Path) -> None:
         fill(memex)
         found = memex.recall("tariff importer postcode row", top_k=20).nodes
         assert len({one.node.id for one in found}) == memex.count() == 12
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True), "what was held back is no likelier than what was not"
 
 
 def test_a_kind_is_a_filter_of_lists_and_recalls_after_a_restart_too(tmp_path: Path) -> None:

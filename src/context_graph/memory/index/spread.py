@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from context_graph.kernels import ranking
@@ -21,10 +21,18 @@ _MOST: Final = 2
 NodeOf = Callable[[UUID], MemoryNode | None]
 
 
-def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[list[int], int]:
-    """``best`` with few notes of any one session among the ``first``; how many those are.
+class Spread(NamedTuple):
+    """A ranking in which few notes of any one session come first."""
 
-    The others follow in their order.
+    rows: list[int]
+    distinct: int
+    """How many come first."""
+    stood_for: dict[int, int]
+    """Change note -> its session's summary, in whose place it is."""
+
+
+def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
+    """``best`` with few notes of any one session among the ``first``; the others follow in their order.
 
     What tells a session as a whole comes once: its best change note, where one was found, in the place of
     its summary, which finds it and says less; else summary, ways or what is open. Lessons, decisions,
@@ -32,13 +40,17 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[li
     """
     noted = rows.names["source"].find(NOTED)
     if not noted:
-        return best, first
+        return Spread(best, first, {})
     ours = {rows.names["source"].find(CAPTURED), noted} - {0}
     kinds = {row: _kind(row, rows, node_of) for row in best[:_LOOKED_AT] if rows.source[row] in ours}
     changes: dict[int, int] = {}
+    summaries: dict[int, int] = {}
     for row, kind in kinds.items():
         if kind is NoteKind.CHANGE:
             changes.setdefault(rows.session[row], row)
+        elif kind is None:
+            summaries.setdefault(rows.session[row], row)
+    stood_for = {row: summaries[session] for session, row in changes.items() if session in summaries}
     taken, held = list[int](), list[int]()
     seen: Counter[tuple[int, bool]] = Counter()
     for row in best[:_LOOKED_AT]:
@@ -57,7 +69,7 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> tuple[li
             held.append(row)
     chosen = set(taken)
     rest = (row for row in held if row not in chosen)
-    return [*taken, *rest, *best[_LOOKED_AT:]], min(first, len(taken))
+    return Spread([*taken, *rest, *best[_LOOKED_AT:]], min(first, len(taken)), stood_for)
 
 
 def without_notes(live: bytearray, rows: Rows) -> bytearray:

@@ -17,6 +17,7 @@ from context_graph.memory.history import Version
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, iso_time
+from context_graph.model.note import kind_of_memory
 from context_graph.operations.naming import memory_named
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.view.rows import (
@@ -111,7 +112,7 @@ def memory_row(
         id=str(node.id),
         text=one_line(node.content),
         created_ms=node.created_at_ms,
-        source=node.source,
+        source=str(kind_of_memory(node.metadata) or node.source),
         importance=node.importance,
         recalled=node.access_count,
         shown=counts.get("injected", 0),
