@@ -210,8 +210,8 @@ def _same(failed: str, worked: str) -> bool:
         return _contains(worked, failed)
     before, after = _words(failed), _words(worked)
     was, now = _named(before), _named(after)
-    if was and not now:
-        return True
+    if was and not now and all(word in before or word.startswith("-") for word in after):
+        return True  # all of it, without what failed by name
     if was and now < was:  # a part of it works; with another option that may be the cure
         return any(word.startswith("-") for word in after - before)
     return len(before & after) >= _ALIKE * len(before | after) and (not was or bool(was & now))

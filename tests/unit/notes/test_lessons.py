@@ -112,6 +112,7 @@ def test_what_solved_a_failure_is_kept(events: tuple[HookEvent, ...], told: str)
     "events",
     [
         (bash("python export.py", NO_YAML, failed=True), bash("pip install pyyaml")),
+        (bash("helm upgrade app .", "Exit code 1\nError: UPGRADE FAILED", failed=True), bash("helm list")),
         (bash("make all", "Exit code 2\nerror: nope", failed=True), bash("make all")),
         (bash("grep -r limit src", "Exit code 1", failed=True), bash("grep -ri limit src")),
         (
@@ -131,6 +132,7 @@ def test_what_solved_a_failure_is_kept(events: tuple[HookEvent, ...], told: str)
     ],
     ids=[
         "unsolved",
+        "another command of the program",
         "by itself",
         "a search",
         "a part of the tests",
