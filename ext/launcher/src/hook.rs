@@ -142,7 +142,10 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
     } else {
         None
     };
-    let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, parent: sys::parent(), body };
+    // Of these it matters which client they come from, also when the owner reads them later.
+    let told_of_client = matches!(options.kind, Kind::SessionStart | Kind::SessionEnd);
+    let parent = if told_of_client { sys::caller() } else { sys::parent() };
+    let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, parent, body };
     let facts = event.body.as_deref().and_then(Facts::read);
     Ok(Hook { started, event, facts })
 }

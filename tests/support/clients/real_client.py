@@ -114,13 +114,18 @@ def watching(folder: Path) -> tuple[str, ...]:
 
 
 def fired_and_stored(cli: Cli, folder: Path) -> tuple[dict[str, Counter[str]], dict[str, Any]]:
-    """What the client fired and what `session show` tells, both by session id."""
+    """What the client fired and what `session show` tells, both by session id.
+
+    Without calls before they have run: of these only what is asked about is kept.
+    """
     fired: dict[str, Counter[str]] = defaultdict(Counter)
     for path in (folder / "fired").iterdir():
         event = json.loads(path.read_text())
-        fired[event["session_id"]][_KINDS[event["hook_event_name"]]] += 1
+        kind = _KINDS[event["hook_event_name"]]
+        fired[event["session_id"]].update([] if kind == "pre-tool" else [kind])
     stored = {}
     for row in json.loads(cli.run("session", "list", "--json").stdout)["sessions"]:
         shown = cli.run("session", "show", "--session-id", row["session_id"], "--json")
         stored[row["session_id"]] = json.loads(shown.stdout)
+        stored[row["session_id"]]["events_by_kind"].pop("pre-tool", None)
     return dict(fired), stored

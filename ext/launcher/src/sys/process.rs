@@ -9,6 +9,12 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
+/// What a client starts a hook by, each of which may be gone before the owner looks. As the kernel names them.
+const SHELLS: [&[u8]; 13] = [
+    b"sh", b"bash", b"dash", b"zsh", b"ksh", b"mksh", b"ash", b"fish", b"busybox", b"pwsh", b"env", b"timeout", b"nice",
+];
+/// How many of them are looked through.
+const LEVELS: usize = 5;
 /// Longest output that is taken of a program.
 const OUTPUT_MAX: usize = 1024 * 1024;
 
@@ -16,6 +22,22 @@ const OUTPUT_MAX: usize = 1024 * 1024;
 pub fn exit(code: i32) -> ! {
     // SAFETY: _exit has no precondition.
     unsafe { libc::_exit(code) }
+}
+
+/// The first process upwards from our parent that is no shell: a hook's parent may be one that is gone with it. Where that
+/// can't be told, our parent.
+pub fn caller() -> u32 {
+    let parent = super::parent();
+    std::iter::successors(Some(parent), |pid| above_shell(*pid)).take(LEVELS).last().unwrap_or(parent)
+}
+
+/// The parent of process `pid`, if that is a shell.
+fn above_shell(pid: u32) -> Option<u32> {
+    let stat = super::first_bytes(format!("/proc/{pid}/stat").as_bytes()).ok()?;
+    let (open, close) = (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
+    let name = stat.get(open + 1..close)?;
+    let above = || std::str::from_utf8(stat.get(close + 2..)?).ok()?.split(' ').nth(1)?.parse().ok();
+    SHELLS.contains(&name).then(above)?
 }
 
 /// From here on a panic ends the process silently with `code`. None is expected; but a hook that dies by a signal, or
