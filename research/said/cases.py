@@ -22,7 +22,7 @@ class Case:
 
 
 def read(part: str) -> list[Case]:
-    """The cases of ``tune`` or ``left_out``."""
+    """The cases of ``tune``, ``left_out`` or ``left_out_plain``."""
     found = []
     for path in sorted((FOLDER / part).glob("*.txt")):
         for line in path.read_text("utf-8").splitlines():

@@ -25,9 +25,9 @@ from context_graph.notes.said.reading import Prompt
 OUT: Final = Path(said.__file__).parent / "weights.json"
 PAIRS_COST: Final = 4.0
 """The penalty on a pair of signs, beside that on a single one."""
-L1: Final = 0.00006
-RULE_FLOOR: Final = 0.4
-DECISION_FLOOR: Final = 0.0
+L1: Final = 0.00005
+RULE_FLOOR: Final = 0.2
+DECISION_FLOOR: Final = -0.3
 STEPS: Final = 300
 SEED: Final = 7
 LEAST: Final = 5

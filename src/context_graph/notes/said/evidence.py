@@ -15,6 +15,8 @@ from context_graph.text.patterns import linear
 
 _PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-])")
 _CODE: Final = linear(r"`|\w\(|\w_\w|[a-z][A-Z]|(?:^|\W)--?[a-z]|@\w|\w\.[a-z]{1,5}(?:\W|$)")
+_TITLE: Final = linear(r"^\s*(?:\[[\w ]+\]|[A-Z]\w*(?:Error|Warning|Exception)(?:\W|$))")
+"""What the title of a report begins with."""
 _NUMBER: Final = re.compile(r"\d")
 _QUOTED: Final = re.compile("[\U000f0000-\U000ffffd]")
 _SKIPPED: Final = frozenset({"courtesy", "attention"})
@@ -35,6 +37,8 @@ _AROUND: Final = frozenset(
         "forbid",
         "reason",
         "attention",
+        "symptom",
+        "revised",
     }
 )
 """Kinds that tell something about the words beside them."""
@@ -61,6 +65,9 @@ _HEADS: Final = frozenset(
         "content",
         "instead",
         "be",
+        "prefer",
+        "naming",
+        "base",
     }
 )
 _UNPAIRED: Final = frozenset({"quoted", "size:2", "size:3", "size:4"})
@@ -97,12 +104,8 @@ def counted(text: str, language: Language) -> Counted:
     kinds = frozenset(one.kind for one in marks)
     tails = {one.kind for one in marks if one.end >= len(words) - 2} if language.signs else set()
     same = {*(f"m:{kind}" for kind in kinds), *_shapes(text)}
-    if (
-        language.code == "en"
-        and _bare_plural(words[begin] if begin < len(words) else "")
-        and not heads - {"keep"}
-    ):
-        same.add("bare")
+    if language.code == "en" and words:
+        same.update(_forms(words[begin], plain=not heads - {"keep"}))
     heads &= _HEADS
     said = {*same, *(f"s:{kind}" for kind in heads)}
     following = _following(
@@ -117,9 +120,14 @@ def counted(text: str, language: Language) -> Counted:
     )
 
 
-def _bare_plural(word: str) -> bool:
-    """Whether a clause that begins with ``word`` speaks of a kind of things: `flags start out off`."""
-    return len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+def _forms(word: str, *, plain: bool) -> Iterator[str]:
+    """Whether an English clause that begins with ``word`` speaks of a kind of things: `flags start out off`,
+    or of what happens when one does something: `renaming a file fails`.
+    """
+    if plain and len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        yield "bare"
+    if len(word) > 5 and word.endswith("ing"):
+        yield "doing"
 
 
 def _following(words: list[str], heads: list[Mark], language: Language) -> str:
@@ -137,6 +145,8 @@ def _shapes(text: str) -> Iterator[str]:
         yield "code"
     if _NUMBER.search(text):
         yield "number"
+    if _TITLE.found(text):
+        yield "title"
     if _QUOTED.search(text):
         yield "quoted"
 

@@ -28,7 +28,7 @@ _LONGER: Final = 1.5
 """How much more must speak for a rule among e times as many sentences: a description has no more of them."""
 _OURS: Final = frozenset({"house", "you", "prefer", "attention"})
 _BINDS: Final = frozenset({"standing", "forbid", "must", "only", "keep", "prefer"})
-_REPORTS: Final = frozenset({"state", "past", "maybe", "hearsay", "this"})
+_REPORTS: Final = frozenset({"state", "past", "maybe", "hearsay", "this", "symptom", "base"})
 _OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
 """Kinds of words by which an agent's sentence leaves open what is chosen."""
 

@@ -21,6 +21,10 @@ _CYRILLIC: Final = re.compile(r"[\u0400-\u04ff]")
 _LATIN: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]")
 _WORD: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
+_BESIDE: Final = frozenset(
+    {"access", "base", "denied", "naming", "revised", "style", "symptom", "tell", "unit"}
+)
+"""Kinds that hide no other: `is never` is a report's word, and `never` in it forbids all the same."""
 _SEEN_CHARS: Final = 2000
 """Of a text, to tell its language."""
 _MOST_SIGNS: Final = 400
@@ -78,10 +82,13 @@ class Language:
 
 
 def _outermost(marks: list[Mark]) -> list[Mark]:
-    """``marks`` without those that lie inside a longer one."""
+    """``marks`` without those that lie inside a longer one that hides them."""
     kept: list[Mark] = []
     widest = (0, 0)
     for mark in sorted(marks, key=lambda one: (one.start, -one.end)):
+        if mark.kind in _BESIDE:
+            kept.append(mark)
+            continue
         if mark.end > widest[1]:
             widest = (mark.start, mark.end)
         if mark.end - mark.start == widest[1] - widest[0]:

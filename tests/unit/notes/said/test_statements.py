@@ -142,3 +142,34 @@ def test_an_agents_report_is_no_decision() -> None:
         decisions("I fixed the off-by-one in paginate(). Do you want me to use a cursor instead of offsets?")
         == []
     )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "We call it a basket, not a cart.",
+        "We are on Scala 2.12.",
+        "Suppliers are called vendors here.",
+        "Volumes are in litres.",
+        "The metrics box is only reachable from the bastion; if it refuses, tell me.",
+        "I changed my mind: LF, as git does it.",
+    ],
+)
+def test_a_plain_rule_needs_no_always(rule: str) -> None:
+    assert only(rule).kind == "rule"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "The job always restarts from zero.",
+        "`split()` drops trailing separators",
+        "Only the first attachment is sent.",
+        "The watcher does not notice renamed files.",
+        "Deleting an account leaves its files behind.",
+        "TypeError in the formatter when the list is empty",
+        "Undo only works once.",
+    ],
+)
+def test_a_report_of_a_fault_is_no_rule(report: str) -> None:
+    assert statements(report) == []
