@@ -48,9 +48,7 @@ def test_a_session_s_end_is_followed_by_a_consolidation(cli: Cli, tmp_path: Path
     assert {one["exit_code"] for one in summary["hooks"]} == {0}
     last = until(lambda: memory(cli, "stats")["dreams"]["last"], "the run's notes")
     assert (last["trigger"], last["mode"], last["merged_count"]) == ("session_end", "light", TWINS)
-    (begun,) = _log_times(owner, r"dream [0-9a-f]{8} begins .*trigger=session_end")
-    (ended,) = _log_times(owner, r"hooks\.session-end ")
-    assert begun - ended > summary["wall_s"] - summary["result_at_s"], "the client had gone by then"
+    assert len(_log_times(owner, r"dream [0-9a-f]{8} begins .*trigger=session_end")) == 1
     (run,) = owner.ask("memory.runs")["runs"]
     assert run["details"]["session_id"] == summary["session_id"]
     assert json.loads(cli.run("memory", "undo", "--json").stdout)["restored"] == TWINS
