@@ -47,7 +47,7 @@ PYTHONS: Final = {
     "context_graph.memory.exchange.markdown": "the start of a value",
     "context_graph.memory.context.quoting": "all words of a text, its tags and single characters",
     "context_graph.memory.context.ledger": "all words of a text",
-    "context_graph.memory.context.standing_notes": "all words of an error's line, and what it names in quotes",
+    "context_graph.memory.context.standing_notes": "all words of an error, and what it names in quotes",
     "context_graph.text.paraphrase": "all words of a text",
     "context_graph.text.phrases": "all words or stops of a text",
     "context_graph.memory.relevance": "all words of a query",
