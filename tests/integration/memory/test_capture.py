@@ -376,6 +376,7 @@ def test_a_newer_word_of_the_user_ends_the_older_one(cli: Cli) -> None:
         hook(cli, "prompt-submit", session, prompt=said, prompt_id=session)
         hook(cli, "stop", session, last_assistant_message="Noted.")
         hook(cli, "session-end", session, reason="other")
+    wait_until(lambda: len(memory(cli, "list", "--kind", "rule")["nodes"]) == 2, "both to be kept")
     newer, older = memory(cli, "list", "--kind", "rule")["nodes"]
     (link,) = [
         one for one in memory(cli, "show", newer["id"])["edges"] if one["relationship_type"] == "supersedes"

@@ -66,7 +66,7 @@ class _Rule:
         """What is told of it, which was said so often."""
         said = shortened(self.statement.text, _RULE_CHARS)
         often = f", {times} times" if times > 1 else ""
-        return f"The user said on {_day(self.at_ms)}{often}: {quoted(said)}"
+        return f"{_day(self.at_ms)}{often}: {quoted(said)}"
 
 
 @dataclass(slots=True)
@@ -155,9 +155,12 @@ class StandingNotes:
     # What a session is told
 
     def for_start(self, session_id: str) -> Iterator[tuple[UUID, str]]:
-        """The rules, those first that apply to most of the work, and of these those said most often."""
+        """The rules: those first that ended another, whose habit may still be about, then those that apply to
+        most of the work, and of these those said most often.
+        """
+        ending = {new for old, new in self._ended.items() if old not in self._again.get(new, ())}
         rules = [one for one in self._valid() if one.statement.kind == "rule"]
-        rules.sort(key=lambda one: (one.reach, -one.times, -one.at_ms))
+        rules.sort(key=lambda one: (one.node_id not in ending, one.reach, -one.times, -one.at_ms))
         yield from self._untold(session_id, rules)
 
     def concerning(
@@ -187,6 +190,10 @@ class StandingNotes:
         for *_, one in sorted(alike, key=lambda row: row[:2], reverse=True):
             return None if one.node_id in told else (one.node_id, one.line())
         return None
+
+    def was_told(self, session_id: str, node_id: UUID) -> bool:
+        """Whether the session's context has that note already."""
+        return node_id in self._told.get(session_id, ())
 
     def note_told(self, session_id: str, node_ids: Iterable[UUID]) -> None:
         """Note what the session was told."""

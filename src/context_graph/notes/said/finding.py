@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from context_graph.notes.said.content import read_content
@@ -24,6 +25,8 @@ _DOCUMENT_CHARS: Final = 300
 """Of a prompt's sentences together; what is longer is a report or a description, in which only what says that
 it lasts is a rule.
 """
+_ORDERED: Final = 2.0
+"""What speaks more for a sentence that begins by how long it holds."""
 _LONGER: Final = 1.5
 """How much more must speak for a rule among e times as many sentences: a description has no more of them."""
 _OURS: Final = frozenset({"house", "you", "prefer", "attention"})
@@ -68,6 +71,8 @@ def read(kind: Kind, text: str) -> Statement:
 def _best(reading: Reading, at: int) -> _Found | None:
     """What sentence ``at`` is, and which of its clauses say it; None if it holds for this task only."""
     rule = best_span(reading, at, weights("rule"))
+    if _orders(reading, _text(reading, at, rule)):
+        rule = replace(rule, score=rule.score + _ORDERED)
     decision = best_span(reading, at, weights("decision"))
     if max(rule.score, decision.score) < 0:
         return None
@@ -84,10 +89,13 @@ def _stands_out(reading: Reading, one: _Found) -> bool:
         return True
     clauses = reading.clauses[one.at][one.span.start : one.span.end]
     kinds = frozenset[str]().union(*(each.kinds for each in clauses))
+    return bool((_orders(reading, one.text) or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
+
+
+def _orders(reading: Reading, text: str) -> bool:
+    """Whether it begins with a word that says how long it holds: `from now on`, `never`."""
     language = reading.prompt.language
-    marks = language.marks(language.words(one.text))
-    orders = any(mark.kind == "standing" and mark.start == 0 for mark in marks)
-    return bool((orders or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
+    return any(mark.kind == "standing" and mark.start == 0 for mark in language.marks(language.words(text)))
 
 
 def _text(reading: Reading, at: int, span: Span) -> str:

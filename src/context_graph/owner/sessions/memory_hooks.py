@@ -309,18 +309,19 @@ class MemoryHooks:
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
+        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
         likely: list[tuple[MemoryNode, float]] = []
         kinds: list[Kind] = []
         for one in found.nodes:
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
+            is_known = is_known or self._standing.has_told(event.session_id, node.id)
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
             kind = kind_of_memory(node)
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
                 likely.append((node, one.score))
                 kinds.append(kind)
-        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         return self._shown(event, what, quotes, budget, asked, found, lines=rules)
 

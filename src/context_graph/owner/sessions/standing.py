@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from context_graph.memory.context.standing_notes import StandingNotes
     from context_graph.memory.memex import Memex
 
-START_TOKENS: Final = 200
+START_TOKENS: Final = 240
 PROMPT_TOKENS: Final = 150
 _PROMPT_RULES: Final = 4
 _READ: Final = 256
@@ -33,18 +33,22 @@ class Standing:
     def at_start(self, session_id: str) -> list[str]:
         """The rules that hold for all work, in at most START_TOKENS."""
         notes = self._read()
-        return self._lines(session_id, notes.for_start(session_id), START_TOKENS)
+        return _headed(self._lines(session_id, notes.for_start(session_id), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str) -> list[str]:
         """The rules that concern a prompt and were not told yet, in at most PROMPT_TOKENS."""
         notes = self._read()
         found = list(notes.concerning(session_id, prompt=prompt))[:_PROMPT_RULES]
-        return self._lines(session_id, found, PROMPT_TOKENS)
+        return _headed(self._lines(session_id, found, PROMPT_TOKENS))
 
     def at_failure(self, event: HookEvent) -> list[str]:
         """What solved the error of a call that failed, if that is known and was not told yet."""
         found = self._read().solution(event.session_id, event.output_text)
         return [] if found is None else self._lines(event.session_id, [found], PROMPT_TOKENS)
+
+    def has_told(self, session_id: str, node_id: UUID) -> bool:
+        """Whether the session was told that note."""
+        return self._notes is not None and self._notes.was_told(session_id, node_id)
 
     def forget(self, session_id: str) -> None:
         """The session's context was compacted: what it was told is not there any more."""
@@ -83,3 +87,7 @@ class Standing:
         elif memex.seq > notes.seen:
             notes.read(memex.stored_after(notes.seen), memex.seq)
         return notes
+
+
+def _headed(rules: list[str]) -> list[str]:
+    return ["The user said:", *rules] if rules else []
