@@ -69,10 +69,10 @@ def test_a_file_opened_in_session_two_brings_what_session_one_did_and_says_that_
 
     drive(cli, tmp_path / "two", LOOKING, "what is the capital of Portugal?", options=["--trust"])
     first, *_, last = _requests(tmp_path / "two")
-    assert GOAL not in first.split("capital of Portugal")[-1]
+    assert "summary of a session" not in first, "nobody asked about it, and no file of it was opened"
     told = _line(last)
     assert "summary of a session, verified]" in told
-    assert "Tested with: python3 test_invoice.py" in told and "I decided to round half up" in told
+    assert "Tested with: python3 test_invoice.py" in told and "round half up" in told
 
     (cli.project / "invoice.py").write_text(AFTER + "\n\ndef net(gross):\n    return gross - vat(gross)\n")
     drive(cli, tmp_path / "three", LOOKING, "what is the capital of Portugal?", options=["--trust"])
@@ -96,4 +96,4 @@ def test_what_the_client_recorded_before_we_were_there_answers_in_the_first_sess
     assert cli.run("hooks", "generate-config").returncode == 0
     drive(cli, tmp_path / "two", LOOKING, "How is an invoice rounded?", options=["--trust"])
     told = _line(_requests(tmp_path / "two")[-1])
-    assert GOAL in told and "I decided to round half up" in told
+    assert GOAL in told and "round half up" in told

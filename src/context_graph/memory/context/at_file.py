@@ -227,8 +227,9 @@ def line_about(work: SessionWork, path: str) -> str:
     tests = [way["example"] for way in work.ways.values() if way["kind"] == "test" and way["example"]]
     if tests and tests[-1] not in broke:
         parts.append(f"Tested with: {shortened(tests[-1], _PART_CHARS)}")
-    if work.decisions:
-        parts.append(f"Decided: {shortened(work.decisions[-1], _PART_CHARS)}")
+    chosen = work.chosen()
+    if chosen:
+        parts.append(f"Decided: {shortened(chosen[-1], _PART_CHARS)}")
     others = [os.path.basename(one) for one in work.worked_on() if one != own][:2]
     if others:
         parts.append(f"With it: {', '.join(others)}")

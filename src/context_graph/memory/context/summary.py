@@ -348,6 +348,11 @@ class SessionWork:
             f"Ended: {self.last_words}" if self.last_words and not self.told else "",
         ]
 
+    def chosen(self) -> list[str]:
+        """What was decided and is not the goal itself, the user's words first, each the newest last."""
+        goal = self.prompts[0] if self.prompts else ""
+        return [one for one in (*self.decisions, *self._words("decision")) if not _says(goal, one)]
+
     def _words(self, *roles: str) -> list[str]:
         return [text for text, role, _ in self.told if role in roles]
 
