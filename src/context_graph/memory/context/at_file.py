@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from context_graph.memory.context.following import Follower
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
@@ -21,7 +22,6 @@ from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import kind_of_memory
 from context_graph.notes.worked_files import paths_in
-from context_graph.store.graph.node_records import StoredNode
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.sentences import shortened
 
@@ -30,8 +30,6 @@ SESSION_TOKENS: Final = 600
 RARE: Final = 0.05
 """Share of all sessions that may have worked on a file that is told about at once; one always may."""
 TOUCHES: Final = 3
-STEP: Final = 200
-"""Memories that one step of the index reads, some 10 ms."""
 _KEPT: Final = 16
 """Memories of one path, the newest."""
 _SESSIONS: Final = 64
@@ -62,12 +60,11 @@ class _Session:
     tokens: int = 0
 
 
-class FileMemories:
+class FileMemories(Follower):
     """The memories by file, and what each session was told of them. Not thread-safe."""
 
     def __init__(self) -> None:
-        self.seen = 0
-        """The commit up to which memories were read."""
+        super().__init__()
         self._about: dict[str, OrderedDict[UUID, About]] = {}
         self._paths_of: dict[UUID, list[str]] = {}
         self._summaries: set[UUID] = set()
@@ -76,16 +73,6 @@ class FileMemories:
         self._fresh: list[tuple[str, str]] = []
 
     # The index
-
-    def read(self, stored: Iterable[StoredNode], seq: int, most: int = STEP) -> bool:
-        """Take in memories by commit, at most ``most``; whether that were all up to the commit ``seq``."""
-        for number, one in enumerate(stored):
-            if number == most:
-                return False
-            self._take(one.node, deleted=one.deleted)
-            self.seen = max(self.seen, one.node.commit_seq)
-        self.seen = max(self.seen, seq)
-        return True
 
     def taken(self) -> list[tuple[str, str]]:
         """The files that `read` has taken in since the last call, each with the session of its memory."""

@@ -9,25 +9,23 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 from uuid import UUID
 
+from context_graph.memory.context.following import Follower
 from context_graph.memory.context.quoting import quoted
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import normalised
 from context_graph.notes.said import Statement, concerns, read, repeated, replaces
-from context_graph.store.graph.node_records import StoredNode
 from context_graph.text.phrases import error_line
 from context_graph.text.sentences import shortened
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-STEP: Final = 200
-"""Memories that one step of the index reads, some 10 ms."""
 _RULES: Final = 256
 """Rules of a store that are told, the newest."""
 _LESSONS: Final = 512
@@ -84,29 +82,18 @@ class _Lesson:
         return f"This error was solved here on {_day(self.at_ms)} by: {solved}"
 
 
-@dataclass(slots=True)
-class StandingNotes:
+class StandingNotes(Follower):
     """Rules and lessons of a store, and which of them each session was told. Not thread-safe."""
 
-    seen: int = 0
-    """The commit up to which memories were read."""
-    _rules: OrderedDict[UUID, _Rule] = field(default_factory=OrderedDict)
-    _lessons: OrderedDict[UUID, _Lesson] = field(default_factory=OrderedDict)
-    _told: OrderedDict[str, set[UUID]] = field(default_factory=OrderedDict)
-    _ended: dict[UUID, UUID] = field(default_factory=dict)
-    """Rule -> the later one that says the same, or that it holds no more."""
-    _again: dict[UUID, set[UUID]] = field(default_factory=dict)
-    """Rule -> earlier ones that said the same."""
-
-    def read(self, stored: Iterable[StoredNode], seq: int, most: int = STEP) -> bool:
-        """Take in memories by commit, at most ``most``; whether that were all up to the commit ``seq``."""
-        for number, one in enumerate(stored):
-            if number == most:
-                return False
-            self._take(one.node, deleted=one.deleted)
-            self.seen = max(self.seen, one.node.commit_seq)
-        self.seen = max(self.seen, seq)
-        return True
+    def __init__(self) -> None:
+        super().__init__()
+        self._rules: OrderedDict[UUID, _Rule] = OrderedDict()
+        self._lessons: OrderedDict[UUID, _Lesson] = OrderedDict()
+        self._told: OrderedDict[str, set[UUID]] = OrderedDict()
+        self._ended: dict[UUID, UUID] = {}
+        """Rule -> the later one that says the same, or that it holds no more."""
+        self._again: dict[UUID, set[UUID]] = {}
+        """Rule -> earlier ones that said the same."""
 
     def take(self, nodes: Iterable[MemoryNode]) -> None:
         """Take in memories that are there."""
@@ -163,12 +150,10 @@ class StandingNotes:
         rules.sort(key=lambda one: (one.node_id not in ending, one.reach, -one.times, -one.at_ms))
         yield from self._untold(session_id, rules)
 
-    def concerning(
-        self, session_id: str, *, prompt: str = "", path: str = "", command: str = ""
-    ) -> Iterator[tuple[UUID, str]]:
-        """The rules that concern the work, those that do most first. Cost: some 20 us a rule."""
+    def concerning(self, session_id: str, prompt: str) -> Iterator[tuple[UUID, str]]:
+        """The rules that concern a prompt, those that do most first. Cost: some 20 us a rule."""
         found = [
-            (concerns(one.statement, prompt=prompt, path=path, command=command), one.at_ms, one)
+            (concerns(one.statement, prompt=prompt), one.at_ms, one)
             for one in self._valid()
             if one.session_id != session_id
         ]

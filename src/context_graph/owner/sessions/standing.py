@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -33,18 +34,19 @@ class Standing:
     def at_start(self, session_id: str) -> list[str]:
         """The rules that hold for all work, in at most START_TOKENS."""
         notes = self._read()
-        return _headed(self._lines(session_id, notes.for_start(session_id), START_TOKENS))
+        return _headed(self._lines(notes, session_id, notes.for_start(session_id), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str) -> list[str]:
         """The rules that concern a prompt and were not told yet, in at most PROMPT_TOKENS."""
         notes = self._read()
-        found = list(notes.concerning(session_id, prompt=prompt))[:_PROMPT_RULES]
-        return _headed(self._lines(session_id, found, PROMPT_TOKENS))
+        rules = islice(notes.concerning(session_id, prompt), _PROMPT_RULES)
+        return _headed(self._lines(notes, session_id, rules, PROMPT_TOKENS))
 
     def at_failure(self, event: HookEvent) -> list[str]:
         """What solved the error of a call that failed, if that is known and was not told yet."""
-        found = self._read().solution(event.session_id, event.output_text)
-        return [] if found is None else self._lines(event.session_id, [found], PROMPT_TOKENS)
+        notes = self._read()
+        lesson = notes.solution(event.session_id, event.output_text)
+        return [] if lesson is None else self._lines(notes, event.session_id, [lesson], PROMPT_TOKENS)
 
     def has_told(self, session_id: str, node_id: UUID) -> bool:
         """Whether the session was told that note."""
@@ -55,11 +57,14 @@ class Standing:
         if self._notes is not None:
             self._notes.forget(session_id)
 
-    def _lines(self, session_id: str, found: Iterable[tuple[UUID, str]], tokens: int) -> list[str]:
+    def _lines(
+        self, notes: StandingNotes, session_id: str, rows: Iterable[tuple[UUID, str]], tokens: int
+    ) -> list[str]:
+        """The lines of ``rows`` that fit, which the session is told now."""
         from context_graph.memory.embed import default_provider
 
         count, told, lines = default_provider().count_tokens, [], []
-        for node_id, line in found:
+        for node_id, line in rows:
             if self._memex().get(node_id) is None:  # it was forgotten
                 continue
             tokens -= count(line)
@@ -68,7 +73,7 @@ class Standing:
             told.append(node_id)
             lines.append(f"- {line}")
         if told:
-            self._read().note_told(session_id, told)
+            notes.note_told(session_id, told)
         return lines
 
     def _read(self) -> StandingNotes:
