@@ -12,8 +12,8 @@ import time
 from asyncio import AbstractEventLoop, Handle
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,7 @@ from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext, project_of
+from context_graph.owner.verbs import FIRST, Verb, others
 from context_graph.redact import Redactor
 from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
@@ -43,50 +44,6 @@ from context_graph.wire.frames import APPLIED, KEEP_IT, Reply, Request
 
 if TYPE_CHECKING:
     from context_graph.owner.commands.memory import McpHost
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """The handler of one verb of a frame, and what it needs."""
-
-    handler: Callable[[Call], Reply]
-    wants_memory: bool = False
-    """A consolidation of the owner's own gives way to it."""
-    is_hook: bool = False
-    """Its failures are said in the hook's format, and the launcher keeps the event."""
-    needs_store: bool = True
-
-
-_WATCHING: Final = frozenset(
-    (
-        *("memory.consolidate", "memory.consolidate.status", "memory.consolidate.cancel"),
-        *("memory.stats", "memory.runs", "memory.goals"),
-    )
-)
-"""These begin a consolidation or look at one: watching must not keep it from happening."""
-_RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subagent-start")
-
-_FIRST: Final[dict[str, Verb]] = {
-    **{name: Verb(hooks.serve, name in _RECALLING, is_hook=True) for name in hooks.VERBS},
-    "req.statusline": Verb(lambda call: call.gates.status_line(call.request), needs_store=False),
-}
-"""What a client asks first, and waits for."""
-
-
-@cache
-def _others() -> dict[str, Verb]:
-    """Every other verb but `owner.*` and `mcp.attach`, which the server itself answers.
-
-    Imports their modules, which would take a start an eighth of its time.
-    """
-    from context_graph.owner.commands import import_from, maintenance, memory, session, sync, view
-
-    rest = (session, maintenance, import_from, view, sync)
-    return {
-        **{name: Verb(handler, name not in _WATCHING) for name, handler in memory.HANDLERS.items()},
-        **{name: Verb(handler) for module in rest for name, handler in module.HANDLERS.items()},
-        **{name: Verb(handler) for name, handler in hooks.REQ_HANDLERS.items()},
-    }
 
 
 _READS_S: Final = 0.25
@@ -141,7 +98,7 @@ class OwnerService:
 
         Raises ContextGraphError for every verb but the hooks', as the command would report it.
         """
-        verb = _FIRST.get(request.verb) or _others().get(request.verb)
+        verb = FIRST.get(request.verb) or others().get(request.verb)
         if verb is None:
             raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
         key = f"event:{request.event_id}" if verb.is_hook and request.event_id else ""
