@@ -6,13 +6,13 @@ import _thread
 import fcntl
 import json
 import os
-import stat
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from context_graph.gates.rules import Rules
+from context_graph.regular_file import read_bytes
 
 Signature = list[int]
 """mtime_ns, ctime_ns, size, inode: equal signatures mean an unchanged file. A list, as JSON has it."""
@@ -40,20 +40,6 @@ def signature(path: str) -> Signature | None:
 def is_settled(sign: Signature | None) -> bool:
     """Whether an equal signature later proves equal content: not if the file was written just now."""
     return sign is None or abs(time.time_ns() - sign[1]) > _FRESH_NS
-
-
-def read_bytes(path: str, limit: int) -> bytes:
-    """The whole file.
-
-    Raises:
-        OSError: If it can't be read.
-        ValueError: If it is no regular file (a pipe would block), or larger than ``limit`` bytes.
-    """
-    with open_regular(path) as source:
-        size = os.fstat(source.fileno()).st_size
-        if size > limit:
-            raise ValueError(f"{path} has {size} bytes; the limit is {limit}")
-        return source.read()
 
 
 def read_json(path: str, limit: int, *, needle: str = "") -> Any:
@@ -101,23 +87,6 @@ def write_json(path: str, value: object, *, sync: bool = True) -> None:
         TypeError, ValueError: If ``value`` holds what JSON has not.
     """
     write_atomic(path, json.dumps(value, allow_nan=False).encode(), sync=sync)
-
-
-def open_regular(path: str) -> BinaryIO:
-    """The file, open for reading.
-
-    Raises:
-        OSError: If it can't be opened.
-        ValueError: If it is no regular file: a pipe would block.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError(f"{path} is no regular file")
-        return open(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
 
 
 def write_atomic(path: str, data: bytes, *, sync: bool = True) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.cli import Cli
 
 from context_graph.config import data_root, store_key
-from context_graph.gates.state.git import find_repo
+from context_graph.git.repository import find_repo
 
 
 def git(*args: str, cwd: Path) -> None:

@@ -11,7 +11,7 @@ from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, upkeep
-from context_graph.gates.state.git import branch_names, find_repo, read_head
+from context_graph.git.repository import branch_names, find_repo, read_head
 
 PLAN = {"plan": {}}
 

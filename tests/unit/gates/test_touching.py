@@ -13,8 +13,8 @@ from tests.support.gates.commands_lookalike import LOOKALIKE
 
 from context_graph.gates.decide.touching import Touch, touch
 from context_graph.gates.shell.protected import Protected
-from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project
+from context_graph.git.repository import find_repo
 
 
 class Place:

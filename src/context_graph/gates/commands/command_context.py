@@ -12,11 +12,11 @@ from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.event import claude_dir_of, clock_offset
 from context_graph.gates.rules import Rules
-from context_graph.gates.state.git import Head, Repo, find_repo
 from context_graph.gates.state.project import Project, find_project
 from context_graph.gates.state.registry import Registry, ancestors, started_by_agent
 from context_graph.gates.state.session_ids import begun_by, candidates, problem
 from context_graph.gates.state.state_files import StateFiles, read_document
+from context_graph.git.repository import Head, Repo, find_repo
 
 _CURES = {
     errno.EACCES: "make it writable for you",

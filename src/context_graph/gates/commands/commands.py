@@ -22,9 +22,9 @@ from context_graph.gates.event import GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
-from context_graph.gates.state.git import branch_names
 from context_graph.gates.state.state import BranchState, is_current, satisfaction
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
+from context_graph.git.repository import branch_names
 from context_graph.model import EventKind
 
 

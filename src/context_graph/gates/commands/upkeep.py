@@ -10,10 +10,10 @@ from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.files import Locked, number
 from context_graph.gates.state import journal
-from context_graph.gates.state.git import ask_git, branch_names
 from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current
 from context_graph.gates.state.state_files import read_document, stale_markers
+from context_graph.git.repository import ask_git, branch_names
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0

@@ -13,9 +13,10 @@ from typing import Any
 
 from context_graph.gates.config import schema
 from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
-from context_graph.gates.files import GateCache, Inputs, read_bytes, signature
+from context_graph.gates.files import GateCache, Inputs, signature
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
+from context_graph.regular_file import read_bytes
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50

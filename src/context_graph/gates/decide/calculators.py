@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from context_graph.gates.state.git import Repo
+from context_graph.git.repository import Repo
 from context_graph.wire.environment import kept_environment
 
 _TRUNKS = ("main", "master")

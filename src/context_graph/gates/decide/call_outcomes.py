@@ -23,10 +23,10 @@ from context_graph.gates.event import GateEvent
 from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.shell.programs import only_reads
-from context_graph.gates.state.git import Repo, has_moved, tip_of
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state import arming, disarming, use
 from context_graph.gates.state.state_files import StateFiles
+from context_graph.git.repository import Repo, has_moved, tip_of
 
 _Call = dict[str, Any]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from context_graph.gates.files import read_bytes
+from context_graph.regular_file import read_bytes
 
 _FILES = 2000
 _ENTRIES = 50_000

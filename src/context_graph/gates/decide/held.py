@@ -22,9 +22,9 @@ from context_graph.gates.decide.touching import objection_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import read_object, write_json
 from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import CONFIG, Project, is_inside
 from context_graph.gates.state.session_ids import safe_name
+from context_graph.git.repository import find_repo
 
 FOLDER = "/held"
 """Below the folder of compiled configurations. The launcher's twin is ext/launcher/src/gate.rs."""

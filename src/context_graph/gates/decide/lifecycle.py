@@ -16,11 +16,11 @@ from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.event import SKIP, GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project, resolved
 from context_graph.gates.state.session_ids import same_session
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles, end_pause, paused
+from context_graph.git.repository import find_repo
 
 _CARRY_SOURCES = ("startup", "clear", "fork")
 _PROBLEMS = 5

@@ -9,9 +9,9 @@ from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, un
 from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState, is_current
+from context_graph.git.repository import find_repo
 
 _Open = tuple[EvaluationContext, list[Verdict]]
 

@@ -21,8 +21,8 @@ from context_graph.gates.shell.patterns import IGNORE_CASE, matches
 from context_graph.gates.shell.runs import SHELLS, git_call, holds_git, runs
 from context_graph.gates.shell.starters import may_start, texts_started
 from context_graph.gates.shell.wrappers import names_packages
-from context_graph.gates.state.git_aliases import git_aliases
 from context_graph.gates.state.project import Project
+from context_graph.git.aliases import git_aliases
 
 _COMMANDS = 200
 """Commands of a line that are judged one by one; those beyond are, all together, for each folder."""

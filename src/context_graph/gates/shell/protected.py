@@ -7,11 +7,11 @@ from enum import IntEnum
 from posixpath import join
 
 from context_graph.gates.config.config import layers
-from context_graph.gates.files import open_regular
 from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, could_be, is_plain
-from context_graph.gates.state.git import find_repo, parents
 from context_graph.gates.state.project import Project, real_path
 from context_graph.gates.state.state_files import FOLDER
+from context_graph.git.repository import find_repo, parents
+from context_graph.regular_file import open_regular
 
 
 class Reach(IntEnum):

@@ -20,12 +20,12 @@ from context_graph.gates.files import (
     Locked,
     append_line,
     from_json,
-    read_bytes,
     read_object,
     write_json,
 )
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
+from context_graph.regular_file import read_bytes
 
 LIMIT = 1 << 20
 """Bytes after which the journal is set aside as .1; the one before that is dropped."""

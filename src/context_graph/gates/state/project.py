@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from context_graph.gates.rules import Rules
-from context_graph.gates.state.git import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
+from context_graph.git.repository import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
 
 CONFIG = "/.claude/requirements.yaml"
 LOCAL_CONFIG = "/.claude/requirements.local.yaml"

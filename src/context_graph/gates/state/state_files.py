@@ -25,13 +25,13 @@ from context_graph.gates.files import (
     Locked,
     LockTimeoutError,
     from_json,
-    read_bytes,
     read_json,
     signature,
     write_json,
 )
 from context_graph.gates.state.session_ids import safe_name, same_session
 from context_graph.gates.state.state import VERSION, BranchState
+from context_graph.regular_file import read_bytes
 
 FOLDER = "/requirements"
 """Below the common git folder, which all worktrees share."""

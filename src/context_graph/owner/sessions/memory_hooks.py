@@ -127,7 +127,7 @@ class MemoryHooks:
         if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
-            from context_graph.gates.state.git import branch_of
+            from context_graph.git.repository import branch_of
 
             self.works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger, context = self._made_ledger, _context_of(event)

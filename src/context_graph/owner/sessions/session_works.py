@@ -69,7 +69,7 @@ class SessionWorks:
 
     def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
         """What the last session on this branch left open."""
-        from context_graph.gates.state.git import branch_of
+        from context_graph.git.repository import branch_of
         from context_graph.memory.context.open_ends import open_ends
 
         here = branch_of(event.cwd or self._project or "")
