@@ -114,27 +114,34 @@ def serve(call: Call) -> Reply:
     named = call.option("format", "json")
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
-    hook = HookCall.parse(call.request, call.redactor)
     call.context.memory_hooks.works.serve(call.request.env)
     kind = EventKind(call.request.verb.removeprefix("hooks."))
     try:
-        applied = call.context.events.outcome(call.request, _WAITS_S)
+        outcome = call.context.events.outcome(call.request, _WAITS_S)
     except SessionNotFoundError:
         if kind is not EventKind.PRE_TOOL:
             raise
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return _acknowledged(call, named)
-    if applied is None and named not in CLIENT_FORMATS:
-        return _acknowledged(call, named)
-    if applied is None:
-        context, is_prompt = call.context, kind is EventKind.PROMPT_SUBMIT
-        text = context.memory_hooks.for_prompt(hook.event, call.settings) if is_prompt else ""
-        return call.gates.answer(hook, context.store.requirement_log, context=text)
+    if outcome is None:
+        return _unapplied(call, kind, named)
+    event, applied = outcome
+    hook = HookCall.parse(call.request, call.redactor, event=event)
     answer = _HANDLERS[kind](_Answering(call, hook, applied, named))
     if named == "claude" or named not in CLIENT_FORMATS or answer.flags & GATE_IT:
         return answer
-    event = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
-    return replace(answer, stdout=answer_of(named, event, answer.stdout))
+    name = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
+    return replace(answer, stdout=answer_of(named, name, answer.stdout))
+
+
+def _unapplied(call: Call, kind: EventKind, fmt: str) -> Reply:
+    """Answer an event that waits behind too many others: it is kept, and nothing is known of them."""
+    hook = HookCall.parse(call.request, call.redactor)
+    if fmt not in CLIENT_FORMATS:
+        return _acknowledged(call, fmt)
+    context, is_prompt = call.context, kind is EventKind.PROMPT_SUBMIT
+    text = context.memory_hooks.for_prompt(hook.event, call.settings) if is_prompt else ""
+    return call.gates.answer(hook, context.store.requirement_log, context=text)
 
 
 def _acknowledged(call: Call, fmt: str) -> Reply:

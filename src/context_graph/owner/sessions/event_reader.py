@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import orjson
 
@@ -56,6 +56,10 @@ _TASK_CHARS: Final = 4096
 """Of a subagent's task, which is a query for memories."""
 
 
+Outcome: TypeAlias = "tuple[HookEvent, Applied]"
+"""An event as it was kept, and what it led to."""
+
+
 class OpenStore(Protocol):
     """What events are applied to."""
 
@@ -92,7 +96,7 @@ class EventReader:
         self.ended: list[int] = []
         """The processes that told of a session's end since somebody last looked."""
         self._asked = ""
-        self._outcomes: OrderedDict[str, Applied | ContextGraphError] = OrderedDict()
+        self._outcomes: OrderedDict[str, Outcome | ContextGraphError] = OrderedDict()
         self._unsettled = 0
         self._said: list[str] = []
         self._has_stored = False
@@ -125,8 +129,8 @@ class EventReader:
         """
         return self._read(time.monotonic() + seconds, least)
 
-    def outcome(self, request: Request, seconds: float) -> Applied | None:
-        """What a hook's event led to: all events before it are applied, and it; None if that takes longer.
+    def outcome(self, request: Request, seconds: float) -> Outcome | None:
+        """A hook's event and what it led to; None if those before it and it take longer.
 
         One that stands in no log is applied all the same. Raises as `read`, and the error that the event met.
         """
@@ -138,10 +142,10 @@ class EventReader:
                     self._apply_hook(request)
         finally:
             self._asked = ""
-        found = self._outcomes.pop(request.event_id, None)
-        if isinstance(found, ContextGraphError):
-            raise found
-        return found
+        outcome = self._outcomes.pop(request.event_id, None)
+        if isinstance(outcome, ContextGraphError):
+            raise outcome
+        return outcome
 
     def _read(self, until: float, least: int) -> bool:
         if not log_reader.has_waiting(self._folder):
@@ -222,7 +226,7 @@ class EventReader:
         log_reader.keep_aside(self._folder, line)
         self._context.log.warning("events of %s: one is set aside", self._folder.name)
 
-    def _note(self, event_id: str, outcome: Applied | ContextGraphError) -> None:
+    def _note(self, event_id: str, outcome: Outcome | ContextGraphError) -> None:
         self._outcomes[event_id] = outcome
         if len(self._outcomes) > _KEPT:
             self._outcomes.popitem(last=False)
@@ -252,7 +256,7 @@ class EventReader:
     def _apply_hook(self, request: Request) -> str:
         """The session's id."""
         hook = HookCall.parse(request, self._context.redactor)
-        self._note(request.event_id, self._applied(hook))
+        self._note(request.event_id, (hook.event, self._applied(hook)))
         return hook.event.session_id
 
     def _applied(self, hook: HookCall) -> Applied:

@@ -52,8 +52,8 @@ class HookCall:
     """Flattened, redacted and cut: what may be kept."""
 
     @classmethod
-    def parse(cls, request: Request, redactor: TextRedactor) -> HookCall:
-        """The call that a request with one of the verbs ``hooks.*`` makes.
+    def parse(cls, request: Request, redactor: TextRedactor, *, event: HookEvent | None = None) -> HookCall:
+        """The call that a request with one of the verbs ``hooks.*`` makes; ``event`` if it was made already.
 
         The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5). Raises
         InvalidInputError: If the verb is no hook, the input of no documented shape, or no session named.
@@ -63,6 +63,8 @@ class HookCall:
         except ValueError as error:
             raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
         given = input_of(kind, request.body, request.params)
+        if event is not None:
+            return cls(request, given, event)
         named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
         session_id = named or cut_session_id(given.session_id)
         if not session_id:
