@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 from benches.interleave import measure
 from benches.report import Figure, Kind, figures
+from tests.oracles import features as _reference_features
+from tests.oracles import salience as _reference_salience
 
 from context_graph.consolidation.finders import closeness
 from context_graph.identity.ego import EventReader
 from context_graph.kernels import dense, salience
 from context_graph.kernels import pairs as pairs_kernel
-from context_graph.kernels.reference import features as _reference_features
-from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.memory.embed import default_provider
 from context_graph.memory.index.index import DENSE_DIM
 from context_graph.model.spaces import DIM, SLICES

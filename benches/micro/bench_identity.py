@@ -9,22 +9,22 @@ import itertools
 
 import pytest
 from benches.scale import scaled
+from tests.oracles import (
+    features as _reference_features,
+)
+from tests.oracles import (
+    goals as _reference_goals,
+)
+from tests.oracles import (
+    purpose as _reference_purpose,
+)
+from tests.oracles import (
+    vectors as _reference,
+)
 from tests.support.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph.identity import consciousness, continuity, ego, live
 from context_graph.identity.live import LiveSession
-from context_graph.kernels.reference import (
-    features as _reference_features,
-)
-from context_graph.kernels.reference import (
-    goals as _reference_goals,
-)
-from context_graph.kernels.reference import (
-    purpose as _reference_purpose,
-)
-from context_graph.kernels.reference import (
-    vectors as _reference,
-)
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, SessionIdentitySnapshot
 
 ROUNDS = {"compiled": scaled(2000, 100), "reference": scaled(60, 3)}

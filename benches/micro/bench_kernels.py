@@ -10,8 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 import pytest
-
-from context_graph.kernels.reference import vectors as _reference
+from tests.oracles import vectors as _reference
 
 OMEGA = array("d", [hz / 25.3 for hz in (40, 8, 8, 8, 25, 4, 25, 12, 80, 40, 15, 60, 4)])
 PHASES = array("d", [0.48 * i for i in range(13)])

@@ -30,8 +30,8 @@ from uuid import UUID
 import pytest
 from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
+from tests.oracles import topics as _reference_topics
 
-from context_graph.kernels.reference import topics as _reference_topics
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.metrics import common_of

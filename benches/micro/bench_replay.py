@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import numpy as np
-
-from context_graph.kernels.reference import hebbian as _reference_hebbian
+from tests.oracles import hebbian as _reference_hebbian
 
 EDGES, MEMORIES = 1_000_000, 100_000
 RATES = (0.01, 0.001, 0.05)

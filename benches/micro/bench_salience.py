@@ -19,9 +19,9 @@ import pytest
 from benches.scale import scaled
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
+from tests.oracles import salience as _reference_salience
 
 from context_graph.consolidation.finders.words import telling
-from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.model.spaces import DIM, SLICES
 
 ROWS = scaled(4096, 256)

@@ -1,6 +1,6 @@
 """Cleans a text as BERT's uncased normaliser does (C level only, no module of its own).
 
-Described in the twin, context_graph/kernels/reference/text.py.
+Described in the oracle, tests/oracles/text.py.
 """
 
 from cpython.bytes cimport PyBytes_GET_SIZE

@@ -1,6 +1,6 @@
 """The features of a text that its pieces don't carry: form, code, dates (C level only, no module of its own).
 
-Described in the twin, context_graph/kernels/reference/form.py.
+Described in the oracle, tests/oracles/form.py.
 """
 
 from libc.math cimport cos, log2, sin

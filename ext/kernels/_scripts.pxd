@@ -1,6 +1,6 @@
 """Scripts that write words without spaces, or join particles to them: which letters, and what pairs (C level only).
 
-Described in the twin, context_graph/kernels/reference/scripts.py.
+Described in the oracle, tests/oracles/scripts.py.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

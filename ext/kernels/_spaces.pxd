@@ -1,6 +1,6 @@
 """The thirteen spaces' arithmetic over a text's pieces (C level only, no module of its own).
 
-Described in the twin, context_graph/kernels/reference/spaces.py.
+Described in the oracle, tests/oracles/spaces.py.
 """
 
 from libc.math cimport sqrt

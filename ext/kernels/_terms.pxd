@@ -1,6 +1,6 @@
 """A text's lexical terms and how often each occurs, in order of first appearance (C level only).
 
-Described in the twin, context_graph/kernels/reference/tokens.py.
+Described in the oracle, tests/oracles/tokens.py.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -1,6 +1,6 @@
 """A text cleaned as BERT's uncased normaliser does, byte by byte with the kind and origin of each (C level only).
 
-Described in the twin, context_graph/kernels/reference/tokens.py.
+Described in the oracle, tests/oracles/tokens.py.
 """
 
 from cython cimport overflowcheck

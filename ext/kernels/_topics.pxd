@@ -1,6 +1,6 @@
 """The arithmetic of one memory and one topic (C level only, no module of its own).
 
-Described in the twin, context_graph/kernels/reference/topics.py.
+Described in the oracle, tests/oracles/topics.py.
 """
 
 from cython cimport overflowcheck

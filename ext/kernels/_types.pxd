@@ -2,7 +2,7 @@
 
 A kernel takes any object with the buffer protocol (array.array, bytes, a NumPy array) and never touches the NumPy C
 API, so the owner runs without NumPy. The texts of the errors are part of the contract with the twin
-(context_graph/kernels/reference/vectors.py): both must raise the same.
+(tests/oracles/vectors.py): both must raise the same.
 """
 
 from libc.float cimport DBL_MAX

@@ -1,6 +1,6 @@
 """The WordPiece vocabulary and the cache of words already cut and stemmed (C level only, no module of its own).
 
-Described in the twin, context_graph/kernels/reference/tokens.py.
+Described in the oracle, tests/oracles/tokens.py.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""Stores vectors as bytes and scans them. The readable twin is context_graph/kernels/reference/dense.py: change both.
+"""Stores vectors as bytes and scans them. Its oracle is tests/oracles/dense.py: change both.
 
 How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, one multiply-add instruction for
 8 (SSE2), 16 (AVX2) or 64 (AVX-512 VNNI, by halves) numbers, and exact in any order: all processors and the twin agree to the bit.
@@ -31,7 +31,11 @@ HEAD = Struct("<4sIQ")  # magic, dim, rows: never renumber
 
 @final
 cdef class Vectors:
-    """Rows of int8 with one scale each; see the twin."""
+    """Rows 0, 1, ... of ``dim`` numbers. Not thread-safe; ``scan`` gives the GIL up.
+
+    Raises:
+        ValueError: A dim outside [1, MAX_DIM].
+    """
 
     cdef int8_t* lent  # the first rows, in bytes that somebody else owns
     cdef int8_t* cell  # the others
@@ -80,14 +84,23 @@ cdef class Vectors:
         return 0
 
     def append(self, vector):
-        """Append a row; None is an empty one. Its number."""
+        """Append a row (a buffer of floats); None is an empty one. Its number.
+
+        Raises:
+            ValueError: Not ``dim`` numbers, or one that is not finite.
+        """
         self._grow(self.n_rows + 1)
         self._write(self.n_rows, vector)
         self.n_rows += 1
         return self.n_rows - 1
 
     def put(self, Py_ssize_t row, vector):
-        """Write a row; rows up to it that don't exist yet are empty."""
+        """Write a row; rows up to it that don't exist yet are empty.
+
+        Raises:
+            ValueError: As for append.
+            IndexError: A negative row.
+        """
         cdef Py_ssize_t i
         if row < 0:
             raise IndexError(f"row must not be negative, got {row}")
@@ -133,7 +146,18 @@ cdef class Vectors:
         return 0
 
     def scan(self, query, live, scores):
-        """Write the product of every live row with the query to scores; (count, mean, standard deviation)."""
+        """Write the product of every live row with the query to scores; (count, mean, standard deviation).
+
+        Dead and empty rows get 0 and don't count. Cost: ``dim`` bytes read a row.
+
+        Args:
+            query: Floats, ``dim`` of them.
+            live: One byte a row, nonzero: live.
+            scores: Floats, one a row at least, overwritten.
+
+        Raises:
+            ValueError: Buffers that don't fit, or a query that is not finite.
+        """
         cdef const uint8_t[::1] alive = live
         cdef float[::1] out = scores
         cdef int16_t* fine
@@ -209,7 +233,17 @@ cdef class Vectors:
         squares[0] = (powers[0] + powers[1]) + (powers[2] + powers[3])
 
     def likeness(self, left, right):
-        """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i]."""
+        """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i].
+
+        0.0 where there is no such pair. Cost: two rows read a pair.
+
+        Args:
+            left: Row numbers, uint32.
+            right: As many.
+
+        Raises:
+            ValueError: Another number of them, or a row that is not there.
+        """
         cdef const uint32_t[::1] one = left
         cdef const uint32_t[::1] other = right
         cdef const int8_t* a
@@ -255,7 +289,10 @@ cdef class Vectors:
         return b"".join(self.parts())
 
     def parts(self):
-        """The bytes of to_bytes, in pieces of at most some megabytes."""
+        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
+
+        Nothing may change meanwhile.
+        """
         cdef Py_ssize_t size = self.n_rows * <Py_ssize_t>sizeof(float)
         cdef Py_ssize_t at
         yield HEAD.pack(MAGIC, self.dim_, self.n_rows)
@@ -270,7 +307,11 @@ cdef class Vectors:
             yield PyBytes_FromStringAndSize(<char*>self.cell + at, min(size - at, PIECE))
 
     def load_bytes(self, packed):
-        """Replace all rows by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
+        """Replace all rows by what to_bytes gave.
+
+        Raises:
+            ValueError: Not such bytes; then nothing is changed.
+        """
         cdef const uint8_t[::1] view = packed
         cdef Vectors other = self._loaded(view)
         if other.n_rows:
@@ -281,7 +322,11 @@ cdef class Vectors:
         self._take(other)
 
     def borrow(self, packed):
-        """As load_bytes, but the rows stay where they are, in bytes that can be written; see the twin."""
+        """As ``load_bytes``, but the compiled one reads the rows where they are, and ``put`` writes there.
+
+        So these bytes must be writable, and stay: a private mapping of a file is both, and takes no memory
+        of its own for rows that nobody writes. Rows that are added are the object's own.
+        """
         cdef uint8_t[::1] view = packed
         cdef Vectors other = self._loaded(view)
         if other.n_rows:

@@ -1,5 +1,5 @@
-"""Turns an event's two texts into sparse vectors of words, names and paths. The readable twin is
-context_graph/kernels/reference/features.py, where the bags are described: change both.
+"""Turns an event's two texts into sparse vectors of words, names and paths. Its oracle is
+tests/oracles/features.py, where the bags are described: change both.
 
 How it is fast: one pass over the bytes by a table of byte classes, CRC-32 carried from byte to byte so that the
 buckets of a word, its stem and every prefix of a path cost one step a byte, and scratch arrays that are cleaned by
@@ -154,11 +154,20 @@ cdef struct Scan:
 
 @final
 cdef class EventFeatures:
-    """The bags of one event as sparse unit vectors; buffers are reused from event to event. Not thread-safe.
+    """The bags of one event; reused from event to event. Not thread-safe.
+
+    Attributes:
+        counts: Nonzeros of each bag, array of 11 ints.
+        buckets: Row by row (11 x 4096), each bag's buckets in order of first appearance, array of uint16.
+        values: Their weights, parallel to ``buckets``, array of floats; each bag has unit length.
 
     Args:
-        stop_words: Lower-case words (bytes) that say nothing about a purpose.
-        heads: Words (bytes) after which a name is defined or imported.
+        stop_words: Lower-case words that say nothing about a purpose, as bytes; at most 2048.
+        heads: Words after which a name is defined or imported, as bytes; at most 2048.
+
+    Raises:
+        TypeError: A word that is not bytes.
+        ValueError: Too many words.
     """
 
     cdef readonly object counts, buckets, values  # arrays, for whoever measures
@@ -191,7 +200,17 @@ cdef class EventFeatures:
         free(self.totals)
 
     def scan(self, bytes input_text not None, bytes output_text not None):
-        """Replace the bags by those of an event."""
+        """Replace the bags by those of an event.
+
+        Args:
+            input_text: UTF-8 of the tool input or prompt; the first 8192 bytes are read.
+            output_text: UTF-8 of the response or error, likewise.
+
+        Raises:
+            TypeError: A text that is not bytes.
+
+        Cost: linear; compiled about 12 ns a byte. Any bytes will do, valid UTF-8 or not.
+        """
         cdef Py_ssize_t n
         cdef int bag
         for bag in range(N_BAGS):

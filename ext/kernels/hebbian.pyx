@@ -1,5 +1,5 @@
-"""Applies Hebb's rule with decay to a list of edges. The readable twin is
-context_graph/kernels/reference/hebbian.py: change both.
+"""Applies Hebb's rule with decay to a list of edges. Its oracle is
+tests/oracles/hebbian.py: change both.
 
 One pass with the GIL released; the activities are gathered, everything else streams.
 """
@@ -10,7 +10,18 @@ __all__ = ["update"]
 
 
 def update(source, target, activity, before, after, double learning, double decay, double floor):
-    """The weights of edges after both their ends have fired as much as they did."""
+    """The weights of edges after both their ends have fired as much as they did.
+
+    Args:
+        source, target: int32[m]: indices into ``activity``.
+        activity: float64[n] in [0, 1].
+        before: float64[m] in [0, 1].
+        after: float64[m]: the result.
+        learning, decay, floor: In [0, 1].
+
+    Raises:
+        ValueError: Lengths that differ, or an index outside ``activity``; ``after`` is undefined then.
+    """
     cdef const int32_t[::1] start = source
     cdef const int32_t[::1] end = target
     cdef const double[::1] active = activity

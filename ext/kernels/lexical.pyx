@@ -1,4 +1,4 @@
-"""Keeps an inverted index and computes BM25. The readable twin is context_graph/kernels/reference/lexical.py:
+"""Keeps an inverted index and computes BM25. Its oracle is tests/oracles/lexical.py:
 change both.
 
 How it is small: a posting is 4 bytes (24 bits row, 8 bits frequency), the only posting of a rare term stands in its
@@ -37,7 +37,7 @@ LIST = Struct("<QI")  # hash, postings
 
 @final
 cdef class Postings:
-    """Postings and document lengths of rows 0, 1, ...; see the twin."""
+    """Postings and document lengths of rows 0, 1, ... Not thread-safe; ``score`` gives the GIL up."""
 
     cdef Slot* slots
     cdef Py_ssize_t n_slots  # a power of two, at least 1.5 times the terms
@@ -81,7 +81,13 @@ cdef class Postings:
         return self.n_postings
 
     def add(self, terms):
-        """Append a row with these packed terms; its number."""
+        """Append a row with these packed terms (see TERM), each hash once; the row's number.
+
+        Frequencies above 255 count as 255. Cost: one step a term.
+
+        Raises:
+            ValueError: Not whole terms, or more than MAX_ROWS rows.
+        """
         cdef const uint8_t[::1] packed = _packed(terms)
         cdef Py_ssize_t n = packed.shape[0] // TERM_BYTES
         cdef Py_ssize_t i
@@ -164,7 +170,10 @@ cdef class Postings:
         return rows, total
 
     def shares(self, terms, live, rows):
-        """For each of these rows the idf-weighted share of the terms that it holds, in [0, 1]."""
+        """For each of these rows (uint32) the idf-weighted share of the terms that it holds, in [0, 1].
+
+        A term that no live row holds counts in the whole, with the highest idf.
+        """
         cdef const uint64_t[::1] wanted = terms
         cdef const uint8_t[::1] alive = self._alive(live)
         cdef const uint32_t[::1] asked = rows
@@ -202,7 +211,16 @@ cdef class Postings:
         return found
 
     def few(self, terms, live, uint32_t most, uint32_t dead):
-        """How many of these packed terms have one to ``most`` live rows; see the twin."""
+        """How many of these packed terms (see TERM) have one to ``most`` live rows.
+
+        Args:
+            dead: How many rows are not live. A term in more than ``most + dead`` rows needs no reading.
+
+        Cost: at most ``most + dead`` postings a term are read, one if there are no more than ``most``.
+
+        Raises:
+            ValueError: Not whole terms, or ``live`` is too short.
+        """
         cdef const uint8_t[::1] packed = _packed(terms)
         cdef const uint8_t[::1] alive = self._alive(live)
         cdef Py_ssize_t i
@@ -229,7 +247,21 @@ cdef class Postings:
         return found
 
     def score(self, terms, weights, live, double rows, double mean_length, double k1, double b, scores):
-        """Add each term's BM25 share to the scores of its live rows; the number of terms that had any."""
+        """Add each term's BM25 share to the scores of its live rows; the number of terms that had any.
+
+        A share is weight * ln(1 + (rows - df + 0.5) / (df + 0.5)) * tf * (k1 + 1) /
+        (tf + k1 * (1 - b + b * length / mean_length)), df and tf over live rows.
+
+        Args:
+            terms: Hashes, uint64.
+            weights: One float a term.
+            live: One byte a row.
+            rows: Live rows, mean_length: their mean length in terms.
+            scores: Floats, one a row at least, added to.
+
+        Raises:
+            ValueError: Buffers that don't fit each other.
+        """
         cdef const uint64_t[::1] wanted = terms
         cdef const float[::1] weight = weights
         cdef const uint8_t[::1] alive = self._alive(live)
@@ -255,7 +287,7 @@ cdef class Postings:
         return found
 
     def mark(self, terms, float value, out):
-        """Write the value to every row that holds one of the terms."""
+        """Write the value to every row (dead or live) that holds one of the terms."""
         cdef const uint64_t[::1] wanted = terms
         cdef float[::1] marked = out
         cdef Slot* slot
@@ -278,7 +310,7 @@ cdef class Postings:
         return alive
 
     def kept(self, live):
-        """A copy with the live rows alone, renumbered in their order."""
+        """A copy with the live rows alone, renumbered in their order. Cost: one pass over all postings."""
         cdef const uint8_t[::1] alive
         cdef Postings other = Postings()
         cdef uint32_t* number
@@ -315,7 +347,10 @@ cdef class Postings:
         return b"".join(self.parts())
 
     def parts(self):
-        """The bytes of to_bytes, in pieces of at most some megabytes."""
+        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
+
+        Nothing may change meanwhile.
+        """
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t last
         yield HEAD.pack(MAGIC, self.n_rows, self.n_terms)
@@ -351,14 +386,22 @@ cdef class Postings:
         return piece
 
     def load_bytes(self, packed):
-        """Replace all by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
+        """Replace all by what to_bytes gave.
+
+        Raises:
+            ValueError: Not such bytes; then nothing is changed.
+        """
         cdef const uint8_t[::1] view = packed
         cdef Postings other = Postings()
         other._load(view, False)
         self._take(other)
 
     def borrow(self, packed):
-        """As load_bytes, but lists stay where they are until they grow; see the twin."""
+        """As ``load_bytes``, but the compiled one reads lists where they are, and copies one when it grows.
+
+        So these bytes must stay as they are: a mapping of a file does, and takes no memory for lists that
+        nobody asks for.
+        """
         cdef const uint8_t[::1] view = packed
         cdef Postings other = Postings()
         other._load(view, True)
@@ -442,7 +485,14 @@ cdef const uint8_t[::1] _packed(object terms):
 
 
 def tally(counts, items, bint add):
-    """Count every item (uint16) in counts (uint32), or with add false take it out again."""
+    """Count every item (packed uint16) in ``counts`` (uint32), or with ``add`` false take it out again.
+
+    Returns:
+        The number of items.
+
+    Raises:
+        ValueError: An item that has no count, or was not counted; earlier ones stay done.
+    """
     cdef uint32_t[::1] count = counts
     cdef const uint8_t[::1] raw = items
     cdef Py_ssize_t n = raw.shape[0] // 2

@@ -1,4 +1,4 @@
-"""Finds rows that are close to each other. The readable twin is context_graph/kernels/reference/pairs.py, where every
+"""Finds rows that are close to each other. Its oracle is tests/oracles/pairs.py, where every
 number is described: change both.
 
 How it is fast: a row is bounded by 64 whole numbers of a byte, so that one instruction multiplies 64 of them and 16
@@ -28,7 +28,17 @@ cdef enum:
 
 @final
 cdef class Block:
-    """Rows, their codes and what their bounds add; see the twin."""
+    """Rows that are compared with another block's, or with each other. Not changed by that: threads share it.
+
+    Args:
+        rows: float32[n, d], contiguous, finite, d a multiple of 8; the buffer is kept, not copied.
+        codes: int8[n, 64].
+        slack: int32[n], each in [0, 2^29].
+        kind: One of KINDS; the last. All give the same.
+
+    Raises:
+        ValueError: Buffers that don't fit, or a value out of range.
+    """
 
     cdef const float[:, ::1] rows
     cdef const int32_t[::1] slack
@@ -119,7 +129,27 @@ cdef struct Search:
 
 def close_pairs(Block a not None, Block b not None, Py_ssize_t limit, double threshold, out_i, out_j, out_cosine,
                 *, bint forest=False, Py_ssize_t start=0):
-    """Write pairs with a product of at least ``threshold``; (pairs written, start of the next call or -1)."""
+    """Write pairs (i of a, j of b) with a product of at least ``threshold``.
+
+    With the same block twice only pairs i < j are looked at. A forest leaves out a pair whose rows hang
+    together by the pairs before it: at most len(a) + len(b) are left, by which the same rows hang together.
+    Gives the GIL up.
+
+    Args:
+        limit: In [-2^29, 2^29]; pairs whose bound is below it are not looked at.
+        threshold: Finite.
+        out_i: int32, overwritten; as are out_j and out_cosine (doubles). Room for len(a) + len(b) pairs
+            for a forest, else for GROUP_PAIRS.
+        start: Where to go on: 0, or what the call before returned. 0 for a forest.
+
+    Returns:
+        Pairs written, and the start of the next call: -1 when all pairs are done.
+
+    Raises:
+        ValueError: Something is out of its range, or the blocks differ in kind or in length of rows.
+
+    Cost: len(a) * len(b) * 64 products of bytes, and an exact product (d numbers) for each pair that passes.
+    """
     cdef int32_t[::1] first = out_i
     cdef int32_t[::1] second = out_j
     cdef double[::1] cosine = out_cosine
@@ -228,7 +258,11 @@ cdef int32_t _root(int32_t* parent, int32_t one) noexcept nogil:
 
 @final
 cdef class Sets:
-    """Disjoint sets of the numbers 0 .. n - 1; see the twin."""
+    """Disjoint sets of the numbers 0 .. n - 1, each alone at first (union-find). Not thread-safe.
+
+    Raises:
+        ValueError: n is negative or beyond 32 bits.
+    """
 
     cdef int32_t* parent
     cdef Py_ssize_t n
@@ -253,7 +287,12 @@ cdef class Sets:
         return self.n
 
     def join(self, ones, others):
-        """Make one set of the sets of each pair; how many sets there are fewer now."""
+        """Make one set of the sets of each pair; how many sets there are fewer.
+
+        Raises:
+            ValueError: Arrays of different lengths.
+            IndexError: A number that is in no set; then nothing is joined.
+        """
         cdef const int32_t[::1] first = ones
         cdef const int32_t[::1] second = others
         cdef Py_ssize_t i
@@ -273,7 +312,11 @@ cdef class Sets:
         return fewer
 
     def labels(self, out):
-        """Write the least number of each number's set."""
+        """Write the least number of each number's set to ``out`` (int32, n of them).
+
+        Raises:
+            ValueError: ``out`` has another length.
+        """
         cdef int32_t[::1] label = out
         cdef Py_ssize_t i
         if label.shape[0] != self.n:

@@ -1,5 +1,5 @@
-"""Computes a purpose vector from one event's comparison with the goals. The readable twin is
-context_graph/kernels/reference/purpose.py: change both.
+"""Computes a purpose vector from one event's comparison with the goals. Its oracle is
+tests/oracles/purpose.py: change both.
 """
 
 from libc.math cimport sqrt, tanh
@@ -20,7 +20,33 @@ cdef enum:  # of the coding
 
 
 def observe(likeness, confidence, on, middle, weight, coding, double share, alignment, level, identity, vector):
-    """Move alignment, level and identity by one event, write its purpose vector; the weighted sum of alignments."""
+    """Move alignment, level and identity by one event, and write its purpose vector.
+
+    Each alignment goes towards confidence * coded likeness at the pace share, and to 0, which speaks for
+    neither side, as the other spaces speak and it says nothing: an event that says nothing at all changes
+    no alignment. Each level, the running likeness, goes towards the likeness by its own rate. The identity
+    goes towards the new purpose vector's direction. All buffers hold 13 doubles, but for ``coding``.
+
+    Args:
+        likeness: In [0, 1]; NaN where the event or the goals say nothing.
+        confidence: In [0, 1).
+        on: Positive likeness that is usual for on-goal work.
+        middle: Share of that at which an event speaks for neither side.
+        weight: Of an alignment in the sum, positive.
+        coding: 7 doubles: how far the level shifts ``on``, its rate, and the bounds of its ratio to on; the
+            identity's share; gain and zero of the purpose vector.
+        share: Of this event, in [0, 1].
+        alignment: Changed in place; stays in [-1, 1].
+        level: Changed in place.
+        identity: Changed in place.
+        vector: Overwritten by tanh(gain * (alignment - zero)).
+
+    Returns:
+        Sum of weight * alignment.
+
+    Raises:
+        ValueError: A buffer of another length.
+    """
     cdef const double[::1] like = _thirteen(likeness, "likeness")
     cdef const double[::1] sure = _thirteen(confidence, "confidence")
     cdef const double[::1] high = _thirteen(on, "on")

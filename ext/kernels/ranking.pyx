@@ -1,5 +1,5 @@
-"""Ranks all rows of an index by several scores. The readable twin is
-context_graph/kernels/reference/ranking.py: change both.
+"""Ranks all rows of an index by several scores. Its oracle is
+tests/oracles/ranking.py: change both.
 
 Every function is one pass over the rows with the GIL released; scores are floats, sums are doubles.
 """
@@ -56,7 +56,7 @@ def count(mask):
 
 
 def moments(scores, live):
-    """(count, mean, standard deviation) of the live rows' scores."""
+    """(count, mean, standard deviation) of the live rows' scores; zeros when there is none."""
     cdef const uint8_t[::1] alive = live
     cdef const float[::1] value = scores
     cdef Py_ssize_t n = alive.shape[0]
@@ -105,7 +105,10 @@ def clear(scores):
 
 
 def add_standardised(scores, double mean, double deviation, double weight, bint skip_zeros, out):
-    """Add weight * (score - mean) / deviation to every row; with skip_zeros, not to rows whose score is 0."""
+    """Add weight * (score - mean) / deviation of every row to ``out``; nothing when the deviation is 0.
+
+    With ``skip_zeros`` a score of exactly 0 means that the row has none, and it gets nothing.
+    """
     cdef const float[::1] value = scores
     cdef float[::1] total = out
     cdef Py_ssize_t n = value.shape[0]
@@ -129,7 +132,16 @@ cdef void _add(
 
 
 def blend(parts, classes, weights, out):
-    """Write to every row the sum of its standardised scores and the weight of its class; see the twin."""
+    """Write to ``out`` the sum of each row's standardised scores, and the weight of its class.
+
+    Args:
+        parts: At most 4 times (scores, mean, deviation, weight, skip_zeros), as for `add_standardised`.
+        classes: One a row: there are as many rows as classes.
+        weights: Floats; a class beyond them gets nothing.
+
+    Raises:
+        ValueError: More parts, or buffers that don't fit each other.
+    """
     cdef const uint32_t[::1] kind = classes
     cdef const float[::1] weight = weights
     cdef float[::1] total = out
@@ -166,7 +178,11 @@ def blend(parts, classes, weights, out):
 
 
 def expect(like, double mean, double deviation, double its_mean, double slope, out):
-    """Where ``out`` is 0 and ``like`` is not, write its_mean + slope * (like - mean) / deviation."""
+    """Write the score that a row may be expected to have into each row of ``out`` without one (of exactly 0).
+
+    Where ``like`` has a score: its_mean + slope * (like - mean) / deviation, the line through what the two
+    kinds of scores have in common. Nothing when the deviation is 0.
+    """
     cdef const float[::1] known = like
     cdef float[::1] score = out
     cdef Py_ssize_t n = known.shape[0]
@@ -183,7 +199,13 @@ def expect(like, double mean, double deviation, double its_mean, double slope, o
 
 
 def add_by_age(times, int64_t now, double half_life, double weight, out):
-    """Add weight / (1 + age / half_life) to every row; a time in the future has age 0."""
+    """Add weight / (1 + age / half_life) to every row in ``out``; a time in the future has age 0.
+
+    Half of the weight is left after a half-life, a third after two: old and very old still differ.
+
+    Raises:
+        ValueError: A half-life that is not positive.
+    """
     cdef const int64_t[::1] time = times
     cdef float[::1] total = out
     cdef Py_ssize_t n = time.shape[0]
@@ -199,7 +221,14 @@ def add_by_age(times, int64_t now, double half_life, double weight, out):
 
 
 def spread(scores, live, before, asks, double after_question, double back, out):
-    """Write to out each score and what its live neighbours pass on."""
+    """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive.
+
+    A row gets ``after_question`` times the score of the row it follows where that one asks (the lowest bit of
+    ``asks``), and ``back`` times the score of the row that follows it. Dead rows are skipped.
+
+    Args:
+        before: For each row the older one that it follows, or NONE.
+    """
     cdef const float[::1] value = scores
     cdef const uint8_t[::1] alive = live
     cdef const uint32_t[::1] previous = before
@@ -241,7 +270,7 @@ cdef inline float _positive(float number) noexcept nogil:
 
 
 def spaced(live, Py_ssize_t most):
-    """At most so many live rows at equal distances, lowest first."""
+    """At most so many live rows, lowest first, as many of the live ones between each two."""
     cdef const uint8_t[::1] alive = live
     cdef Py_ssize_t n = alive.shape[0]
     cdef Py_ssize_t count = 0, seen = 0, taken = 0
@@ -297,7 +326,7 @@ def lift_groups(scores, live, groups, double weight):
 
 
 def keep_classes(mask, classes, allowed):
-    """Clear the mask of rows whose class is not allowed; allowed has one byte a class."""
+    """Clear the mask of rows whose class is not allowed; ``allowed`` has one byte a class."""
     cdef uint8_t[::1] keep = mask
     cdef const uint32_t[::1] kind = classes
     cdef const uint8_t[::1] good = allowed
@@ -325,7 +354,11 @@ def keep_numbers(mask, numbers, double low, double high):
 
 
 def keep_rows(mask, rows):
-    """Clear the mask of every row but these, which must grow."""
+    """Clear the mask of every row but these (uint32).
+
+    Raises:
+        ValueError: Rows that don't grow, or are beyond the mask.
+    """
     cdef uint8_t[::1] keep = mask
     cdef const uint32_t[::1] kept = rows
     cdef Py_ssize_t n = keep.shape[0]
@@ -341,7 +374,7 @@ def keep_rows(mask, rows):
 
 
 def keep_times(mask, times, int64_t low, int64_t high):
-    """Clear the mask of rows whose time is not in [low, high]."""
+    """Clear the mask of rows whose time (an int64) is not in [low, high]."""
     cdef uint8_t[::1] keep = mask
     cdef const int64_t[::1] time = times
     cdef Py_ssize_t n = keep.shape[0]
@@ -354,7 +387,7 @@ def keep_times(mask, times, int64_t low, int64_t high):
 
 
 def top(scores, mask, Py_ssize_t k):
-    """The k best rows of the mask, best first; of equal ones the higher row."""
+    """The k best rows of the mask, best first; of equal ones the higher row first."""
     cdef const float[::1] value = scores
     cdef const uint8_t[::1] keep = mask
     cdef Py_ssize_t n = keep.shape[0]

@@ -1,4 +1,4 @@
-"""Finds rows of an index. The readable twin is context_graph/kernels/reference/rows.py: change both.
+"""Finds rows of an index. Its oracle is tests/oracles/rows.py: change both.
 
 How it is small: a place in the table is a row's number, 4 bytes; the id itself is looked at in the index's column.
 """
@@ -22,7 +22,10 @@ cdef enum:
 
 @final
 cdef class Ids:
-    """Which row has an id; see the twin."""
+    """Which row has an id. Not thread-safe. Compiled: some 8 bytes a row, 0.1 us a call.
+
+    Each call takes the column of the ids as it is now; ValueError where it lacks a row that was put.
+    """
 
     cdef uint32_t* place
     cdef Py_ssize_t n_places  # a power of two, at least 1.5 times what was ever put there
@@ -35,7 +38,7 @@ cdef class Ids:
         return self.held
 
     def find(self, ids, key):
-        """The row of this id, or None."""
+        """The row of this id, or None; ValueError for an id of another length."""
         cdef const uint8_t[::1] column = ids
         cdef const uint8_t[::1] wanted = _key(key)
         cdef Py_ssize_t at = self._find(column, &wanted[0])
@@ -77,7 +80,7 @@ cdef class Ids:
         return 0
 
     def put_all(self, ids, flags, uint32_t without):
-        """As put, for every row whose flags have none of the bits ``without``."""
+        """As ``put``, for every row, in order, whose flags (uint32) have none of the bits ``without``."""
         cdef const uint8_t[::1] column = ids
         cdef const uint32_t[::1] flag = flags
         cdef Py_ssize_t row
@@ -128,7 +131,7 @@ cdef class Ids:
         return row
 
     def rows(self):
-        """The rows that are found, in no order."""
+        """The rows (uint32) that are found, in no order."""
         return array("I", [self.place[i] - 2 for i in range(self.n_places) if self.place[i] > LEFT])
 
 
@@ -149,7 +152,10 @@ cdef inline Py_ssize_t _hash(const uint8_t* key) noexcept nogil:
 
 
 def previous(groups):
-    """The last row before each in its group, and the last row of each group; see the twin."""
+    """For each row the last one before it in its group, and for each group from 0 on its last row.
+
+    `ranking.NONE` where there is none; group 0 is none. Cost: some ns a row.
+    """
     cdef const uint32_t[::1] group = groups
     cdef Py_ssize_t n = group.shape[0]
     cdef Py_ssize_t i

@@ -1,5 +1,5 @@
-"""Scores the salience of a block of memories, space by space. The readable twin is
-context_graph/kernels/reference/salience.py: change both.
+"""Scores the salience of a block of memories, space by space. Its oracle is
+tests/oracles/salience.py: change both.
 
 How it is fast: one pass with the GIL released; a loop for each size of a space, so that the compiler unrolls it; four
 centres at once, so that no sum waits for the one before; and AVX-512 or AVX2 where the processor has it, chosen while
@@ -148,7 +148,23 @@ KINDS = ("plain", "avx2", "avx512")[: best_kind() + 1]
 
 def score(const float[:, ::1] block, const double[::1] told, const double[::1] base, const float[:, ::1] centres,
           const double[::1] most, double unread, double[:, ::1] out, kind=None):
-    """The 13 scores of each row; ``kind`` is one of KINDS, None for the best."""
+    """The 13 scores of each row.
+
+    Args:
+        block: float32[k, 1536], embeddings as stored, contiguous.
+        told: float64[k] in [0, 1]: what each row's words tell.
+        base: float64[k] in [0, 1]: what is missing to 1 apart from nearness.
+        centres: float32[m, 1536], contiguous, each space of length 1 or 0.
+        most: float64[m] in [0, 1]: what nearness to each centre is worth.
+        unread: [0, 1].
+        out: float64[k, 13]: the result.
+        kind: One of KINDS, the vector instructions to use; None for the best that the processor has.
+
+    Raises:
+        ValueError: Other lengths or types.
+
+    Cost: 0.3 us a row, and 0.1 us for each centre of it (compiled, AVX-512).
+    """
     cdef Py_ssize_t rows = block.shape[0], count = centres.shape[0]
     cdef const float* first = NULL
     cdef const double* weights = NULL
@@ -170,7 +186,16 @@ def score(const float[:, ::1] block, const double[::1] told, const double[::1] b
 
 
 def add_weighted(const float[:, ::1] block, const double[::1] weights, double[::1] total):
-    """Add each row times its weight to ``total``."""
+    """Add each row times its weight to ``total``, row after row.
+
+    Args:
+        block: float32[k, 1536], contiguous.
+        weights: float64[k].
+        total: float64[1536]: changed.
+
+    Raises:
+        ValueError: Other lengths or types.
+    """
     cdef Py_ssize_t rows = block.shape[0], i, j
     cdef const float* row
     cdef double* sums

@@ -1,4 +1,4 @@
-"""Puts records into their envelope. The readable twin is context_graph/kernels/reference/sealing.py: change both.
+"""Puts records into their envelope. Its oracle is tests/oracles/sealing.py: change both.
 
 How it is fast: one allocation, and CRC-32 by tables of eight bytes at a time for what is short; zlib's, which
 needs a call but no table, for what is long.
@@ -62,7 +62,16 @@ cdef uint32_t short_crc(const uint8_t* data, Py_ssize_t n, uint32_t before) noex
 
 
 def seal(bytes key not None, int version, bytes payload not None):
-    """The envelope of ``payload`` as it is stored under ``key``; see the twin."""
+    """The envelope of ``payload`` as it is stored under ``key``; its CRC-32 covers key, head and payload.
+
+    Args:
+        version: Of the payload's form, 0 to 255.
+
+    Raises:
+        ValueError: ``version`` is out of range, or ``payload`` has 4 GiB or more.
+
+    Cost: 0.2 us, and 1.5 us for 6 KB.
+    """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(payload)
     if not 0 <= version <= 255 or n > 0xFFFFFFFF:
         raise ValueError(f"version must be in [0, 255] and payload below 4 GiB, got {version} and {n} bytes")

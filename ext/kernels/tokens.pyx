@@ -1,5 +1,5 @@
-"""Turns texts into WordPieces, lexical terms and one embedding of thirteen spaces. The readable twin is
-context_graph/kernels/reference/tokens.py (with form.py and spaces.py): change both.
+"""Turns texts into WordPieces, lexical terms and one embedding of thirteen spaces. Its oracle is
+tests/oracles/tokens.py (with form.py and spaces.py): change both.
 
 How it is fast: a text is cleaned once into bytes and kinds of bytes (_clean.pxd); a word's pieces and stem are
 remembered, so most words cost one hash and one comparison (_words.pxd); the rows are int8, and every sum runs over
@@ -40,7 +40,16 @@ cdef double[N_SPACES] WEIGHTS = [0.15, 0.08, 0.10, 0.06, 0.05, 0.04, 0.12, 0.10,
 @final
 @auto_pickle(False)
 cdef class Encoded:
-    """What a text became; see the twin."""
+    """Holds the result of encoding a text.
+
+    Attributes:
+        embedding: 1536 float32, little-endian: the thirteen spaces side by side (model/spaces.py).
+        terms: For every distinct term in order of first appearance ``<QHH``: hash, occurrences (at most
+        65535), 0. pieces: Ids of the WordPieces in order, uint16 each.
+        tokens: How many pieces.
+
+    A text without a single piece has an embedding of zeros.
+    """
 
     cdef readonly bytes embedding, terms, pieces
     cdef readonly Py_ssize_t tokens
@@ -48,7 +57,23 @@ cdef class Encoded:
 
 @final
 cdef class Encoder:
-    """Cuts, counts and embeds texts; scratch memory is reused from text to text. Not thread-safe; see the twin."""
+    """Cuts, counts and embeds texts. Not thread-safe: the compiled one reuses its scratch memory.
+
+    Args:
+        vocabulary: The pieces, one a line, in order of their ids; those that go on in a word begin with
+        ``##``. rows: int8, 256 values for every piece.
+        scales: float32, what each row is multiplied by.
+        marks: Four bytes for every piece: role, counterfactual, teleological marker (16 * 15 * weight +
+        kind;
+            0 for none), flags.
+        lexicons: Of Temporal, Moral, Aesthetic, Behavioral, Emotional: piece ids (uint16), scales (float32),
+            values (int8; 32, 64, 64, 128, 32 for every piece).
+        stop_words: Lower-case words that are no terms, UTF-8.
+        stem: Gives a word's stem.
+
+    Raises:
+        ValueError: A buffer of the wrong length, a vocabulary without [UNK].
+    """
 
     cdef Vocabulary vocabulary
     cdef WordCache cache
@@ -105,14 +130,24 @@ cdef class Encoder:
         return self.vocabulary.size
 
     def encode(self, str text not None):
-        """See the twin."""
+        """A text's embedding, terms and pieces; the Semantic space is the plain sum of the rows."""
         self._scan(text)
         self._find_terms()
         self._embed(NULL)
         return self._encoded()
 
     def query(self, str text not None, counts, uint64_t total, double a=1e-3):
-        """See the twin."""
+        """As ``encode``, the Semantic space weighted by rarity: a / (a + share of the piece among all).
+
+        Args:
+            text: What to search for.
+            counts: uint32, how often each piece was seen.
+            total: The sum of counts.
+            a: Above 0; the share at which a piece counts half.
+
+        Raises:
+            ValueError: Counts of another length, ``a`` not above 0.
+        """
         cdef const uint32_t[::1] view = counts
         cdef float* weights
         cdef Py_ssize_t k
@@ -132,18 +167,25 @@ cdef class Encoder:
         return self._encoded()
 
     def terms_of(self, str text not None):
-        """See the twin."""
+        """The terms that `encode` gives, without the rest."""
         clean(&self.text, &self.kinds, self.folds, text)
         self._find_terms()
         return self._packed_terms()
 
     def count(self, str text not None):
-        """See the twin."""
+        """How many pieces a text has."""
         self._scan(text)
         return self.n
 
     def cut(self, str text not None, Py_ssize_t tokens):
-        """See the twin."""
+        """The longest beginning of whole words with at most ``tokens`` pieces.
+
+        If already the first word has more, the beginning of that word of exactly ``tokens`` pieces. What
+        follows the last word and makes no piece is left out.
+
+        Raises:
+            ValueError: ``tokens`` below 0.
+        """
         cdef Py_ssize_t k
         cdef Py_ssize_t end
         if tokens < 0:

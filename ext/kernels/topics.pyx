@@ -1,5 +1,5 @@
-"""Keeps the topics of a store's memories as counts and sums. The readable twin is
-context_graph/kernels/reference/topics.py, where every figure is described: change both.
+"""Keeps the topics of a store's memories as counts and sums. Its oracle is
+tests/oracles/topics.py, where every figure is described: change both.
 
 How it is fast: a centre is 384 16-bit numbers, whose product with a memory compilers turn into eight at a time; a
 signature's 16 keys index a table of the last row that had them; ids are found by open addressing.
@@ -35,7 +35,10 @@ cdef double PI = 3.141592653589793
 
 @final
 cdef class Topics:
-    """Memories in topics. Not thread-safe. See the twin.
+    """Sorts memories into topics. Not thread-safe.
+
+    A memory belongs to the topic whose centre is nearest, if its cosine is at least ``join``, else it starts
+    one; when all slots are taken it joins the nearest whatever the cosine.
 
     Args:
         capacity: Slots for topics, 1 to 1024. A write compares with each centre in use.
@@ -156,7 +159,15 @@ cdef class Topics:
                 fewest[0] = bits
 
     def place(self, bytes packed not None):
-        """Where a memory would belong; see the twin."""
+        """Where a memory would belong; nothing changes.
+
+        Args:
+            packed: From `pack`.
+
+        Returns:
+            (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory if one is
+            found to be very like or None, estimated cosine to it).
+        """
         if PyBytes_GET_SIZE(packed) != PACKED:
             raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
         cdef const int16_t* q = <const int16_t*>PyBytes_AS_STRING(packed)
@@ -176,7 +187,19 @@ cdef class Topics:
         return (slot, best, self.topics[slot].members, near, alike)
 
     def add(self, bytes node not None, int slot, bytes packed):
-        """Count a memory in; see the twin."""
+        """Count a memory in.
+
+        Args:
+            node: 16 bytes.
+            slot: From `place`; -1 takes a free slot.
+            packed: From `pack`; None for a memory without a vector, which belongs to no topic.
+
+        Returns:
+            The slot, -1 without a vector.
+
+        Raises:
+            ValueError: It is counted already, the slot does not exist, or none is free.
+        """
         if PyBytes_GET_SIZE(node) != ID:
             raise ValueError(f"node must have 16 bytes, got {PyBytes_GET_SIZE(node)}")
         cdef Row* row = self._counted(node)
@@ -232,7 +255,12 @@ cdef class Topics:
             self.bands[band * KEYS + band_key(&row.signature, band)] = entry
 
     def remove(self, bytes node not None, bytes packed):
-        """Count a memory out; see the twin."""
+        """Count a memory out; False if it is not counted.
+
+        Args:
+            node: 16 bytes.
+            packed: As it was added.
+        """
         cdef Row* row = self._counted(node)
         cdef int16_t[DIM] q
         cdef Topic* topic
@@ -277,7 +305,10 @@ cdef class Topics:
         return found
 
     def shapes(self):
-        """(slot, members, likeness of its members) of each topic in use."""
+        """(slot, members, likeness of its members) of each topic in use.
+
+        Likeness is the root of the members' mean likeness to each other, in [0, 1]; 0 for a single one.
+        """
         cdef int i
         return [
             (i, self.topics[i].members, self.topics[i].likeness)
@@ -286,7 +317,7 @@ cdef class Topics:
         ]
 
     def to_bytes(self):
-        """All of it, removed memories left out."""
+        """Serialise all topics, without removed memories."""
         cdef Py_ssize_t i
         cdef Row* row
         cdef Topic* topic
@@ -311,7 +342,11 @@ cdef class Topics:
         return b"".join(parts)
 
     def load_bytes(self, bytes packed not None):
-        """Become what `to_bytes` wrote; see the twin."""
+        """Load what `to_bytes` wrote.
+
+        Raises:
+            ValueError: Not such bytes, or from more slots than these; nothing has changed then.
+        """
         cdef Topics fresh = Topics(self.capacity, self.join)
         fresh._read(packed)
         self.topics, fresh.topics = fresh.topics, self.topics
@@ -364,12 +399,21 @@ cdef class Topics:
 
 
 def likeness(double cosine):
-    """A cosine as likeness in [0, 1]; see the twin."""
+    """A cosine as likeness in [0, 1]: 0 for texts that have nothing to do with each other."""
     return likeness_of(cosine)
 
 
 def pack(embedding, common):
-    """A memory as `Topics` counts it; see the twin."""
+    """A memory as `Topics` counts it, 800 bytes; None when its embedding says nothing.
+
+    Args:
+        embedding: 6144 bytes: 1536 float32.
+        common: What all Semantic vectors have in common: up to two vectors of 256 float32, of length 1 and at
+            right angles.
+
+    Raises:
+        ValueError: Another length, or a value that is not finite.
+    """
     cdef const uint8_t[::1] view = memoryview(embedding).cast("B")
     cdef const uint8_t[::1] shared = memoryview(common).cast("B")
     cdef float[DIM] values
@@ -399,7 +443,7 @@ def pack(embedding, common):
 
 
 def mean_cosine(packed):
-    """The mean cosine over all pairs of memories from `pack`; see the twin."""
+    """The mean cosine over all pairs of memories from `pack`, clamped to [0, 1]; 0 with fewer than two."""
     cdef int64_t[DIM] sums
     cdef const int16_t* q
     cdef int64_t squares = 0

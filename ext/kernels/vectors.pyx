@@ -1,4 +1,4 @@
-"""Computes with purpose vectors. The readable twin is context_graph/kernels/reference/vectors.py: change both."""
+"""Computes with purpose vectors. Its oracle is tests/oracles/vectors.py: change both."""
 
 from libc.math cimport exp, fabs, fmax, fmin, frexp, ldexp, log2, sqrt
 
@@ -59,14 +59,32 @@ cdef double _cosine(const double* a, const double* b, Py_ssize_t n) noexcept nog
 
 
 def cosine13(a, b):
-    """Cosine of two 13-component vectors of doubles, in [-1, 1]; 0 when either norm is below 1e-8."""
+    """Cosine of two purpose vectors.
+
+    Args:
+        a: Buffer of 13 doubles.
+        b: Buffer of 13 doubles.
+
+    Returns:
+        The cosine, clamped to [-1, 1], exactly 1 for equal vectors; 0 when either norm is below 1e-8.
+    """
     cdef const double[::1] x = doubles13(a, "a")
     cdef const double[::1] y = doubles13(b, "b")
     return _cosine(&x[0], &y[0], N)
 
 
 def purpose_entropy(purpose_vector):
-    """Normalised Shannon entropy of the 13 shares |v| / sum |v|, in [0, 1]; 0 when the sum is at most 1e-6."""
+    """Differentiation D: Shannon entropy of the shares |v_i| / sum |v|, over its maximum log2 13.
+
+    Args:
+        purpose_vector: Buffer of 13 doubles.
+
+    Returns:
+        In [0, 1]: 1 for a uniform vector, about 6e-5 for a single component (a share is at least 1e-6
+        before its logarithm), 0 when sum |v| is at most 1e-6.
+
+    Source: D3.2.
+    """
     cdef const double[::1] v = doubles13(purpose_vector, "purpose_vector")
     # Thirteen huge values would add up to infinity; a power of two changes no share.
     cdef double scale = 0.00390625 if _largest(&v[0], N) > 1e300 else 1.0
@@ -85,7 +103,18 @@ def purpose_entropy(purpose_vector):
 
 
 def identity_continuity(purpose_vector, previous, double r):
-    """IC = clamp(cos(purpose_vector, previous) * r, 0, 1), with r in [0, 1] (IDENTITY-001)."""
+    """IC = clamp(cos(purpose_vector, previous) * r, 0, 1).
+
+    Args:
+        purpose_vector: Buffer of 13 doubles.
+        previous: Buffer of 13 doubles.
+        r: Order parameter, in [0, 1].
+
+    Returns:
+        In [0, 1]: exactly r for equal vectors; 0 for orthogonal, opposed and zero vectors.
+
+    Source: IDENTITY-001; seed 000 REQ-SESSION-06.
+    """
     cdef const double[::1] x = doubles13(purpose_vector, "purpose_vector")
     cdef const double[::1] y = doubles13(previous, "previous")
     require_range(r, "r", 0.0, 1.0)
@@ -93,7 +122,16 @@ def identity_continuity(purpose_vector, previous, double r):
 
 
 def logistic_reflection(double accuracy):
-    """R = 1 / (1 + exp(-(4 a - 2))) of an accuracy in [0, 1]: 0.119 to 0.881."""
+    """Reflection R = 1 / (1 + exp(-(4 a - 2))).
+
+    Args:
+        accuracy: a, running accuracy of predictions, in [0, 1].
+
+    Returns:
+        From 0.119 (a = 0) over 0.5 (a = 0.5) to 0.881 (a = 1).
+
+    Source: D3.2.
+    """
     require_range(accuracy, "accuracy", 0.0, 1.0)
     return 1.0 / (1.0 + exp(2.0 - 4.0 * accuracy))
 
@@ -107,20 +145,38 @@ cdef inline bint _below(double value, double threshold) noexcept nogil:
 
 
 def below32(double value, double threshold):
-    """Whether ``value`` < ``threshold`` once both are rounded to single precision."""
+    """Whether ``value`` < ``threshold``, both finite, once both are rounded to single precision."""
     require_number(value, "value")
     require_number(threshold, "threshold")
     return _below(value, threshold)
 
 
 def ic_index(double ic):
-    """Class of an IC: 0 at >= 0.9, 1 at >= 0.7, 2 at >= 0.5, else 3 (IDENTITY-002)."""
+    """Class of an identity continuity.
+
+    Args:
+        ic: Any finite number.
+
+    Returns:
+        0 (healthy) at >= 0.9, 1 at >= 0.7, 2 at >= 0.5, else 3.
+
+    Source: IDENTITY-002; seed 000 REQ-SESSION-07.
+    """
     require_number(ic, "ic")
     return <int>_below(ic, 0.9) + <int>_below(ic, 0.7) + <int>_below(ic, 0.5)
 
 
 def state_index(double consciousness):
-    """State: 0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4 (D3.2)."""
+    """Class of a consciousness level.
+
+    Args:
+        consciousness: C, in [0, 1].
+
+    Returns:
+        0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4.
+
+    Source: D3.2.
+    """
     require_range(consciousness, "consciousness", 0.0, 1.0)
     if _below(0.95, consciousness):
         return 4

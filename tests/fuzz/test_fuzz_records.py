@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.oracles.lexical import TERM
 
 from context_graph.consolidation.commit import Prepared
 from context_graph.errors import ContextGraphError
 from context_graph.identity.ego import Goals
 from context_graph.identity.runtime import decode_runtime as unpack_runtime
 from context_graph.kernels import dense, goals, lexical, topics
-from context_graph.kernels.reference.lexical import TERM
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.store.graph import history, node_records
 from context_graph.store.graph import records as graph_records

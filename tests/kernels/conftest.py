@@ -8,8 +8,7 @@ from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-
-from context_graph.kernels.reference import vectors as _reference
+from tests.oracles import vectors as _reference
 
 COMPILED = ("oscillators", "vectors")
 """Compiled modules whose twin is _reference."""
@@ -22,7 +21,6 @@ def reference() -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def compiled() -> SimpleNamespace:
-    """Imported by full name: no fallback, and no CONTEXT_GRAPH_PURE, can turn these into the twins."""
     modules = [import_module(f"context_graph.kernels.{name}") for name in COMPILED]
     return SimpleNamespace(**{name: getattr(module, name) for module in modules for name in module.__all__})
 

@@ -7,14 +7,14 @@ from importlib import import_module
 from typing import Any
 
 import Stemmer
+from tests.oracles import tokens as _reference_tokens
 
-from context_graph.kernels.reference import tokens as _reference_tokens
 from context_graph.memory.embed import LEXICONS, packaged_table
 from context_graph.text.english import STOP_WORDS
 
 MODULES = {
     "compiled": "context_graph.kernels.tokens",
-    "reference": "context_graph.kernels.reference.tokens",
+    "reference": "tests.oracles.tokens",
 }
 
 TEXTS = (

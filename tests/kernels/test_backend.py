@@ -10,10 +10,9 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-import pytest
+from tests.oracles import vectors as _reference
 
 from context_graph import kernels as _kernels
-from context_graph.kernels.reference import vectors as _reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,52 +30,21 @@ def run_python(code: str, **env: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(bool(_kernels.FALLBACKS) and "CONTEXT_GRAPH_PURE" in os.environ, reason="twins asked for")
-def test_the_compiled_kernels_are_the_ones_that_are_loaded() -> None:
-    assert _kernels.FALLBACKS == {}
-    assert _kernels.BACKEND == "compiled"
-    modules = [getattr(_kernels, name) for name in _kernels.__all__ if name.islower()]
-    assert _kernels.oscillators in modules
-    for module in modules:
+def test_every_kernel_is_compiled() -> None:
+    for name in _kernels.__all__:
+        module = getattr(_kernels, name)
         assert str(module.__file__).endswith(tuple(EXTENSION_SUFFIXES)), module.__name__
 
 
-def test_every_kernel_source_is_loaded_by_the_chooser() -> None:
+def test_every_kernel_source_is_loaded() -> None:
     sources = {source.stem for source in ROOT.glob("ext/kernels/*.pyx")}
-    assert sources == {name for name in _kernels.__all__ if name.islower()}
+    assert sources == set(_kernels.__all__)
 
 
-def test_the_switch_loads_the_twins_and_says_so() -> None:
-    code = (
-        "from context_graph import kernels as k;"
-        "print(k.BACKEND, k.vectors.__name__, k.FALLBACKS['vectors'], sep='|')"
-    )
-    assert run_python(code, CONTEXT_GRAPH_PURE="1") == (
-        "reference|context_graph.kernels.reference.vectors|CONTEXT_GRAPH_PURE is set"
-    )
-
-
-def test_a_switch_set_to_zero_keeps_the_compiled_kernels() -> None:
-    code = "from context_graph import kernels as k; print(k.BACKEND)"
-    assert run_python(code, CONTEXT_GRAPH_PURE="0") == "compiled"
-
-
-def test_a_kernel_that_is_not_built_falls_back_alone_and_says_why() -> None:
-    code = (
-        "import sys; sys.modules['context_graph.kernels.vectors'] = None\n"
-        "from context_graph import kernels as k\n"
-        "print(k.BACKEND, k.vectors.__name__, k.oscillators.__name__, list(k.FALLBACKS), sep='|')"
-    )
-    assert run_python(code, CONTEXT_GRAPH_PURE="") == (
-        "reference|context_graph.kernels.reference.vectors|context_graph.kernels.oscillators|['vectors']"
-    )
-
-
-@pytest.mark.parametrize("pure", ["", "1"], ids=["compiled", "reference"])
-def test_neither_backend_imports_numpy(pure: str) -> None:
+def test_the_kernels_import_no_numpy() -> None:
     """The owner must stay light: its process never holds NumPy."""
     code = "import sys; from context_graph import kernels; print('numpy' in sys.modules)"
-    assert run_python(code, CONTEXT_GRAPH_PURE=pure) == "False"
+    assert run_python(code) == "False"
 
 
 def test_compiled_kernels_and_twins_have_the_same_functions_and_arguments(compiled) -> None:

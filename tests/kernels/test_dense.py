@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import dense as _reference_dense
+from tests.oracles import dense as _reference_dense
 
 compiled = import_module("context_graph.kernels.dense")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from array import array
 from importlib import import_module
 from typing import Any
@@ -11,19 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.agent_events import LABELS, SHADER, TARIFF
-
-from context_graph import kernels as _kernels
-from context_graph.identity.ego import _CODING, SPACES
-from context_graph.kernels.reference import (
+from tests.oracles import (
     features as _reference_features,
 )
-from context_graph.kernels.reference import (
+from tests.oracles import (
     goals as _reference_goals,
 )
-from context_graph.kernels.reference import (
+from tests.oracles import (
     purpose as _reference_purpose,
 )
+from tests.support.agent_events import LABELS, SHADER, TARIFF
+
+from context_graph.identity.ego import _CODING, SPACES
 from context_graph.text.english import HEADS, WORK_WORDS
 
 features = import_module("context_graph.kernels.features")
@@ -219,11 +217,3 @@ def test_bytes_that_are_no_goals_are_refused_by_both_or_by_neither(pair, spoilt:
             except ValueError:
                 outcomes.append(b"refused")
         assert outcomes[0] == outcomes[1]
-
-
-@pytest.mark.skipif(bool(_kernels.FALLBACKS) and "CONTEXT_GRAPH_PURE" in os.environ, reason="twins asked for")
-def test_the_compiled_features_and_goals_are_the_ones_that_are_loaded() -> None:
-    for module in (features, goals, purpose):
-        name = module.__name__.rpartition(".")[2]
-        assert name not in _kernels.FALLBACKS
-        assert getattr(_kernels, name) is module

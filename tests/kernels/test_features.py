@@ -8,8 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 import pytest
-
-from context_graph.kernels.reference import features as _reference_features
+from tests.oracles import features as _reference_features
 
 STOP = [b"the", b"python", b"test", b"self"]
 HEADS = [b"def", b"class", b"import", b"from"]

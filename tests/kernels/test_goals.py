@@ -8,8 +8,7 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 
 import pytest
-
-from context_graph.kernels.reference import goals as _reference_goals
+from tests.oracles import goals as _reference_goals
 
 BAGS, BUCKETS, N = 11, 4096, 13
 

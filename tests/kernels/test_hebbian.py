@@ -9,8 +9,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import hebbian as _reference_hebbian
+from tests.oracles import hebbian as _reference_hebbian
 
 RATE, DECAY, FLOOR = 0.01, 0.001, 0.05
 COMPILED = import_module("context_graph.kernels.hebbian")

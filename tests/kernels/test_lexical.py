@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import lexical as _reference_lexical
+from tests.oracles import lexical as _reference_lexical
 
 K1, B = 0.9, 0.4
 compiled = import_module("context_graph.kernels.lexical")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import pairs as _reference_pairs
 
 from context_graph.consolidation.finders import closeness
 from context_graph.consolidation.finders.closeness import Bound
-from context_graph.kernels.reference import pairs as _reference_pairs
 
 compiled = import_module("context_graph.kernels.pairs")
 WAYS = [(_reference_pairs, "plain"), *((compiled, kind) for kind in compiled.KINDS)]

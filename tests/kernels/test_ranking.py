@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import ranking as _reference_ranking
+from tests.oracles import ranking as _reference_ranking
 
 compiled = import_module("context_graph.kernels.ranking")
 NONE = _reference_ranking.NONE

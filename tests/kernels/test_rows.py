@@ -9,9 +9,8 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import ranking as _reference_ranking
-from context_graph.kernels.reference import rows as _reference_rows
+from tests.oracles import ranking as _reference_ranking
+from tests.oracles import rows as _reference_rows
 
 compiled = import_module("context_graph.kernels.rows")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.oracles import salience as _reference_salience
 
 from context_graph import kernels
-from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.model.spaces import DIM, SLICES, SPACES
 
 COMPILED = import_module("context_graph.kernels.salience")
@@ -164,11 +164,7 @@ def test_numba_is_taken_for_a_run_that_pays_and_only_where_it_is_installed(
     name = "context_graph.kernels.just_in_time"
     monkeypatch.setitem(sys.modules, name, _reference_salience)
     plain = kernels.salience_for(0)
-    fallbacks = "salience" in kernels.FALLBACKS
-    least = kernels.NUMBA_PAYS_TWIN if fallbacks else kernels.NUMBA_PAYS
-    assert kernels.salience_for(least - 1) is plain is kernels.salience
-    assert kernels.salience_for(least) is _reference_salience
-    monkeypatch.setitem(kernels.FALLBACKS, "salience", "not built")
-    assert kernels.salience_for(kernels.NUMBA_PAYS_TWIN) is _reference_salience
+    assert kernels.salience_for(kernels.NUMBA_PAYS - 1) is plain is kernels.salience
+    assert kernels.salience_for(kernels.NUMBA_PAYS) is _reference_salience
     monkeypatch.setitem(sys.modules, name, None)
     assert kernels.salience_for(10 * kernels.NUMBA_PAYS) is plain

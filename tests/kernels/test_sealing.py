@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles import sealing as _reference
 
 from context_graph.errors import CorruptedIdentityError
-from context_graph.kernels.reference import sealing as _reference
 from context_graph.store.layout import unwrap
 
 COMPILED = import_module("context_graph.kernels.sealing")

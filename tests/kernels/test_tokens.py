@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.encoders import TEXTS, encoder, make
+from tests.oracles.text import hash_of
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from context_graph.kernels.reference.text import hash_of
 from context_graph.memory.embed import packaged_table
 
 KINDS = ("compiled", "reference")
@@ -252,8 +252,9 @@ def test_what_is_refused(coder, call, message: str) -> None:
 
 
 def test_a_table_of_another_size_is_refused() -> None:
+    from tests.oracles import tokens as _reference_tokens
+
     from context_graph.kernels import tokens
-    from context_graph.kernels.reference import tokens as _reference_tokens
 
     for module in (_reference_tokens, tokens):
         with pytest.raises(ValueError, match="rows must have 512 values, got 3"):

@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from context_graph.kernels.reference import topics as _reference_topics
+from tests.oracles import topics as _reference_topics
 
 COMPILED = import_module("context_graph.kernels.topics")
 JOIN = 0.45

@@ -30,7 +30,6 @@ OUR_OWN_TEXT: Final = {
 """Modules whose use of `re` meets no text from outside."""
 
 PYTHONS: Final = {
-    "context_graph.kernels.reference.features": "one call a token, and standard library only",
     "context_graph.cli.setup": "a name of a server",
     "context_graph.doctor.canary_memory": "a front end, which loads no RE2",
     "context_graph.doctor.hooks_in_use": "a front end, which loads no RE2",

@@ -1,8 +1,8 @@
 """Scores salience by Numba, for large runs (extra ``numba``; `kernels.salience_for` chooses).
 
-The same as reference/salience.py within 1e-6: LLVM may add in another order. Numba takes most of a second to
-load and some seconds to compile; what it compiled is kept beside this file, as Python keeps its own, or in
-the user's cache folder.
+The same as the compiled `salience` within 1e-6: LLVM may add in another order. Numba takes most of a
+second to load and some seconds to compile; what it compiled is kept beside this file, as Python keeps its
+own, or in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from context_graph.kernels.reference import salience as _twin
+from context_graph.kernels import salience as _compiled
 from context_graph.model.spaces import DIM, SIZES
 
 __all__ = ["KINDS", "add_weighted", "score"]
 
 KINDS: Final = ("numba",)
 _njit: Any = import_module("numba").njit
-add_weighted = _twin.add_weighted
+add_weighted = _compiled.add_weighted
 
 
 @_njit(fastmath=True, nogil=True, forceinline=True)
@@ -76,11 +76,14 @@ def score(
     out: NDArray[np.float64],
     kind: str | None = None,
 ) -> None:
-    """The 13 scores of each row; arguments and errors as of reference/salience.py.
+    """The 13 scores of each row; arguments and errors as of the compiled `salience`.
 
     Cost: the first call compiles; then 0.3 us a row, and 0.1 us for each centre of it.
     """
-    _twin.check(block, told, base, centres, most, out)
+    if block.shape[1] != DIM or centres.shape[1] != DIM or out.shape[1] != len(SIZES):
+        raise ValueError("rows and centres have 1536 values, scores 13")
+    if not (len(told) == len(base) == len(out) == len(block) and len(most) == len(centres)):
+        raise ValueError("told, base and out are needed for each row, most for each centre")
     if kind not in (None, *KINDS):
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     _score(block, told, base, centres, most, float(unread), out)

@@ -12,11 +12,11 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.oracles import dense as _reference_dense
+from tests.oracles import lexical as _reference_lexical
 from tests.support.memories import WHY, open_memex
 
 from context_graph.kernels import ranking
-from context_graph.kernels.reference import dense as _reference_dense
-from context_graph.kernels.reference import lexical as _reference_lexical
 from context_graph.memory.embed import default_provider
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index.derived import INDEX_FILE

@@ -34,7 +34,6 @@ from setproctitle import setproctitle
 _LEFT_OUT = (
     "context_graph.batch",
     "context_graph.view",
-    "context_graph.kernels.reference",
 )
 """Packages that few programs load."""
 _HEAD = struct.Struct("<4i60i")

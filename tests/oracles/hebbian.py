@@ -20,18 +20,7 @@ def update(
     decay: float,
     floor: float,
 ) -> None:
-    """The weights of edges after both their ends have fired as much as they did.
-
-    Args:
-        source, target: int32[m]: indices into ``activity``.
-        activity: float64[n] in [0, 1].
-        before: float64[m] in [0, 1].
-        after: float64[m]: the result.
-        learning, decay, floor: In [0, 1].
-
-    Raises:
-        ValueError: Lengths that differ, or an index outside ``activity``; ``after`` is undefined then.
-    """
+    """The weights of edges after both their ends have fired as much as they did."""
     if not len(source) == len(target) == len(before) == len(after):
         raise ValueError("source, target, before and after must have one length")
     for edge, weight in enumerate(before):

@@ -29,17 +29,7 @@ _LANES: Final = 16
 
 
 class Block:
-    """Rows that are compared with another block's, or with each other. Not changed by that: threads share it.
-
-    Args:
-        rows: float32[n, d], contiguous, finite, d a multiple of 8; the buffer is kept, not copied.
-        codes: int8[n, 64].
-        slack: int32[n], each in [0, 2^29].
-        kind: One of KINDS; the last. All give the same.
-
-    Raises:
-        ValueError: Buffers that don't fit, or a value out of range.
-    """
+    """Rows that are compared with another block's, or with each other."""
 
     def __init__(
         self,
@@ -86,27 +76,7 @@ def close_pairs(
     forest: bool = False,
     start: int = 0,
 ) -> tuple[int, int]:
-    """Write pairs (i of a, j of b) with a product of at least ``threshold``.
-
-    With the same block twice only pairs i < j are looked at. A forest leaves out a pair whose rows hang
-    together by the pairs before it: at most len(a) + len(b) are left, by which the same rows hang together.
-    Gives the GIL up.
-
-    Args:
-        limit: In [-2^29, 2^29]; pairs whose bound is below it are not looked at.
-        threshold: Finite.
-        out_i: int32, overwritten; as are out_j and out_cosine (doubles). Room for len(a) + len(b) pairs
-            for a forest, else for GROUP_PAIRS.
-        start: Where to go on: 0, or what the call before returned. 0 for a forest.
-
-    Returns:
-        Pairs written, and the start of the next call: -1 when all pairs are done.
-
-    Raises:
-        ValueError: Something is out of its range, or the blocks differ in kind or in length of rows.
-
-    Cost: len(a) * len(b) * 64 products of bytes, and an exact product (d numbers) for each pair that passes.
-    """
+    """Write pairs (i of a, j of b) with a product of at least ``threshold``."""
     room = min(len(out_i), len(out_j), len(out_cosine))
     _check(a, b, limit, threshold, forest, start, room)
     sets = Sets(len(a) + len(b))
@@ -160,11 +130,7 @@ def _product(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
 
 
 class Sets:
-    """Disjoint sets of the numbers 0 .. n - 1, each alone at first (union-find). Not thread-safe.
-
-    Raises:
-        ValueError: n is negative or beyond 32 bits.
-    """
+    """Disjoint sets of the numbers 0 .. n - 1, each alone at first (union-find). Not thread-safe."""
 
     def __init__(self, n: int) -> None:
         if not 0 <= n < 1 << 31:
@@ -181,12 +147,7 @@ class Sets:
         return one != other
 
     def join(self, ones: NDArray[np.int32], others: NDArray[np.int32]) -> int:
-        """Make one set of the sets of each pair; how many sets there are fewer.
-
-        Raises:
-            ValueError: Arrays of different lengths.
-            IndexError: A number that is in no set; then nothing is joined.
-        """
+        """Make one set of the sets of each pair; how many sets there are fewer."""
         n = len(self)
         if len(ones) != len(others):
             raise ValueError(f"others must have {len(ones)} values, got {len(others)}")
@@ -196,11 +157,7 @@ class Sets:
         return sum(self.joined(one, other) for one, other in zip(ones, others, strict=True))
 
     def labels(self, out: NDArray[np.int32]) -> None:
-        """Write the least number of each number's set to ``out`` (int32, n of them).
-
-        Raises:
-            ValueError: ``out`` has another length.
-        """
+        """Write the least number of each number's set to ``out`` (int32, n of them)."""
         if len(out) != len(self):
             raise ValueError(f"out must have {len(self)} values, got {len(out)}")
         for i in range(len(self)):

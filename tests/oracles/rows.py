@@ -17,10 +17,7 @@ _NONE: Final = 0xFFFFFFFF
 
 
 class Ids:
-    """Which row has an id. Not thread-safe. Compiled: some 8 bytes a row, 0.1 us a call.
-
-    Each call takes the column of the ids as it is now; ValueError where it lacks a row that was put.
-    """
+    """Which row has an id. Not thread-safe. Compiled: some 8 bytes a row, 0.1 us a call."""
 
     def __init__(self) -> None:
         self._rows: dict[bytes, int] = {}
@@ -66,10 +63,7 @@ def _key(key: Buffer) -> bytes:
 
 
 def previous(groups: Buffer) -> tuple[array[int], array[int]]:
-    """For each row the last one before it in its group, and for each group from 0 on its last row.
-
-    `ranking.NONE` where there is none; group 0 is none. Cost: some ns a row.
-    """
+    """For each row the last one before it in its group, and for each group from 0 on its last row."""
     view = memoryview(groups)
     before, last = array("I"), array("I", [_NONE] * (max(view, default=0) + 1))
     for row, group in enumerate(view):

@@ -95,16 +95,7 @@ def _wrapped(angle: float) -> float:
 
 
 def kuramoto_order(phases: Buffer) -> tuple[float, float]:
-    """Order parameter of 13 phases: r e^(i psi) = mean of e^(i theta).
-
-    Args:
-        phases: Buffer of 13 doubles, radians, any finite value.
-
-    Returns:
-        (r, psi): r in [0, 1], 1 when all phases are equal; psi in [0, 2*pi), meaningless where r is near 0.
-
-    Source: seed 000 compute_kuramoto_r.
-    """
+    """Order parameter of 13 phases: r e^(i psi) = mean of e^(i theta)."""
     theta = _doubles13(phases, "phases")
     mean_cos = _mean([math.cos(angle) for angle in theta])
     mean_sin = _mean([math.sin(angle) for angle in theta])
@@ -112,25 +103,7 @@ def kuramoto_order(phases: Buffer) -> tuple[float, float]:
 
 
 def kuramoto_steps(phases: Buffer, omega: Buffer, coupling: float, dt: float, steps: int) -> float:
-    """Advance 13 coupled oscillators: dtheta_i/dt = omega_i + (K/N) sum_j sin(theta_j - theta_i).
-
-    Explicit Euler on the mean-field form of that sum, K r sin(psi - theta_i).
-
-    Args:
-        phases: Writable buffer of 13 doubles, radians. Overwritten by the new phases in [0, 2*pi); unchanged
-            when an error is raised.
-        omega: Buffer of 13 doubles, natural frequencies in rad/s, each within +-1e6.
-        coupling: K, rad/s, in [0, 10].
-        dt: Length of a step, s, in [0, 1].
-        steps: Number of steps, 1 to 100,000.
-
-    Returns:
-        Mean r over the second half of the steps (the middle one of an odd number counts), in [0, 1]; a
-        step's r is taken before it moves the phases.
-
-    Cost: O(steps); 50 steps are some 10 us compiled, without the GIL.
-    Source: D3.1; docs/adr/0008-drift-definition.md.
-    """
+    """Advance 13 coupled oscillators: dtheta_i/dt = omega_i + (K/N) sum_j sin(theta_j - theta_i)."""
     target = _view(phases, "phases")
     theta = [_wrapped(angle) for angle in _doubles13(phases, "phases")]
     if target.readonly:
@@ -163,14 +136,7 @@ def kuramoto_steps(phases: Buffer, omega: Buffer, coupling: float, dt: float, st
 
 
 def phase_drift(phases: Buffer, previous: Buffer) -> float:
-    """Mean absolute difference of two sets of 13 phases, each wrapped to [-pi, pi]; radians in [0, pi].
-
-    Args:
-        phases: Buffer of 13 doubles, radians.
-        previous: Buffer of 13 doubles, radians.
-
-    Source: drift metric kuramoto_phase_drift.
-    """
+    """Mean absolute difference of two sets of 13 phases, each wrapped to [-pi, pi]; radians in [0, pi]."""
     total = 0.0
     for a, b in zip(_doubles13(phases, "phases"), _doubles13(previous, "previous"), strict=True):
         # Both are wrapped first, so that the difference of two huge phases can't overflow.
@@ -194,15 +160,7 @@ def _length(x: float, y: float) -> float:
 
 
 def cosine13(a: Buffer, b: Buffer) -> float:
-    """Cosine of two purpose vectors.
-
-    Args:
-        a: Buffer of 13 doubles.
-        b: Buffer of 13 doubles.
-
-    Returns:
-        The cosine, clamped to [-1, 1], exactly 1 for equal vectors; 0 when either norm is below 1e-8.
-    """
+    """Cosine of two purpose vectors."""
     return _cosine(_doubles13(a, "a"), _doubles13(b, "b"))
 
 
@@ -228,17 +186,7 @@ def _cosine(a: list[float], b: list[float]) -> float:
 
 
 def purpose_entropy(purpose_vector: Buffer) -> float:
-    """Differentiation D: Shannon entropy of the shares |v_i| / sum |v|, over its maximum log2 13.
-
-    Args:
-        purpose_vector: Buffer of 13 doubles.
-
-    Returns:
-        In [0, 1]: 1 for a uniform vector, about 6e-5 for a single component (a share is at least 1e-6
-        before its logarithm), 0 when sum |v| is at most 1e-6.
-
-    Source: D3.2.
-    """
+    """Differentiation D: Shannon entropy of the shares |v_i| / sum |v|, over its maximum log2 13."""
     sizes = [abs(value) for value in _doubles13(purpose_vector, "purpose_vector")]
     # Thirteen huge values would add up to infinity; a power of two changes no share.
     scale = 0.00390625 if max(sizes) > 1e300 else 1.0
@@ -255,18 +203,7 @@ def purpose_entropy(purpose_vector: Buffer) -> float:
 
 
 def identity_continuity(purpose_vector: Buffer, previous: Buffer, r: float) -> float:
-    """IC = clamp(cos(purpose_vector, previous) * r, 0, 1).
-
-    Args:
-        purpose_vector: Buffer of 13 doubles.
-        previous: Buffer of 13 doubles.
-        r: Order parameter, in [0, 1].
-
-    Returns:
-        In [0, 1]: exactly r for equal vectors; 0 for orthogonal, opposed and zero vectors.
-
-    Source: IDENTITY-001; seed 000 REQ-SESSION-06.
-    """
+    """IC = clamp(cos(purpose_vector, previous) * r, 0, 1)."""
     current = _doubles13(purpose_vector, "purpose_vector")
     reference = _doubles13(previous, "previous")
     _require_range(r, "r", 0.0, 1.0)
@@ -274,16 +211,7 @@ def identity_continuity(purpose_vector: Buffer, previous: Buffer, r: float) -> f
 
 
 def logistic_reflection(accuracy: float) -> float:
-    """Reflection R = 1 / (1 + exp(-(4 a - 2))).
-
-    Args:
-        accuracy: a, running accuracy of predictions, in [0, 1].
-
-    Returns:
-        From 0.119 (a = 0) over 0.5 (a = 0.5) to 0.881 (a = 1).
-
-    Source: D3.2.
-    """
+    """Reflection R = 1 / (1 + exp(-(4 a - 2)))."""
     _require_range(accuracy, "accuracy", 0.0, 1.0)
     return 1.0 / (1.0 + math.exp(2.0 - 4.0 * accuracy))
 
@@ -313,31 +241,13 @@ def below32(value: float, threshold: float) -> bool:
 
 
 def ic_index(ic: float) -> int:
-    """Class of an identity continuity.
-
-    Args:
-        ic: Any finite number.
-
-    Returns:
-        0 (healthy) at >= 0.9, 1 at >= 0.7, 2 at >= 0.5, else 3.
-
-    Source: IDENTITY-002; seed 000 REQ-SESSION-07.
-    """
+    """Class of an identity continuity."""
     _require_number(ic, "ic")
     return _below(ic, 0.9) + _below(ic, 0.7) + _below(ic, 0.5)
 
 
 def state_index(consciousness: float) -> int:
-    """Class of a consciousness level.
-
-    Args:
-        consciousness: C, in [0, 1].
-
-    Returns:
-        0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4.
-
-    Source: D3.2.
-    """
+    """Class of a consciousness level."""
     _require_range(consciousness, "consciousness", 0.0, 1.0)
     if _below(0.95, consciousness):
         return 4

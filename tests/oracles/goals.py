@@ -13,7 +13,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, Final, Protocol
 
-from context_graph.kernels.reference.features import BAGS, BUCKETS
+from tests.oracles.features import BAGS, BUCKETS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -55,16 +55,7 @@ class Sparse(Protocol):
 
 
 class GoalVectors:
-    """One goal per space. Not thread-safe.
-
-    Args:
-        bags: For each of the 13 spaces the row of the bag that it looks at, 13 bytes.
-        kinds: For each space COSINE, COVERAGE or ROOT, 13 bytes.
-        shares: For each space the least share of a new event in the mean, in (0, 1), buffer of 13 doubles.
-
-    Raises:
-        ValueError: Not 13 of each, or no such bag, kind or share.
-    """
+    """One goal per space. Not thread-safe."""
 
     def __init__(self, bags: bytes, kinds: bytes, shares: Buffer) -> None:
         self._least = array("d", memoryview(shares))
@@ -87,23 +78,13 @@ class GoalVectors:
         return list(self._events)
 
     def cap_counts(self, limit: int) -> None:
-        """Let no space count more than ``limit`` events, so that new ones weigh as in a goal that young.
-
-        Raises:
-            ValueError: A limit below 1.
-        """
+        """Let no space count more than ``limit`` events, so that new ones weigh as in a goal that young."""
         if limit < 1:
             raise ValueError(f"limit must be at least 1, got {limit}")
         self._events = [min(events, limit) for events in self._events]
 
     def measure(self, event: Sparse, likeness: array[float], confidence: array[float]) -> None:
-        """Measure the similarity of the event to each goal, and how far to trust it.
-
-        Args:
-            event: An EventFeatures, or its three arrays under the same names.
-            likeness: Array of 13 doubles, overwritten; in [0, 1], NaN where the event or the goal is empty.
-            confidence: Likewise; in [0, 1), grows with the event's tokens and with the goal's events.
-        """
+        """Measure the similarity of the event to each goal, and how far to trust it."""
         for name, given in (("likeness", likeness), ("confidence", confidence)):
             if len(given) != N:
                 raise ValueError(f"{name} must have {N} values, got {len(given)}")
@@ -113,24 +94,14 @@ class GoalVectors:
             confidence[k] = tokens / (tokens + SCANT) * (events / (events + YOUNG))
 
     def absorb(self, event: Sparse, prompt: bool) -> None:
-        """Move each goal towards the event, where it has evidence.
-
-        The share of the n-th event is 1/n, at least the space's own; of a prompt at least 1/2. Cost: the
-        event's nonzeros, and all 4096 entries each time a goal has decayed to a 64th.
-        """
+        """Move each goal towards the event, where it has evidence."""
         for k in range(N):
             buckets, values = _bag(event, self._bags[k])
             if buckets:
                 self._absorb(k, buckets, values, PROMPT_SHARE if prompt else self._least[k])
 
     def blend(self, event: Sparse, share: float) -> None:
-        """Move each goal that has begun towards the event by ``share``, and count no event.
-
-        For what is no event of this session but belongs to what it is about. Cost: as `absorb`.
-
-        Raises:
-            ValueError: A share that is not between 0 and 1.
-        """
+        """Move each goal that has begun towards the event by ``share``, and count no event."""
         if not 0.0 < share < 1.0:
             raise ValueError(f"share must be between 0 and 1, got {share!r}")
         for k in range(N):
@@ -193,11 +164,7 @@ class GoalVectors:
         return b"".join(parts)
 
     def load_bytes(self, packed: bytes) -> None:
-        """Replace the goals by those that to_bytes gave.
-
-        Raises:
-            ValueError: Not such bytes; the goals are empty then.
-        """
+        """Replace the goals by those that to_bytes gave."""
         self._clear()
         try:
             self._load(packed)

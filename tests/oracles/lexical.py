@@ -50,13 +50,7 @@ class Postings:
         return sum(map(len, self._lists.values()))
 
     def add(self, terms: Buffer) -> int:
-        """Append a row with these packed terms (see TERM), each hash once; the row's number.
-
-        Frequencies above 255 count as 255. Cost: one step a term.
-
-        Raises:
-            ValueError: Not whole terms, or more than MAX_ROWS rows.
-        """
+        """Append a row with these packed terms (see TERM), each hash once; the row's number."""
         packed = memoryview(terms)
         if packed.nbytes % TERM.size:
             raise ValueError(f"terms must be a multiple of {TERM.size} bytes, got {packed.nbytes}")
@@ -78,10 +72,7 @@ class Postings:
         return len(lengths), sum(lengths)
 
     def shares(self, terms: Buffer, live: Buffer, rows: Buffer) -> list[float]:
-        """For each of these rows (uint32) the idf-weighted share of the terms that it holds, in [0, 1].
-
-        A term that no live row holds counts in the whole, with the highest idf.
-        """
+        """For each of these rows (uint32) the idf-weighted share of the terms that it holds, in [0, 1]."""
         living, total = self.totals(live)[0], 0.0
         asked, alive = memoryview(rows), self._alive(live)
         held = [0.0] * len(asked)
@@ -94,16 +85,7 @@ class Postings:
         return [share / total for share in held] if total else held
 
     def few(self, terms: Buffer, live: Buffer, most: int, dead: int) -> int:
-        """How many of these packed terms (see TERM) have one to ``most`` live rows.
-
-        Args:
-            dead: How many rows are not live. A term in more than ``most + dead`` rows needs no reading.
-
-        Cost: at most ``most + dead`` postings a term are read, one if there are no more than ``most``.
-
-        Raises:
-            ValueError: Not whole terms, or ``live`` is too short.
-        """
+        """How many of these packed terms (see TERM) have one to ``most`` live rows."""
         packed, alive = memoryview(terms), self._alive(live)
         if packed.nbytes % TERM.size:
             raise ValueError(f"terms must be a multiple of {TERM.size} bytes, got {packed.nbytes}")
@@ -127,21 +109,7 @@ class Postings:
         b: float,
         scores: array[float],
     ) -> int:
-        """Add each term's BM25 share to the scores of its live rows; the number of terms that had any.
-
-        A share is weight * ln(1 + (rows - df + 0.5) / (df + 0.5)) * tf * (k1 + 1) /
-        (tf + k1 * (1 - b + b * length / mean_length)), df and tf over live rows.
-
-        Args:
-            terms: Hashes, uint64.
-            weights: One float a term.
-            live: One byte a row.
-            rows: Live rows, mean_length: their mean length in terms.
-            scores: Floats, one a row at least, added to.
-
-        Raises:
-            ValueError: Buffers that don't fit each other.
-        """
+        """Add each term's BM25 share to the scores of its live rows; the number of terms that had any."""
         wanted, weight, alive = memoryview(terms), memoryview(weights), self._alive(live)
         if len(weight) != len(wanted):
             raise ValueError(f"weights must have {len(wanted)} values, got {len(weight)}")
@@ -199,21 +167,14 @@ class Postings:
         return b"".join(self.parts())
 
     def parts(self) -> Iterator[bytes]:
-        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
-
-        Nothing may change meanwhile.
-        """
+        """The bytes of to_bytes, in pieces."""
         yield HEAD.pack(MAGIC, len(self._lengths), len(self._lists))
         yield self._lengths.tobytes() + bytes(2 * (len(self._lengths) & 1))  # lists begin at a multiple of 4
         for term, postings in self._lists.items():
             yield LIST.pack(term, len(postings)) + postings.tobytes()
 
     def load_bytes(self, packed: Buffer) -> None:
-        """Replace all by what to_bytes gave.
-
-        Raises:
-            ValueError: Not such bytes; then nothing is changed.
-        """
+        """Replace all by what to_bytes gave."""
         view = memoryview(packed)
         if len(view) < HEAD.size or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
@@ -231,11 +192,7 @@ class Postings:
         self._lengths, self._lists = lengths, lists
 
     def borrow(self, packed: Buffer) -> None:
-        """As ``load_bytes``, but the compiled one reads lists where they are, and copies one when it grows.
-
-        So these bytes must stay as they are: a mapping of a file does, and takes no memory for lists that
-        nobody asks for.
-        """
+        """As ``load_bytes``; the compiled one reads lists where they are."""
         self.load_bytes(packed)
 
 
@@ -262,14 +219,7 @@ def _load_list(view: memoryview, at: int, rows: int, lists: dict[int, array[int]
 
 
 def tally(counts: array[int], items: Buffer, add: bool) -> int:
-    """Count every item (packed uint16) in ``counts`` (uint32), or with ``add`` false take it out again.
-
-    Returns:
-        The number of items.
-
-    Raises:
-        ValueError: An item that has no count, or was not counted; earlier ones stay done.
-    """
+    """Count every item (packed uint16) in ``counts`` (uint32), or with ``add`` false take it out again."""
     raw = memoryview(items)
     if raw.nbytes % 2:
         raise ValueError(f"items must be an even number of bytes, got {raw.nbytes}")

@@ -30,23 +30,7 @@ def score(
     out: NDArray[np.float64],
     kind: str | None = None,
 ) -> None:
-    """The 13 scores of each row.
-
-    Args:
-        block: float32[k, 1536], embeddings as stored, contiguous.
-        told: float64[k] in [0, 1]: what each row's words tell.
-        base: float64[k] in [0, 1]: what is missing to 1 apart from nearness.
-        centres: float32[m, 1536], contiguous, each space of length 1 or 0.
-        most: float64[m] in [0, 1]: what nearness to each centre is worth.
-        unread: [0, 1].
-        out: float64[k, 13]: the result.
-        kind: One of KINDS, the vector instructions to use; None for the best that the processor has.
-
-    Raises:
-        ValueError: Other lengths or types.
-
-    Cost: 0.3 us a row, and 0.1 us for each centre of it (compiled, AVX-512).
-    """
+    """The 13 scores of each row."""
     if kind not in (None, *KINDS):
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     check(block, told, base, centres, most, out)
@@ -93,16 +77,7 @@ def _dots(rows: NDArray[np.float32], others: NDArray[Any]) -> NDArray[np.float64
 def add_weighted(
     block: NDArray[np.float32], weights: NDArray[np.float64], total: NDArray[np.float64]
 ) -> None:
-    """Add each row times its weight to ``total``, row after row.
-
-    Args:
-        block: float32[k, 1536], contiguous.
-        weights: float64[k].
-        total: float64[1536]: changed.
-
-    Raises:
-        ValueError: Other lengths or types.
-    """
+    """Add each row times its weight to ``total``, row after row."""
     if block.shape[1] != DIM or len(total) != DIM or len(weights) != len(block):
         raise ValueError("rows and total have 1536 values; a weight is needed for each row")
     for row, weight in zip(block, weights, strict=True):

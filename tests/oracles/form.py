@@ -19,8 +19,8 @@ import math
 from itertools import pairwise
 from typing import Final
 
-from context_graph.kernels.reference.spaces import add_signed
-from context_graph.kernels.reference.text import (
+from tests.oracles.spaces import add_signed
+from tests.oracles.text import (
     BLANK,
     CAPITAL,
     DIGIT,

@@ -67,21 +67,7 @@ _SYMBOL_OR_IDEOGRAPH: Final = re.compile(
 
 
 class EventFeatures:
-    """The bags of one event; reused from event to event. Not thread-safe.
-
-    Attributes:
-        counts: Nonzeros of each bag, array of 11 ints.
-        buckets: Row by row (11 x 4096), each bag's buckets in order of first appearance, array of uint16.
-        values: Their weights, parallel to ``buckets``, array of floats; each bag has unit length.
-
-    Args:
-        stop_words: Lower-case words that say nothing about a purpose, as bytes; at most 2048.
-        heads: Words after which a name is defined or imported, as bytes; at most 2048.
-
-    Raises:
-        TypeError: A word that is not bytes.
-        ValueError: Too many words.
-    """
+    """The bags of one event; reused from event to event. Not thread-safe."""
 
     def __init__(self, stop_words: Iterable[bytes], heads: Iterable[bytes]) -> None:
         self.counts = array("i", bytes(4 * len(BAGS)))
@@ -95,17 +81,7 @@ class EventFeatures:
         self._before = b""
 
     def scan(self, input_text: bytes, output_text: bytes) -> None:
-        """Replace the bags by those of an event.
-
-        Args:
-            input_text: UTF-8 of the tool input or prompt; the first 8192 bytes are read.
-            output_text: UTF-8 of the response or error, likewise.
-
-        Raises:
-            TypeError: A text that is not bytes.
-
-        Cost: linear; compiled about 12 ns a byte. Any bytes will do, valid UTF-8 or not.
-        """
+        """Replace the bags by those of an event."""
         for text in (input_text, output_text):
             if not isinstance(text, bytes):
                 raise TypeError(f"texts must be bytes, not {type(text).__name__}")

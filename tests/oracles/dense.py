@@ -27,11 +27,7 @@ HEAD: Final = Struct("<4sIQ")
 
 
 class Vectors:
-    """Rows 0, 1, ... of ``dim`` numbers. Not thread-safe; ``scan`` gives the GIL up.
-
-    Raises:
-        ValueError: A dim outside [1, MAX_DIM].
-    """
+    """Rows 0, 1, ... of ``dim`` numbers. Not thread-safe; ``scan`` gives the GIL up."""
 
     def __init__(self, dim: int) -> None:
         if not 1 <= dim <= MAX_DIM:
@@ -49,23 +45,14 @@ class Vectors:
         return self._dim
 
     def append(self, vector: Buffer | None) -> int:
-        """Append a row (a buffer of floats); None is an empty one. Its number.
-
-        Raises:
-            ValueError: Not ``dim`` numbers, or one that is not finite.
-        """
+        """Append a row (a buffer of floats); None is an empty one. Its number."""
         cells, scale = self._quantised(vector)
         self._cells += cells
         self._scales.append(scale)
         return len(self._scales) - 1
 
     def put(self, row: int, vector: Buffer | None) -> None:
-        """Write a row; rows up to it that don't exist yet are empty.
-
-        Raises:
-            ValueError: As for append.
-            IndexError: A negative row.
-        """
+        """Write a row; rows up to it that don't exist yet are empty."""
         if row < 0:
             raise IndexError(f"row must not be negative, got {row}")
         cells, scale = self._quantised(vector)
@@ -90,18 +77,7 @@ class Vectors:
         return array("b", [math.floor(number / step + 0.5) for number in numbers]), step
 
     def scan(self, query: Buffer, live: Buffer, scores: array[float]) -> tuple[int, float, float]:
-        """Write the product of every live row with the query to scores; (count, mean, standard deviation).
-
-        Dead and empty rows get 0 and don't count. Cost: ``dim`` bytes read a row.
-
-        Args:
-            query: Floats, ``dim`` of them.
-            live: One byte a row, nonzero: live.
-            scores: Floats, one a row at least, overwritten.
-
-        Raises:
-            ValueError: Buffers that don't fit, or a query that is not finite.
-        """
+        """Write the product of every live row with the query to scores; (count, mean, standard deviation)."""
         alive, rows = memoryview(live), len(self._scales)
         if len(alive) < rows or len(scores) < rows:
             raise ValueError(f"live and scores must have {rows} values, got {len(alive)} and {len(scores)}")
@@ -130,17 +106,7 @@ class Vectors:
         return [math.floor(number / step + 0.5) for number in numbers], step
 
     def likeness(self, left: Buffer, right: Buffer) -> tuple[int, float]:
-        """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i].
-
-        0.0 where there is no such pair. Cost: two rows read a pair.
-
-        Args:
-            left: Row numbers, uint32.
-            right: As many.
-
-        Raises:
-            ValueError: Another number of them, or a row that is not there.
-        """
+        """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i]."""
         one, other = memoryview(left), memoryview(right)
         if len(one) != len(other):
             raise ValueError(f"right must have {len(one)} values, got {len(other)}")
@@ -172,21 +138,14 @@ class Vectors:
         return b"".join(self.parts())
 
     def parts(self) -> Iterator[bytes]:
-        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
-
-        Nothing may change meanwhile.
-        """
+        """The bytes of to_bytes, in pieces."""
         yield HEAD.pack(MAGIC, self._dim, len(self._scales))
         yield self._scales.tobytes()
         yield bytes(_cells_at(len(self)) - HEAD.size - 4 * len(self))
         yield self._cells.tobytes()
 
     def load_bytes(self, packed: Buffer) -> None:
-        """Replace all rows by what to_bytes gave.
-
-        Raises:
-            ValueError: Not such bytes; then nothing is changed.
-        """
+        """Replace all rows by what to_bytes gave."""
         view = memoryview(packed)
         if len(view) < HEAD.size or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not vectors, or of a later version: {bytes(view[:4])!r}")
@@ -203,11 +162,7 @@ class Vectors:
         self._scales, self._cells = scales, array("b", bytes(view[split:]))
 
     def borrow(self, packed: Buffer) -> None:
-        """As ``load_bytes``, but the compiled one reads the rows where they are, and ``put`` writes there.
-
-        So these bytes must be writable, and stay: a private mapping of a file is both, and takes no memory
-        of its own for rows that nobody writes. Rows that are added are the object's own.
-        """
+        """As ``load_bytes``, but the compiled one reads the rows where they are, and ``put`` writes there."""
         with memoryview(packed) as view:
             if view.readonly:
                 raise ValueError("borrowed bytes must be writable")

@@ -169,15 +169,7 @@ class _Row:
 
 
 class Topics:
-    """Sorts memories into topics. Not thread-safe.
-
-    A memory belongs to the topic whose centre is nearest, if its cosine is at least ``join``, else it starts
-    one; when all slots are taken it joins the nearest whatever the cosine.
-
-    Args:
-        capacity: Slots for topics, 1 to 1024. A write compares with each centre in use.
-        join: Cosine in [0, 1] from which a memory joins.
-    """
+    """Sorts memories into topics. Not thread-safe."""
 
     def __init__(self, capacity: int, join: float) -> None:
         if not 1 <= capacity <= MAX_TOPICS:
@@ -194,15 +186,7 @@ class Topics:
         self._bands: dict[tuple[int, int], int] = {}
 
     def place(self, packed: bytes) -> tuple[int, float, int, bytes | None, float]:
-        """Where a memory would belong; nothing changes.
-
-        Args:
-            packed: From `pack`.
-
-        Returns:
-            (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory if one is
-            found to be very like or None, estimated cosine to it).
-        """
+        """Where a memory would belong; nothing changes."""
         q, signature = _unpacked(packed)
         slot, best = self._nearest_topic(q)
         full = all(topic.members for topic in self._topics)
@@ -236,19 +220,7 @@ class Topics:
         return self._rows[nearest].id, math.cos(math.pi * fewest / BITS)
 
     def add(self, node: bytes, slot: int, packed: bytes | None) -> int:
-        """Count a memory in.
-
-        Args:
-            node: 16 bytes.
-            slot: From `place`; -1 takes a free slot.
-            packed: From `pack`; None for a memory without a vector, which belongs to no topic.
-
-        Returns:
-            The slot, -1 without a vector.
-
-        Raises:
-            ValueError: It is counted already, the slot does not exist, or none is free.
-        """
+        """Count a memory in."""
         row = self._row_of.get(node, NOWHERE)
         if len(node) != 16:
             raise ValueError(f"node must have 16 bytes, got {len(node)}")
@@ -284,12 +256,7 @@ class Topics:
             self._bands[band, _key(signature, band)] = row
 
     def remove(self, node: bytes, packed: bytes | None) -> bool:
-        """Count a memory out; False if it is not counted.
-
-        Args:
-            node: 16 bytes.
-            packed: As it was added.
-        """
+        """Count a memory out; False if it is not counted."""
         index = self._row_of.get(node, NOWHERE)
         if index < 0 or not self._rows[index].alive:
             return False
@@ -324,10 +291,7 @@ class Topics:
         ]
 
     def shapes(self) -> list[tuple[int, int, float]]:
-        """(slot, members, likeness of its members) of each topic in use.
-
-        Likeness is the root of the members' mean likeness to each other, in [0, 1]; 0 for a single one.
-        """
+        """(slot, members, likeness of its members) of each topic in use."""
         return [(i, topic.members, topic.likeness) for i, topic in enumerate(self._topics) if topic.members]
 
     def to_bytes(self) -> bytes:
@@ -347,11 +311,7 @@ class Topics:
         return b"".join(parts)
 
     def load_bytes(self, packed: bytes) -> None:
-        """Load what `to_bytes` wrote.
-
-        Raises:
-            ValueError: Not such bytes, or from more slots than these; nothing has changed then.
-        """
+        """Load what `to_bytes` wrote."""
         fresh = Topics(len(self._topics), self._join)
         try:
             fresh._read(packed)
@@ -384,16 +344,7 @@ class Topics:
 
 
 def pack(embedding: Buffer, common: Buffer) -> bytes | None:
-    """A memory as `Topics` counts it, 800 bytes; None when its embedding says nothing.
-
-    Args:
-        embedding: 6144 bytes: 1536 float32.
-        common: What all Semantic vectors have in common: up to two vectors of 256 float32, of length 1 and at
-            right angles.
-
-    Raises:
-        ValueError: Another length, or a value that is not finite.
-    """
+    """A memory as `Topics` counts it, 800 bytes; None when its embedding says nothing."""
     view, shared = memoryview(embedding).cast("B"), memoryview(common).cast("B")
     if len(view) != EMBEDDING_BYTES:
         raise ValueError(f"embedding must have {EMBEDDING_BYTES} bytes, got {len(view)}")

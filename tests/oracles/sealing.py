@@ -16,16 +16,7 @@ _CRC: Final = struct.Struct("<I")
 
 
 def seal(key: bytes, version: int, payload: bytes) -> bytes:
-    """The envelope of ``payload`` as it is stored under ``key``; its CRC-32 covers key, head and payload.
-
-    Args:
-        version: Of the payload's form, 0 to 255.
-
-    Raises:
-        ValueError: ``version`` is out of range, or ``payload`` has 4 GiB or more.
-
-    Cost: 0.2 us, and 1.5 us for 6 KB.
-    """
+    """The envelope of ``payload`` as it is stored under ``key``; its CRC-32 covers key, head and payload."""
     if not 0 <= version <= 255 or len(payload) > 0xFFFFFFFF:
         raise ValueError(
             f"version must be in [0, 255] and payload below 4 GiB, got {version} and {len(payload)} bytes"

@@ -29,33 +29,7 @@ def observe(
     identity: array[float],
     vector: array[float],
 ) -> float:
-    """Move alignment, level and identity by one event, and write its purpose vector.
-
-    Each alignment goes towards confidence * coded likeness at the pace share, and to 0, which speaks for
-    neither side, as the other spaces speak and it says nothing: an event that says nothing at all changes
-    no alignment. Each level, the running likeness, goes towards the likeness by its own rate. The identity
-    goes towards the new purpose vector's direction. All buffers hold 13 doubles, but for ``coding``.
-
-    Args:
-        likeness: In [0, 1]; NaN where the event or the goals say nothing.
-        confidence: In [0, 1).
-        on: Positive likeness that is usual for on-goal work.
-        middle: Share of that at which an event speaks for neither side.
-        weight: Of an alignment in the sum, positive.
-        coding: 7 doubles: how far the level shifts ``on``, its rate, and the bounds of its ratio to on; the
-            identity's share; gain and zero of the purpose vector.
-        share: Of this event, in [0, 1].
-        alignment: Changed in place; stays in [-1, 1].
-        level: Changed in place.
-        identity: Changed in place.
-        vector: Overwritten by tanh(gain * (alignment - zero)).
-
-    Returns:
-        Sum of weight * alignment.
-
-    Raises:
-        ValueError: A buffer of another length.
-    """
+    """Move alignment, level and identity by one event, and write its purpose vector."""
     like, sure, high, centre, w = (
         _thirteen(given, name)
         for name, given in (

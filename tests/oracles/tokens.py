@@ -33,11 +33,9 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from typing_extensions import Buffer
-
-from context_graph.kernels.reference.form import add_code, add_dates, add_form
-from context_graph.kernels.reference.scripts import pairs, runs
-from context_graph.kernels.reference.spaces import (
+from tests.oracles.form import add_code, add_dates, add_form
+from tests.oracles.scripts import pairs, runs
+from tests.oracles.spaces import (
     ALONE,
     DENIES,
     FIRST,
@@ -57,7 +55,7 @@ from context_graph.kernels.reference.spaces import (
     empty,
     finish,
 )
-from context_graph.kernels.reference.text import (
+from tests.oracles.text import (
     BLANK,
     NEWLINE,
     SINGLE,
@@ -70,6 +68,7 @@ from context_graph.kernels.reference.text import (
     hash_of,
     mixed,
 )
+from typing_extensions import Buffer
 
 _TERM: Final = struct.Struct("<QHH")
 _MOST_FREQUENT: Final = 65_535
@@ -81,16 +80,7 @@ _CLITICS: Final = frozenset((b"s", b"t", b"d", b"m", b"re", b"ve", b"ll"))
 
 
 class Encoded:
-    """Holds the result of encoding a text.
-
-    Attributes:
-        embedding: 1536 float32, little-endian: the thirteen spaces side by side (model/spaces.py).
-        terms: For every distinct term in order of first appearance ``<QHH``: hash, occurrences (at most
-        65535), 0. pieces: Ids of the WordPieces in order, uint16 each.
-        tokens: How many pieces.
-
-    A text without a single piece has an embedding of zeros.
-    """
+    """Holds the result of encoding a text."""
 
     __slots__ = ("embedding", "pieces", "terms", "tokens")
 
@@ -104,23 +94,7 @@ def _packed(terms: Mapping[int, int]) -> bytes:
 
 
 class Encoder:
-    """Cuts, counts and embeds texts. Not thread-safe: the compiled one reuses its scratch memory.
-
-    Args:
-        vocabulary: The pieces, one a line, in order of their ids; those that go on in a word begin with
-        ``##``. rows: int8, 256 values for every piece.
-        scales: float32, what each row is multiplied by.
-        marks: Four bytes for every piece: role, counterfactual, teleological marker (16 * 15 * weight +
-        kind;
-            0 for none), flags.
-        lexicons: Of Temporal, Moral, Aesthetic, Behavioral, Emotional: piece ids (uint16), scales (float32),
-            values (int8; 32, 64, 64, 128, 32 for every piece).
-        stop_words: Lower-case words that are no terms, UTF-8.
-        stem: Gives a word's stem.
-
-    Raises:
-        ValueError: A buffer of the wrong length, a vocabulary without [UNK].
-    """
+    """Cuts, counts and embeds texts. Not thread-safe: the compiled one reuses its scratch memory."""
 
     def __init__(
         self,
@@ -158,17 +132,7 @@ class Encoder:
         return self._encoded(clean, self._pieces(clean), None)
 
     def query(self, text: str, counts: Buffer, total: int, a: float = 1e-3) -> Encoded:
-        """As ``encode``, the Semantic space weighted by rarity: a / (a + share of the piece among all).
-
-        Args:
-            text: What to search for.
-            counts: uint32, how often each piece was seen.
-            total: The sum of counts.
-            a: Above 0; the share at which a piece counts half.
-
-        Raises:
-            ValueError: Counts of another length, ``a`` not above 0.
-        """
+        """As ``encode``, the Semantic space weighted by rarity: a / (a + share of the piece among all)."""
         seen = memoryview(counts)
         if len(seen) != len(self._names):
             raise ValueError(f"counts must have {len(self._names)} values, got {len(seen)}")
@@ -187,14 +151,7 @@ class Encoder:
         return len(self._pieces(cleaned(text)).ids)
 
     def cut(self, text: str, tokens: int) -> str:
-        """The longest beginning of whole words with at most ``tokens`` pieces.
-
-        If already the first word has more, the beginning of that word of exactly ``tokens`` pieces. What
-        follows the last word and makes no piece is left out.
-
-        Raises:
-            ValueError: ``tokens`` below 0.
-        """
+        """The longest beginning of whole words with at most ``tokens`` pieces."""
         if tokens < 0:
             raise ValueError(f"tokens must be at least 0, got {tokens}")
         clean = cleaned(text)

@@ -55,10 +55,7 @@ def clear(scores: array[float]) -> None:
 def add_standardised(
     scores: Buffer, mean: float, deviation: float, weight: float, skip_zeros: bool, out: array[float]
 ) -> None:
-    """Add weight * (score - mean) / deviation of every row to ``out``; nothing when the deviation is 0.
-
-    With ``skip_zeros`` a score of exactly 0 means that the row has none, and it gets nothing.
-    """
+    """Add weight * (score - mean) / deviation of every row to ``out``; nothing when the deviation is 0."""
     value = memoryview(scores)
     _fits("out", out, len(value))
     if deviation < 1e-9:
@@ -72,11 +69,7 @@ def add_standardised(
 def expect(
     like: Buffer, mean: float, deviation: float, its_mean: float, slope: float, out: array[float]
 ) -> None:
-    """Write the score that a row may be expected to have into each row of ``out`` without one (of exactly 0).
-
-    Where ``like`` has a score: its_mean + slope * (like - mean) / deviation, the line through what the two
-    kinds of scores have in common. Nothing when the deviation is 0.
-    """
+    """Write the score that a row may be expected to have into each row of ``out`` that has none."""
     known = memoryview(like)
     _fits("out", out, len(known))
     if deviation < 1e-9:
@@ -93,16 +86,7 @@ def blend(
     weights: Buffer,
     out: array[float],
 ) -> None:
-    """Write to ``out`` the sum of each row's standardised scores, and the weight of its class.
-
-    Args:
-        parts: At most 4 times (scores, mean, deviation, weight, skip_zeros), as for `add_standardised`.
-        classes: One a row: there are as many rows as classes.
-        weights: Floats; a class beyond them gets nothing.
-
-    Raises:
-        ValueError: More parts, or buffers that don't fit each other.
-    """
+    """Write to ``out`` the sum of each row's standardised scores, and the weight of its class."""
     kind, weight = memoryview(classes), memoryview(weights)
     rows = len(kind)
     _fits("out", out, rows)
@@ -119,13 +103,7 @@ def blend(
 
 
 def add_by_age(times: Buffer, now: int, half_life: float, weight: float, out: array[float]) -> None:
-    """Add weight / (1 + age / half_life) to every row in ``out``; a time in the future has age 0.
-
-    Half of the weight is left after a half-life, a third after two: old and very old still differ.
-
-    Raises:
-        ValueError: A half-life that is not positive.
-    """
+    """Add weight / (1 + age / half_life) to every row in ``out``; a time in the future has age 0."""
     time = memoryview(times)
     _fits("out", out, len(time))
     if not half_life > 0.0:
@@ -143,14 +121,7 @@ def spread(
     back: float,
     out: array[float],
 ) -> None:
-    """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive.
-
-    A row gets ``after_question`` times the score of the row it follows where that one asks (the lowest bit of
-    ``asks``), and ``back`` times the score of the row that follows it. Dead rows are skipped.
-
-    Args:
-        before: For each row the older one that it follows, or NONE.
-    """
+    """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive."""
     value, alive = memoryview(scores), memoryview(live)
     previous, asking = memoryview(before), memoryview(asks)
     rows = len(alive)
@@ -215,11 +186,7 @@ def keep_numbers(mask: bytearray, numbers: Buffer, low: float, high: float) -> N
 
 
 def keep_rows(mask: bytearray, rows: Buffer) -> None:
-    """Clear the mask of every row but these (uint32).
-
-    Raises:
-        ValueError: Rows that don't grow, or are beyond the mask.
-    """
+    """Clear the mask of every row but these (uint32)."""
     start = 0
     for row in memoryview(rows):
         if not start <= row < len(mask):
