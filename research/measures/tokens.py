@@ -40,7 +40,7 @@ _KINDS: Final = (
     ("State: ", "a change of state"),
     ("Identity continuity ", "a change of the IC level"),
     ("IC ", "an alarm"),
-    ("The last ", "a circle"),
+    ("The last ", "an alarm"),
     ("New session", "whether the session goes on"),
     ("Fresh session", "whether the session goes on"),
     ("Identity restored", "whether the session goes on"),

@@ -41,6 +41,7 @@ SECOND = [
 @needs_client
 def test_identity_survives_from_one_real_session_to_the_next(cli: Cli, tmp_path: Path) -> None:
     """REQ-SESSION-11..16, REQ-HOOKS-17..22: the whole of the issue's second demonstration."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     assert cli.run("hooks", "generate-config").returncode == 0
     # A consolidation takes idle time only: on a busy machine it keeps its owner for longer than is looked.
     quiet = ("--env", "CONTEXT_GRAPH_DREAM=false")

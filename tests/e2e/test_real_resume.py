@@ -26,6 +26,7 @@ def test_a_resumed_and_a_forked_session_lose_no_event_and_keep_their_identity(
     cli: Cli, tmp_path: Path
 ) -> None:
     """The scripted model numbers its tool uses from 1 in each run, as gateways do: they are other uses."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     cli.run("setup", "--yes")
     (tmp_path / "client").mkdir()
     kept, watch = ("--home", str(tmp_path / "client")), watching(tmp_path)
@@ -58,6 +59,7 @@ def test_a_resumed_and_a_forked_session_lose_no_event_and_keep_their_identity(
 @needs_client
 def test_a_compaction_and_a_clear_in_one_session(cli: Cli, tmp_path: Path) -> None:
     """Five prompts on one standard input; /compact keeps the identity, /clear begins a session."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     cli.run("setup", "--yes")
     later = [option for prompt in ("/compact", "go on", "/clear", "again") for option in ("--prompt", prompt)]
     told = drive(

@@ -28,6 +28,7 @@ def storing(tool: str) -> list[Any]:
 def test_after_setup_hooks_run_and_tools_need_no_asking_and_remove_leaves_nothing(
     cli: Cli, tmp_path: Path
 ) -> None:
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     before = sorted(path for path in cli.project.rglob("*") if ".git" not in path.parts)
     cli.run("setup", "--yes")
     told = drive(
@@ -49,6 +50,7 @@ def test_after_setup_hooks_run_and_tools_need_no_asking_and_remove_leaves_nothin
 
 @needs_client
 def test_the_plugin_alone_brings_hooks_tools_and_skills(cli: Cli, tmp_path: Path) -> None:
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     folder = cli.run("setup", "--plugin").stdout.strip()
     told = drive(
         cli,
@@ -69,6 +71,7 @@ def test_the_plugin_alone_brings_hooks_tools_and_skills(cli: Cli, tmp_path: Path
 @needs_client
 def test_setup_and_plugin_at_once_record_and_tell_everything_once(cli: Cli, tmp_path: Path) -> None:
     """The client runs the hooks of both: it takes a command for the same only among settings."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     cli.run("setup", "--yes")
     folder = cli.run("setup", "--plugin").stdout.strip()
     work: list[Any] = [

@@ -82,7 +82,7 @@ class Template:
 def _write_settings(world: World) -> None:
     folder = world.cli.project / ".claude"
     folder.mkdir(exist_ok=True)
-    (folder / "context-graph.toml").write_text('brief = "always"\nmemory_floor = 0.4\n')
+    (folder / "context-graph.toml").write_text('identity_lines = "always"\nmemory_floor = 0.4\n')
     (folder / "requirements.yaml").write_text(REQUIREMENTS)
     user = Path(world.cli.env["HOME"]) / ".config" / "context-graph-cli"
     user.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ REQUEST_FIELDS: list[tuple[int, str, bytes]] = [
     (6, "project", "/home/u/projé".encode()),
     (7, "session_env", SESSION.encode()),
     (8, "cwd", b"/home/u/proj/src"),
-    (9, "env", b"CONTEXT_GRAPH_BRIEF=on_change\0CONTEXT_GRAPH_INJECT=false"),
+    (9, "env", b"CONTEXT_GRAPH_IDENTITY_LINES=changes\0CONTEXT_GRAPH_AUTO_DREAM=false"),
     (10, "deadline_ms", struct.pack("<I", 3000)),
     (11, "at_ms", struct.pack("<q", 1_800_000_000_123)),
     (12, "version", b"0.1.0"),

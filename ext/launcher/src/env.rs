@@ -46,9 +46,8 @@ variables! { {
     python = b"CONTEXT_GRAPH_PYTHON";
     debug = b"CONTEXT_GRAPH_DEBUG";
 } travelling {
-    brief = b"CONTEXT_GRAPH_BRIEF";
+    identity_lines = b"CONTEXT_GRAPH_IDENTITY_LINES";
     auto_dream = b"CONTEXT_GRAPH_AUTO_DREAM";
-    inject = b"CONTEXT_GRAPH_INJECT";
     clock_offset = b"CONTEXT_GRAPH_CLOCK_OFFSET";
     config_dir = b"CLAUDE_CONFIG_DIR";
     skip_requirements = b"CLAUDE_SKIP_REQUIREMENTS";

@@ -205,7 +205,7 @@ impl Hook<'_> {
     fn is_quiet(&self) -> bool {
         let event = &self.event;
         let files = self.facts.as_ref().map_or_else(Vec::new, |facts| facts.files(&event.places.cwd));
-        event.env.brief.is_none() && brief::is_quiet(&event.places.store, self.session(), &files)
+        event.env.identity_lines.is_none() && brief::is_quiet(&event.places.store, self.session(), &files)
     }
 
     /// Whether the event says nothing that a later one would not say: a tool call before it has run, unless somebody will

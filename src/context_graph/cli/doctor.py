@@ -184,7 +184,7 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield (
         "tokens a day",
         f"{most}{day['total']} (mean of {cost['days']} active days in the last 7): {day['starts']} starts, "
-        f"{day['briefs']} briefs, {day['state_blocks']} state blocks, {day['memories']} memories",
+        f"{day['identity_lines']} lines of identity, {day['memories']} memories",
     )
 
 

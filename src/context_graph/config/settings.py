@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
+REQUEST_KEYS: Final = ("identity_lines", "auto_dream")
 """Keys that a hook's own environment overrides for that one call."""
 _USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "work_limit_s"})
 """Keys that a project's file may not set: it would open a door, load a model, hold up other projects, or
@@ -27,24 +27,21 @@ _FILE_BYTES: Final = 256 * 1024
 """More than any settings file has; the owner reads it while hooks wait."""
 
 
-def _setting(
-    default: Any, doc: str, *, renamed: Mapping[str, str] | None = None, **bounds: tuple[Any, ...]
-) -> Any:
-    """A setting; ``range`` (least, most) or ``choices`` bound it, ``renamed`` has its old choices."""
-    return field(default=default, metadata={"doc": doc, "renamed": renamed or {}, **bounds})
+def _setting(default: Any, doc: str, **bounds: tuple[Any, ...]) -> Any:
+    """A setting; ``range`` (least, most) or ``choices`` bound it."""
+    return field(default=default, metadata={"doc": doc, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, with the defaults that hold when nothing is written down."""
 
-    brief: str = _setting(
-        "changes",
-        "When the brief reaches the model with a tool call: when state or IC level changed, always or never.",
-        choices=("changes", "always", "never"),
-        renamed={"on_change": "changes", "off": "never"},
+    identity_lines: str = _setting(
+        "alarms",
+        "What the model is told of the session's identity: alarms it can act on, changes of state and level "
+        "too, or always the specification's lines.",
+        choices=("alarms", "changes", "always"),
     )
-    inject: bool = _setting(True, "Whether a prompt carries what changed in the session's state.")
     auto_dream: bool = _setting(True, "Whether an IC crisis queues a consolidation request.")
     dream_cooldown_s: int = _setting(
         60,
@@ -281,8 +278,7 @@ def _apply(settings: Settings, key: str, value: object, where: str) -> Settings:
         return _problem(settings, f"{where}: no such setting")
     kind = type(item.default)
     try:
-        changed = item.metadata["renamed"].get(value, value) if isinstance(value, str) else value
-        changed = _convert(changed, kind)
+        changed = _convert(value, kind)
     except (KeyError, TypeError, ValueError):
         return _problem(
             settings, f"{where}: {value!r} is not of type {kind.__name__}; {item.default!r} is used"

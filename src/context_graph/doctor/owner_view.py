@@ -202,8 +202,8 @@ the descriptions of skills."""
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
 
-    Only days with a session count; without any the day is None. What is said on change only is counted as if
-    every tool call and prompt changed it, so `briefs` and `state_blocks` are then upper bounds.
+    Only days with a session count; without any the day is None. Lines of identity that are said on a change
+    only are counted as if every tool call and prompt changed something; alarms are too rare to count.
     """
     texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
     settings = look.get("settings", {})
@@ -214,16 +214,15 @@ def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     if not days:
         return cost
     events = sessions.get("week_events", {})
-    briefs = 0 if settings.get("brief") == "never" else events.get("pre-tool", 0) * texts.get("brief", 0)
-    blocks = events.get("prompt-submit", 0) * texts.get("state_block", 0) if settings.get("inject") else 0
+    lines = events.get("pre-tool", 0) * texts.get("brief", 0)
+    lines += events.get("prompt-submit", 0) * texts.get("state_block", 0)
     parts = {
         "starts": sessions.get("week", 0) * start,
-        "briefs": briefs,
-        "state_blocks": blocks,
+        "identity_lines": lines if settings.get("identity_lines") in ("changes", "always") else 0,
         "memories": memory.get("week_tokens", 0),
     }
     cost["days"] = days
     cost["day"] = {name: round(value / days) for name, value in parts.items()}
     cost["day"]["total"] = round(sum(parts.values()) / days)
-    cost["at_most"] = settings.get("brief") == "changes" or bool(settings.get("inject"))
+    cost["at_most"] = settings.get("identity_lines") == "changes"
     return cost

@@ -11,12 +11,6 @@ from context_graph.model.memory import JohariQuadrant
 COLD_BRIEF: Final = "[C:? r=? IC=?]"
 """What a brief says while there is nothing measured to say."""
 
-DRIFT_MEANS: Final = (
-    "The last calls look unlike what this session has been about. If the user changed the subject, that is "
-    "why; if not, look again at what they asked for."
-)
-"""What an alarm means, for a model that has read nothing of ours."""
-
 _COLD_BLOCK: Final = (
     "[System Consciousness]\n"
     "State: DORMANT (C=?)\n"

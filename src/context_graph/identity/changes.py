@@ -6,6 +6,7 @@ in them advises, allows or agrees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from context_graph.identity.consciousness import ConsciousnessState, Metrics
@@ -38,6 +39,22 @@ def change_text(before: Told | None, metrics: Metrics, circle: str) -> str:
     return "\n".join((*lines, circle) if circle else lines)
 
 
+def off_track(history: Sequence[float]) -> str:
+    """What an alarm says: since how many calls the session is off its track, and what to do about it.
+
+    Args:
+        history: The session's IC after each call, in [0, 1], the last at the end; one at least.
+    """
+    recent = history[-_LOOKED_BACK:]
+    highest = max(range(len(recent)), key=lambda at: (recent[at], at))
+    calls = max(1, len(recent) - 1 - highest)
+    last = f"The last {calls} calls look" if calls > 1 else "The last call looks"
+    return (
+        f"{last} unlike what this session has been about. If the user changed the subject, that is why; if "
+        "not, look again at what they asked for."
+    )
+
+
 def level_sentence(before: ICLevel, ic: float) -> str:
     """IC, in [0, 1], after it left the level ``before``, and what that says of the last calls."""
     level = ICLevel.from_value(ic)
@@ -46,6 +63,8 @@ def level_sentence(before: ICLevel, ic: float) -> str:
     return f"Identity continuity rose to {ic:.2f} ({level.value}): {_ROSE}."
 
 
+_LOOKED_BACK: Final = 12
+"""Calls in which an alarm looks for the last one that was on the track."""
 _FELL: Final = "the last calls differ from what this session has been about"
 _ROSE: Final = "the last calls are closer again to what this session has been about"
 

@@ -93,6 +93,7 @@ def test_in_the_claude_format_a_hook_prints_one_document_of_the_clients_schema_o
     cli: Cli, kind: str
 ) -> None:
     """REQ-HOOKS-01..05: every event, exit 0, hookEventName of the event that fired."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     work(cli)
     done = hook(cli, kind, body(kind, number=99))
     assert (done.returncode, done.stderr) == (0, "")
@@ -267,7 +268,7 @@ def test_the_brief_is_cold_then_the_sessions_own_line(cli: Cli) -> None:
     foreign = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-2"})
     assert foreign.stdout == COLD + "\n"
     assert cli.run("consciousness", "brief").stdout == warm.stdout, "without a session: the store's newest"
-    told = hook(cli, "pre-tool", body("pre-tool", number=50))
+    told = hook(cli, "pre-tool", body("pre-tool", number=50), CONTEXT_GRAPH_IDENTITY_LINES="always")
     assert json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"] == warm.stdout.strip()
 
 
@@ -288,18 +289,28 @@ def test_the_brief_follows_each_restore_and_each_measured_event(cli: Cli) -> Non
     assert len(seen) > 2
 
 
-def test_the_brief_setting_decides_when_it_is_said(cli: Cli) -> None:
+def test_the_setting_decides_which_lines_of_identity_are_said(cli: Cli) -> None:
+    """`changes` says a state once; `always` gives seed 000's lines at each call and prompt, as they stand."""
     work(cli)
 
-    def said(number: int, mode: str) -> bool:
-        done = hook(cli, "pre-tool", body("pre-tool", number=number), CONTEXT_GRAPH_BRIEF=mode)
-        return done.stdout != ""
+    def said(kind: str, number: int, mode: str) -> str:
+        return context(hook(cli, kind, body(kind, number=number), CONTEXT_GRAPH_IDENTITY_LINES=mode))
 
-    assert not said(60, "never") and not said(61, "off")
-    assert said(62, "changes") and not said(63, "changes") and not said(64, "on_change")
-    assert said(65, "always") and said(66, "always")
+    assert said("pre-tool", 60, "alarms") == "" == said("prompt-submit", 60, "alarms")
+    assert BRIEF.match(said("pre-tool", 62, "changes")) and not said("pre-tool", 63, "changes")
+    assert BRIEF.match(said("pre-tool", 65, "always")) and BRIEF.match(said("pre-tool", 66, "always"))
+    shown = cli.run("consciousness", "inject-context", env={"CLAUDE_CODE_SESSION_ID": "s-1"}).stdout
+    block = said("prompt-submit", 67, "always").splitlines()
+    assert block[0] == shown.splitlines()[0] == "[System Consciousness]" and len(block) == 4
     cli.run("owner", "stop")
-    assert not said(67, "changes"), "what the model saw outlives the owner"
+    assert not said("pre-tool", 68, "changes"), "what the model saw outlives the owner"
+
+
+def test_by_default_a_session_s_start_says_nothing_of_its_identity(cli: Cli) -> None:
+    work(cli, "one")
+    assert hook(cli, "session-start", body("session-start", "two")).stdout == ""
+    told = hook(cli, "session-start", body("session-start", "three"), CONTEXT_GRAPH_IDENTITY_LINES="always")
+    assert context(told).startswith("Identity restored from two. IC: ")
 
 
 def test_calls_made_at_once_bring_one_brief(cli: Cli) -> None:
@@ -307,7 +318,11 @@ def test_calls_made_at_once_bring_one_brief(cli: Cli) -> None:
     told: list[str] = []
     threads = [
         threading.Thread(
-            target=lambda n=n: told.append(hook(cli, "pre-tool", body("pre-tool", number=n)).stdout)
+            target=lambda n=n: told.append(
+                hook(
+                    cli, "pre-tool", body("pre-tool", number=n), CONTEXT_GRAPH_IDENTITY_LINES="changes"
+                ).stdout
+            )
         )
         for n in range(60, 66)
     ]
@@ -320,8 +335,9 @@ def test_calls_made_at_once_bring_one_brief(cli: Cli) -> None:
 
 def test_a_line_that_says_nothing_does_not_reach_the_model(cli: Cli) -> None:
     hook(cli, "session-start", body("session-start"))
-    assert hook(cli, "pre-tool", body("pre-tool", number=1), CONTEXT_GRAPH_BRIEF="always").stdout == ""
-    assert hook(cli, "prompt-submit", body("prompt-submit")).stdout == ""
+    always = {"CONTEXT_GRAPH_IDENTITY_LINES": "always"}
+    assert hook(cli, "pre-tool", body("pre-tool", number=1), **always).stdout == ""
+    assert hook(cli, "prompt-submit", body("prompt-submit"), **always).stdout == ""
     for kind in ("pre-tool", "prompt-submit"):
         document = json.loads(hook(cli, kind, body(kind, number=2), fmt="json").stdout)
         assert "context_injection" not in document, kind
@@ -335,17 +351,35 @@ def context(done: Any) -> str:
 
 def test_a_prompt_is_told_what_changed_in_the_state(cli: Cli) -> None:
     """REQ-HOOKS-20, D3.8: REQ-SESSION-15's four lines are `inject-context`'s; the hook says what is new."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     work(cli, "s-1", calls=12)
     assert context(hook(cli, "prompt-submit", body("prompt-submit"))) == "", "a healthy session is no news"
     for number, topic in enumerate(TOPICS):
         hook(cli, "post-tool", body("post-tool", number=200 + number, text=topic * 4))
-    assert hook(cli, "prompt-submit", body("prompt-submit"), CONTEXT_GRAPH_INJECT="off").stdout == ""
     told = context(hook(cli, "prompt-submit", body("prompt-submit")))
     assert re.match(
         r"Identity continuity fell to 0\.\d\d \((normal|warning|critical)\): the last calls", told
     )
     assert "Guidance" not in told and "proceed" not in told
     assert context(hook(cli, "prompt-submit", body("prompt-submit"))) == "", "told once"
+
+
+def test_a_session_off_its_track_is_told_since_when_and_what_to_do(cli: Cli) -> None:
+    """By default: a sentence that a model can act on, without numbers, states or words of ours; once."""
+    work(cli, "s-1", calls=12)
+    told: list[str] = []
+    for number, topic in enumerate(TOPICS):
+        told.append(context(hook(cli, "pre-tool", body("pre-tool", number=200 + number, text=topic * 4))))
+        told.append(context(hook(cli, "post-tool", body("post-tool", number=200 + number, text=topic * 4))))
+    told.append(context(hook(cli, "prompt-submit", body("prompt-submit"))))
+    said = [text for text in told if text]
+    assert 1 <= len(said) <= 2, "at the line that warns, and at that of a crisis"
+    for text in said:
+        assert re.fullmatch(
+            r"The last (\d+ calls look|call looks) unlike what this session has been about\. If the user "
+            r"changed the subject, that is why; if not, look again at what they asked for\.",
+            text,
+        ), text
 
 
 def test_a_session_in_circles_is_told_what_repeats(cli: Cli) -> None:
@@ -362,8 +396,7 @@ def test_a_session_in_circles_is_told_what_repeats(cli: Cli) -> None:
     cli.run("session", "show", "--session-id", "s-1")  # with it the owner is up, and the log is read
     # An owner that has just started may be late for a call; it then says it at the next one.
     said = (context(hook(cli, "pre-tool", body("pre-tool", number=number))) for number in range(91, 99))
-    brief, told = next(filter(None, said)).splitlines()
-    assert BRIEF.match(brief) and brief.startswith("[C:HYP ")
+    told = next(filter(None, said))
     assert told.startswith("The last 3 calls repeat earlier ones: `pytest tests/test_x.py")
     assert told.endswith("failed 4 times with the same output, and no new file was touched.")
     assert "ghp_" not in told
@@ -395,6 +428,7 @@ def test_a_next_session_is_restored_from_the_last_one(cli: Cli) -> None:
         "kuramoto_phase_drift",
     }
     assert told[2]["drift_metrics"]["purpose_drift"] < 0.5
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     named = hook(cli, "session-start", body("session-start", "three"), "--previous-session-id", "one")
     assert "restored from one" in named.stdout
     cleared = hook(cli, "session-start", {**body("session-start", "four"), "source": "clear"})
@@ -481,9 +515,8 @@ def test_with_no_owner_the_event_waits_in_the_log_and_is_applied_once(cli: Cli) 
     away = {"CONTEXT_GRAPH_PYTHON": "/bin/false"}
     lost = hook(cli, "post-tool", body("post-tool", number=70), **away)
     assert (lost.returncode, lost.stdout) == (0, "")
-    assert (
-        hook(cli, "pre-tool", body("pre-tool", number=71), **away, CONTEXT_GRAPH_BRIEF="always").stdout == ""
-    )
+    away["CONTEXT_GRAPH_IDENTITY_LINES"] = "always"
+    assert hook(cli, "pre-tool", body("pre-tool", number=71), **away).stdout == ""
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert (shown["events_applied"], shown["events_waiting"]) == (7, 0)
     hook(cli, "post-tool", body("post-tool", number=70))

@@ -229,6 +229,7 @@ def test_a_program_that_no_terminal_finds_is_linked_and_the_link_taken_away(cli:
 @pytest.mark.parametrize("where", ["PATH", "link"])
 def test_a_hook_finds_the_program_on_path_or_by_the_link(cli: Cli, where: str) -> None:
     """The settings name no folder of this machine, so a project's can be shared."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     cli.run("setup", "--link", env={"PATH": "/usr/bin:/bin"})
     path = f"{cli.launcher.parent}:/usr/bin:/bin" if where == "PATH" else "/usr/bin:/bin"
     given = json.dumps({"session_id": "a", "cwd": str(cli.project), "hook_event_name": "SessionStart"})

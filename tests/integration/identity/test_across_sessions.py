@@ -75,6 +75,7 @@ def database(cli: Cli) -> Path:
 
 def test_a_session_on_the_same_task_continues_the_last_one(cli: Cli) -> None:
     """Unknown until a prompt and three results are there."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     work(cli, "s-1", TARIFF, slice(6))
     last = show(cli, "s-1")["last_ic"]
     assert f"Identity restored from s-1. IC: {last:.2f} (" in start(cli, "s-2")
@@ -116,6 +117,7 @@ def test_a_session_on_another_task_is_new_work(cli: Cli) -> None:
 
 def test_a_restored_session_reports_nothing_and_alarms_nobody_before_it_has_events(cli: Cli) -> None:
     """A last session in crisis is no crisis of the next: its numbers are told as its own, once."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     work(cli, "s-1", TARIFF)
     for number, step in enumerate(SHADER_STEPS):
         use(cli, "s-1", 100 + number, step)
@@ -130,6 +132,7 @@ def test_a_restored_session_reports_nothing_and_alarms_nobody_before_it_has_even
 
 
 def test_nothing_to_tell_of_a_last_session_without_events(cli: Cli) -> None:
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     start(cli, "s-1")
     assert "Identity restored from s-1. IC: ? (no events yet)" in start(cli, "s-2")
 

@@ -115,6 +115,7 @@ def start_in_a_client(cli: Cli, session: str, source: str, *arguments: str) -> s
 @pytest.mark.parametrize("arguments", [("--resume", "first", "--fork-session"), ("--resume=first",)])
 def test_a_fork_goes_on_with_the_session_that_it_was_made_from(cli: Cli, arguments: tuple[str, ...]) -> None:
     """Not with the latest; and what its context has already is not told again."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     remember(cli, STAGING)
     for session in ("first", "second"):
         start_in_a_client(cli, session, "startup")
@@ -125,6 +126,7 @@ def test_a_fork_goes_on_with_the_session_that_it_was_made_from(cli: Cli, argumen
 
 
 def test_a_fork_in_a_running_client_goes_on_with_that_clients_session(cli: Cli) -> None:
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     hook(cli, "session-start", "first", source="startup")
     start_in_a_client(cli, "second", "startup")
     told = context_of(hook(cli, "session-start", "third", source="fork"))

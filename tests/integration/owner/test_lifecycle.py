@@ -204,7 +204,7 @@ def test_a_started_owner_inherits_no_descriptor_and_no_secret(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-planted")
-    monkeypatch.setenv("CONTEXT_GRAPH_BRIEF", "off")
+    monkeypatch.setenv("CONTEXT_GRAPH_IDENTITY_LINES", "off")
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     try:
@@ -216,7 +216,7 @@ def test_a_started_owner_inherits_no_descriptor_and_no_secret(
         os.close(reading)
     names = request("environment", {}, location=owner.location).stdout.decode().split()
     assert "CONTEXT_GRAPH_HOME" in names
-    assert not {"ANTHROPIC_API_KEY", "CONTEXT_GRAPH_BRIEF"} & set(names)
+    assert not {"ANTHROPIC_API_KEY", "CONTEXT_GRAPH_IDENTITY_LINES"} & set(names)
 
 
 def test_no_owner_and_none_wanted_is_an_error_that_says_what_to_do(owner: OwnerHarness) -> None:

@@ -75,6 +75,8 @@ def drive(
         f"CONTEXT_GRAPH_HOME={cli.env['CONTEXT_GRAPH_HOME']}",
         "CONTEXT_GRAPH_IDLE_S=3",
     ]
+    lines = cli.env.get("CONTEXT_GRAPH_IDENTITY_LINES")
+    settings += [f"CONTEXT_GRAPH_IDENTITY_LINES={lines}"] if lines else []
     for marker in markers:
         given += ["--marker", marker]
     for setting in settings:

@@ -20,24 +20,24 @@ def _write(path: Path, text: str) -> Path:
 def test_the_project_file_wins_over_the_users_and_the_environment_over_both(tmp_path: Path) -> None:
     _write(
         tmp_path / "config" / "context-graph-cli" / "config.toml",
-        'brief = "never"\nidle_s = 5\nmax_stores = 2\n',
+        'identity_lines = "changes"\nidle_s = 5\nmax_stores = 2\n',
     )
-    _write(tmp_path / "project" / ".claude" / "context-graph.toml", 'brief = "always"\nidle_s = 7\n')
+    _write(tmp_path / "project" / ".claude" / "context-graph.toml", 'identity_lines = "always"\nidle_s = 7\n')
     env = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "CONTEXT_GRAPH_IDLE_S": "9"}
     settings = load_settings(tmp_path / "project", env)
-    assert (settings.brief, settings.idle_s, settings.max_stores) == ("always", 9.0, 2)
+    assert (settings.identity_lines, settings.idle_s, settings.max_stores) == ("always", 9.0, 2)
     assert settings.problems == ()
 
 
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ('brief = "sometimes"', "brief"),
+        ('identity_lines = "sometimes"', "identity_lines"),
         ("idle_s = true", "idle_s"),
         ("max_clients = 0", "max_clients"),
         ("max_clients = 'many'", "max_clients"),
         ("durability = 3", "durability"),
-        ("inject = 'perhaps'", "inject"),
+        ("sync = 'perhaps'", "sync"),
         ("colour = 'red'", "colour"),
     ],
 )
@@ -50,9 +50,9 @@ def test_a_wrong_value_is_dropped_alone_and_named(tmp_path: Path, line: str, nam
 
 
 def test_a_file_that_is_no_toml_is_named_and_the_defaults_hold(tmp_path: Path) -> None:
-    path = _write(tmp_path / "config.toml", "brief = = 1\n")
+    path = _write(tmp_path / "config.toml", "idle_s = = 1\n")
     settings = load_settings(None, {"CONTEXT_GRAPH_CLI_CONFIG": str(path)})
-    assert settings.brief == "changes" and str(path) in settings.problems[0]
+    assert settings.identity_lines == "alarms" and str(path) in settings.problems[0]
 
 
 RIVALS = """edition = "community"
@@ -103,14 +103,7 @@ def test_every_key_has_its_environment_twin(tmp_path: Path) -> None:
 
 
 def test_a_hooks_own_environment_overrides_only_the_request_scoped_keys() -> None:
-    settings = with_request_env(Settings(), {"CONTEXT_GRAPH_BRIEF": "never", "CONTEXT_GRAPH_IDLE_S": "1"})
-    assert settings.brief == "never" and settings.idle_s == Settings().idle_s
-
-
-@pytest.mark.parametrize(
-    ("before", "now"), [("on_change", "changes"), ("off", "never"), ("always", "always")]
-)
-def test_a_choice_of_an_earlier_version_is_understood(tmp_path: Path, before: str, now: str) -> None:
-    path = _write(tmp_path / "config.toml", f'brief = "{before}"\n')
-    assert load_settings(None, {"CONTEXT_GRAPH_CLI_CONFIG": str(path)}) == Settings(brief=now)
-    assert with_request_env(Settings(), {"CONTEXT_GRAPH_BRIEF": before}).brief == now
+    settings = with_request_env(
+        Settings(), {"CONTEXT_GRAPH_IDENTITY_LINES": "always", "CONTEXT_GRAPH_IDLE_S": "1"}
+    )
+    assert settings.identity_lines == "always" and settings.idle_s == Settings().idle_s

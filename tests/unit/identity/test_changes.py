@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_graph.identity.brief import guidance
-from context_graph.identity.changes import change_text
+from context_graph.identity.changes import change_text, off_track
 from context_graph.identity.consciousness import ConsciousnessState, Metrics
 from context_graph.identity.continuity import ICLevel
 
@@ -65,3 +65,12 @@ def test_no_change_reads_as_advice_or_consent(old: tuple[str, str] | None, ic: f
             }
             assert guidance(ic, 0.97) not in told
             assert all(line.endswith(".") for line in told.splitlines())
+
+
+def test_an_alarm_says_since_how_many_calls_and_nothing_that_is_ours() -> None:
+    assert off_track([0.96, 0.95, 0.9, 0.8, 0.66]).startswith("The last 4 calls look unlike what")
+    assert off_track([0.96, 0.6]).startswith("The last call looks unlike what")
+    assert off_track([0.6]).startswith("The last call looks")
+    assert off_track([0.99, *[0.8] * 40]).startswith("The last call looks"), "what held for long is no fall"
+    for word in ("IC", "dream", "crisis", "identity", "proceed", "0."):
+        assert word not in off_track([0.97, 0.4])

@@ -161,8 +161,8 @@ def test_a_field_that_is_not_of_its_form_is_refused(payload: bytes) -> None:
 def test_only_request_scoped_variables_travel() -> None:
     with pytest.raises(MalformedFrameError):
         encode_request(Request(verb="x", env={"LD_PRELOAD": "/tmp/x.so"}))
-    payload = _field(1, b"x") + _field(9, b"LD_PRELOAD=/tmp/x.so\0CONTEXT_GRAPH_BRIEF=off")
-    assert decode_request(payload).env == {"CONTEXT_GRAPH_BRIEF": "off"}
+    payload = _field(1, b"x") + _field(9, b"LD_PRELOAD=/tmp/x.so\0CONTEXT_GRAPH_IDENTITY_LINES=off")
+    assert decode_request(payload).env == {"CONTEXT_GRAPH_IDENTITY_LINES": "off"}
 
 
 def test_a_session_id_that_is_not_utf8_does_not_cost_the_event() -> None:

@@ -20,7 +20,7 @@ fn field(fields: &Fields, tag: u8) -> String {
 /// REQ-HOOKS-17..21: every kind is one request, and what the owner says is what the hook says.
 #[test]
 fn each_hook_sends_one_request_and_prints_the_answer() {
-    let world = World::new().with("CLAUDE_CODE_SESSION_ID", SESSION).with("CONTEXT_GRAPH_BRIEF", "on_change");
+    let world = World::new().with("CLAUDE_CODE_SESSION_ID", SESSION).with("CONTEXT_GRAPH_IDENTITY_LINES", "changes");
     let requests = world.answering(response(6, 1, b"{\"out\":1}\n", b"crisis\n"));
     let mut ids = Vec::new();
     for kind in KINDS {
@@ -40,7 +40,7 @@ fn each_hook_sends_one_request_and_prints_the_answer() {
         assert_eq!(field(&fields, 6), world.project().display().to_string());
         assert_eq!(field(&fields, 7), SESSION);
         assert_eq!(field(&fields, 8), world.project().display().to_string());
-        assert_eq!(field(&fields, 9), "CONTEXT_GRAPH_BRIEF=on_change");
+        assert_eq!(field(&fields, 9), "CONTEXT_GRAPH_IDENTITY_LINES=changes");
         assert_eq!((fields[&10].len(), fields[&11].len()), (4, 8));
         assert_eq!(field(&fields, 12), env!("CARGO_PKG_VERSION"));
         ids.push(field(&fields, 2));
@@ -134,7 +134,7 @@ fn silent(world: &World) {
 /// REQ-HOOKS-32: the budget of seed 001, and the only way to exit code 2.
 #[test]
 fn a_silent_owner_is_a_timeout() {
-    let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", "always");
+    let world = World::new().with_brief().with("CONTEXT_GRAPH_IDENTITY_LINES", "always");
     silent(&world);
     let output = world.run(&["hooks", "pre-tool", "--session-id", "newest"], b"");
     assert_eq!(output.status.code(), Some(2));

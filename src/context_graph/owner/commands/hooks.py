@@ -23,14 +23,13 @@ from context_graph.errors import (
 )
 from context_graph.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
 from context_graph.identity.brief import brief_line
-from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
-from context_graph.owner.sessions.telling import notice
+from context_graph.owner.sessions.telling import CHANGES, notice
 from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
@@ -100,10 +99,10 @@ class _Answering:
             execution_time_ms=self.call.elapsed_ms(),
         )
 
-    def told(self, live: LiveSession) -> None:
-        """Keep what the model is told, unless nobody waits for the answer any longer."""
-        if not is_late(self.call.request):
-            live.told = standing(live.metrics)
+    @property
+    def mode(self) -> str:
+        """What the model is told of the session's identity; programs that read JSON are told of changes."""
+        return self.call.settings.identity_lines if self.for_client else CHANGES
 
 
 def serve(call: Call) -> Reply:
@@ -153,7 +152,8 @@ def _session_start(one: _Answering) -> Reply:
     started = one.applied
     if started.twin and one.for_client:
         return reply(flags=APPLIED)
-    text = "\n".join(part for part in (started.text, _last_summary(one, started)) if part)
+    follows = one.call.context.telling.at_start(started.text, one.mode)
+    text = "\n".join(part for part in (follows, _last_summary(one, started)) if part)
     warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
     if one.for_client:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
@@ -193,17 +193,8 @@ def _before_call(one: _Answering) -> str:
     # The brief is about the session, not about its subagents.
     if one.applied.twin or one.event.agent_id:
         return ""
-    parts = (_due(one), _at_file(one, editing=True))
-    return "\n".join(part for part in parts if part)
-
-
-def _due(one: _Answering) -> str:
-    """What the session's earlier calls led to and nobody was told yet."""
-    live, telling = one.applied.live, one.call.context.telling
-    if is_late(one.call.request):
-        return ""
-    parts = (telling.notice(live), _brief(one, live))
-    telling.answered(live)
+    due = "" if is_late(one.call.request) else one.call.context.telling.at_call(one.applied.live, one.mode)
+    parts = (due, _at_file(one, editing=True))
     return "\n".join(part for part in parts if part)
 
 
@@ -223,27 +214,14 @@ def _at_file(one: _Answering, *, editing: bool) -> str:
     return one.call.context.memory_hooks.for_file(one.event, one.call.settings, editing=editing)
 
 
-def _brief(one: _Answering, live: LiveSession) -> str:
-    """The line that goes to the model with a tool call, if its setting lets it.
-
-    Of calls made at once the first has it: the owner answers one after the other.
-    """
-    if not one.call.context.telling.wants_brief(live, one.call.settings.brief):
-        return ""
-    circle = live.circle if live.told is None or live.told[0] != standing(live.metrics)[0] else ""
-    one.told(live)
-    return "\n".join(part for part in (brief_line(live.metrics), circle) if part)
-
-
 def _post_tool(one: _Answering) -> Reply:
     applied, telling = one.applied, one.call.context.telling
     if one.for_client:
         if applied.twin:
             return reply(flags=APPLIED)
         is_told_before = takes_context(one.format, EventKind.PRE_TOOL)
-        told = (
-            telling.notice(applied.live) if is_told_before and not one.event.agent_id else _before_call(one)
-        )
+        is_own = is_told_before and not one.event.agent_id
+        told = telling.alarm(applied.live, one.mode) if is_own else _before_call(one)
         failed = one.event.kind is EventKind.POST_TOOL_FAILURE
         known = one.call.context.memory_hooks.for_failure(one.event, one.call.settings) if failed else ""
         parts = (told, known, _at_file(one, editing=False))
@@ -262,14 +240,10 @@ def _prompt_submit(one: _Answering) -> Reply:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, one.call.settings, ""
     if one.event.is_prompt:  # else nobody asked for anything
-        alarm = one.call.context.telling.notice(live)
-        state = (
-            change_text(live.told, live.metrics, live.circle) if settings.inject and live.has_evidence else ""
-        )
-        if state:
-            one.told(live)
+        is_awaited = not is_late(one.call.request)
+        state = one.call.context.telling.at_prompt(live, one.mode, is_awaited=is_awaited)
         recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
-        text = "\n".join(part for part in (alarm, state, recalled) if part)
+        text = "\n".join(part for part in (state, recalled) if part)
     return one.tell(context=text) if one.for_client else one.say(one.output(live, text))
 
 

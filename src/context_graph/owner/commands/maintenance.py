@@ -21,9 +21,7 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.config import client_dir
 from context_graph.consolidation import messages
 from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.identity.brief import brief_line
-from context_graph.identity.changes import level_sentence
-from context_graph.identity.continuity import ICLevel
+from context_graph.identity.brief import brief_line, state_block
 from context_graph.identity.runtime import decode_runtime
 from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
@@ -76,7 +74,7 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
         "texts": {} if quick else _guarded(_texts, call, now_ms),
         "settings": {
             name: getattr(settings, name)
-            for name in ("brief", "inject", "memory_inject", "memory_inject_tokens", "memory_capture")
+            for name in ("identity_lines", "memory_inject", "memory_inject_tokens", "memory_capture")
         },
         "losses": [
             one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
@@ -172,7 +170,7 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
         "skills": count("\n".join(_skills(call.request.project, _client(call)))),
         "brief": count(brief_line(metrics)),
-        "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
+        "state_block": count(state_block(metrics)),
     }
 
 

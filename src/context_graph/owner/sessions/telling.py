@@ -6,30 +6,40 @@ A hook that nothing is due for does not wait for the owner: so what an event lea
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, Final
 
 from context_graph.config import Settings
-from context_graph.identity.brief import DRIFT_MEANS, crisis_text
-from context_graph.identity.changes import Told, standing
+from context_graph.identity.brief import brief_line, crisis_text, state_block
+from context_graph.identity.changes import Told, change_text, off_track, standing
+from context_graph.identity.consciousness import ConsciousnessState
+from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.live import MEASURED, LiveSession, Outcome
 from context_graph.model import HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.live_sessions import Applied
 
+ALARMS: Final = "alarms"
+CHANGES: Final = "changes"
+ALWAYS: Final = "always"
 STEADY_CALLS: Final = 3
 """A session's state and level count as changed once that many calls in a row found the same."""
 _SESSIONS: Final = 64
+_CIRCLING: Final = ConsciousnessState.HYPERSYNC.name
 
 
 class Telling:
-    """Of one store's sessions. In memory only: an alarm that nobody was told before the owner ends is told as
-    a change of state at the next prompt.
+    """Of one store's sessions. In memory only: an alarm that nobody was told before the owner ends is gone.
+
+    Each ``mode`` is a choice of the setting `identity_lines`: sentences that a model can act on; those and
+    what changed; always the lines of the specification, as they stand there.
     """
 
     def __init__(self, brief: BriefCache, settings: Settings) -> None:
         self._brief = brief
         self._settings = settings
-        self._notices: OrderedDict[str, str] = OrderedDict()
+        self._alarms: OrderedDict[str, str] = OrderedDict()
+        """Of sessions that crossed a line: the specification's words for it."""
         self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
 
@@ -44,32 +54,70 @@ class Telling:
         _keep_newest(self._standings)
         text = notice(applied.outcome, queues=self._settings.auto_dream)
         if text:
-            self._notices[session_id] = text
-            _keep_newest(self._notices)
-        self._brief.set_due(
-            session_id, due=session_id in self._notices or self.wants_brief(live, self._settings.brief)
-        )
+            self._alarms[session_id] = text
+            _keep_newest(self._alarms)
+        is_due = session_id in self._alarms or self._wants_line(live, self._settings.identity_lines)
+        self._brief.set_due(session_id, due=is_due)
 
-    def notice(self, live: LiveSession) -> str:
-        """The alarm that the session was not told yet, which it is now; "" if there is none."""
-        text = self._notices.pop(live.snapshot.session_id, "")
-        if text and live.told is not None:  # the level is told, the state is not
+    def at_start(self, text: str, mode: str) -> str:
+        """The line that says which session this one follows, if the mode lets it."""
+        return text if mode in (CHANGES, ALWAYS) else ""
+
+    def at_call(self, live: LiveSession, mode: str) -> str:
+        """What the session's earlier calls led to and nobody was told yet; from now on it is told.
+
+        Of calls made at once the first has it: the owner answers one after the other.
+        """
+        lines = [self.alarm(live, mode)]
+        if self._wants_line(live, mode):
+            begins = live.told is None or live.told[0] != standing(live.metrics)[0]
+            lines += [brief_line(live.metrics) if mode != ALARMS else "", live.circle if begins else ""]
+            live.told = standing(live.metrics)
+        due = self._settings.identity_lines == ALWAYS and live.has_evidence
+        self._brief.set_due(live.snapshot.session_id, due=due)
+        return _joined(lines)
+
+    def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
+        """What a prompt is told: the alarm, what changed, what repeats.
+
+        Args:
+            is_awaited: Whether somebody still waits for it; else it is not told.
+        """
+        alarm = self.alarm(live, mode)
+        if not live.has_evidence:
+            return alarm
+        if mode == ALARMS:
+            state = live.circle
+        elif mode == CHANGES:
+            state = change_text(live.told, live.metrics, live.circle)
+        else:
+            state = _joined((state_block(live.metrics), live.circle))
+        if state and is_awaited:
+            live.told = standing(live.metrics)
+        return _joined((alarm, state))
+
+    def alarm(self, live: LiveSession, mode: str) -> str:
+        """The alarm that the session was not told yet, which it is now; "" for none, or one that is over."""
+        text, ic = self._alarms.pop(live.snapshot.session_id, ""), live.snapshot.last_ic
+        if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
+            return ""
+        if live.told:  # the level is told, the state is not
             live.told = live.told[0], standing(live.metrics)[1]
-        return text
+        means = off_track([*live.ic_history] or [ic])
+        return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
-    def wants_brief(self, live: LiveSession, mode: str) -> bool:
-        """Whether a line about the session goes to the model with its next tool call, by the setting."""
-        if mode == "never" or not live.has_evidence:
+    def _wants_line(self, live: LiveSession, mode: str) -> bool:
+        """Whether a line goes to the model with the session's next tool call, alarms aside."""
+        if not live.has_evidence:
             return False
         now, before = standing(live.metrics), live.told
-        if mode == "always" or before is None:
+        if mode == ALARMS:
+            if before is not None and before[0] == _CIRCLING and not live.circle:
+                live.told = None  # the circle is over; the next one is told again
+            return bool(live.circle) and (before is None or before[0] != _CIRCLING)
+        if mode == ALWAYS or before is None:
             return True
         return before != now and (self._is_steady(live, now) or (before[0] != now[0] and bool(live.circle)))
-
-    def answered(self, live: LiveSession) -> None:
-        """What was due is told; whether more is, the next event says."""
-        session_id = live.snapshot.session_id
-        self._brief.set_due(session_id, due=self._settings.brief == "always" and live.has_evidence)
 
     def _is_steady(self, live: LiveSession, now: Told) -> bool:
         """Whether the session stands where it stood at the last few calls: a state that comes and goes says
@@ -79,13 +127,16 @@ class Telling:
 
 
 def notice(outcome: Outcome | None, *, queues: bool) -> str:
-    """The words of seed 000 REQ-SESSION-14 and what they mean, if the event crossed a line."""
+    """The words of seed 000 REQ-SESSION-14, if the event crossed a line."""
     if outcome is None or not outcome.measured or not (outcome.crisis_entered or outcome.warning_entered):
         return ""
     queued = outcome.dream_requested and queues
     warning = f"IC warning: {outcome.metrics.ic:.2f}"
-    text = crisis_text(outcome.metrics.ic, queued=queued) if outcome.crisis_entered else warning
-    return f"{text}. {DRIFT_MEANS}"
+    return crisis_text(outcome.metrics.ic, queued=queued) if outcome.crisis_entered else warning
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join(line for line in lines if line)
 
 
 def _keep_newest(kept: OrderedDict[str, Any]) -> None:
