@@ -17,9 +17,7 @@ from context_graph.claude.hooks.hook_input import HookInput, parse_hook_input
 from context_graph.claude.settings.json_edit import parse_json_text
 from context_graph.consolidation.finders import actions, duplicates, words
 from context_graph.errors import ContextGraphError
-from context_graph.gates.decide import exemptions, permission, touching
-from context_graph.gates.shell.protected import Protected
-from context_graph.gates.state.project import Project
+from context_graph.gates.decide import exemptions, git_calls, permission
 from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
 from context_graph.memory import relevance as relevance_of
@@ -176,15 +174,10 @@ def framed(text: str) -> None:
         rpc.parse(data)
 
 
-@cache
-def gates_files() -> Protected:
-    return Protected(Project("/home/u/repo", None), "/home/u/.claude", "/home/u/.cache")
-
-
 def gated(text: str) -> None:
     for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
         exemptions.is_own_command(command)
-        touching.touch(command, {"plan"}, gates_files(), "/home/u/repo", "/home/u")
+        git_calls.runs_git(f"git x; {command}", ["commit"], "/home/u/repo", "/home/u")
 
 
 def permitted(text: str) -> None:

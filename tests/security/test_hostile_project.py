@@ -16,7 +16,7 @@ from tests.support.gates.in_process import Gate
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.config import load_settings, project_top
-from context_graph.gates.shell import patterns
+from context_graph.gates import patterns
 
 LONG_S = 20.0
 """Far more than anything here takes, far less than what it would without a bound."""

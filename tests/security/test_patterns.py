@@ -18,7 +18,7 @@ DOOR: Final = "context_graph.text.patterns"
 """The one module that calls RE2."""
 
 OTHERS: Final = {
-    "context_graph.gates.shell.patterns": "runs what users write, within a time limit",
+    "context_graph.gates.patterns": "runs what users write, within a time limit",
     "context_graph.gates.config.fields": "compiles what users write, to tell them whether it is a pattern",
     "context_graph.gates.config.schema": "compiles what users write, to tell them whether it is a pattern",
 }

@@ -6,11 +6,20 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
+
+def names(text: str) -> frozenset[str]:
+    """The words of ``text``."""
+    return frozenset(text.split())
+
+
 SHELL = "Bash"
 """The name that a trigger gives the client's shells."""
 
 SHELLS = frozenset((SHELL, "PowerShell", "Monitor"))
 """The client's tools that run a command."""
+
+FILE_TOOLS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
+"""Its tools that change a file."""
 
 _ONE_TOOL = frozenset(("Task", "Agent"))
 """Two names of the client's for the tool that starts a subagent."""

@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from context_graph.gates.shell.command import Command
-from context_graph.gates.shell.programs import INTERPRETERS, writes_anyway
-from context_graph.gates.shell.runs import runs
 from context_graph.text.patterns import linear
+from context_graph.text.shell_lines import ShellCommand, read_line
 
 MAX_FILES: Final = 16
 """Files of one session, the newest first."""
@@ -28,6 +26,9 @@ _MAY_CHANGE: Final = linear(
 """What a command must have to change a file: most only look."""
 _SCRIPT_CHARS: Final = 65_536
 _REMOVERS: Final = frozenset(("rm", "unlink", "remove-item", "del", "erase", "ri"))
+_INTERPRETERS: Final = frozenset(
+    ("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "deno", "php", "lua", "Rscript", "julia")
+)
 _MOVERS: Final = frozenset(("mv", "move-item", "rename-item", "ren", "move", "mi"))
 _WRITES: Final = linear(
     r"""open\([^)\n]{0,200}['"][wa]\+?b?['"]|\.write\(|write_text|write_bytes|writelines|writeFile"""
@@ -89,32 +90,29 @@ def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Col
         scripts: Script -> files that it may write.
         known: Files that the session read, changed or named before.
     """
-    done, folder = Effects([], [], [], []), ""
+    done = Effects([], [], [], [])
     if not _MAY_CHANGE.found(command[:_COMMAND_CHARS]):
         return done
     for one in _read(command[:_COMMAND_CHARS]):
-        if one.program == "cd" and len(one.words) == 2 and not one.words[1].startswith(("/", "~", "-")):
-            folder = os.path.normpath(os.path.join(folder, one.words[1]))
-            folder = "" if folder == "." else folder
-            continue
+        folder = one.folder or ""
         written = [_in(folder, target) for target in _written(one)]
         done.written.extend(written)
         done.removed.extend(_in(folder, path) for path in _removed(one.words))
         done.moved.extend((_in(folder, a), _in(folder, b)) for a, b in _moved(one.words))
         if one.program in ("sed", "gsed", "perl"):
             done.edited.extend(_in(folder, path) for path in _in_place(one))
-        elif one.program.rstrip("0123456789.") in INTERPRETERS:
+        elif one.program.rstrip("0123456789.") in _INTERPRETERS:
             by_script = (_in(folder, path) for path in _by_script(one, scripts))
             done.edited.extend(path for path in by_script if path in known)
-        elif one.stdin:
+        elif one.text:
             for path in written:
-                note_script(scripts, path, written_in(one.stdin))
+                note_script(scripts, path, written_in(one.text))
     return done
 
 
-def _written(command: Command) -> list[str]:
+def _written(command: ShellCommand) -> list[str]:
     """The files that a command writes by a redirection, or as `tee`."""
-    found = [target for operator, target in command.redirects if ">" in operator]
+    found = list(command.writes)
     found += [word for word in command.words[1:] if command.program == "tee" and word[:1] != "-"]
     return [path for path in found if path[:1] not in ("", "&") and not path.startswith("/dev/")]
 
@@ -147,20 +145,21 @@ def _plain(word: str) -> str:
 
 
 @lru_cache(maxsize=128)  # a summary and its notes read the same commands
-def _read(command: str) -> tuple[Command, ...]:
-    return tuple(runs(command).commands)
+def _read(command: str) -> tuple[ShellCommand, ...]:
+    return tuple(read_line(command).commands)
 
 
-def _in_place(command: Command) -> list[str]:
-    perl = command.program == "perl" and any(word.startswith(("-i", "-pi")) for word in command.words[1:])
-    if not (perl or writes_anyway(command.words)):
+def _in_place(command: ShellCommand) -> list[str]:
+    if not any(
+        word.startswith(("-i", "-pi", "-ni", "-Ei", "-ri", "--in-place")) for word in command.words[1:]
+    ):
         return []
     named = [word.removeprefix("./") for word in command.words[1:] if not word.startswith("-")]
     return [word for word in named[1:] if next(paths_in(word), "") == word][-_PATHS:]
 
 
-def _by_script(command: Command, scripts: MutableMapping[str, list[str]]) -> list[str]:
-    found = [path for text in command.texts() for path in written_in(text)]
+def _by_script(command: ShellCommand, scripts: MutableMapping[str, list[str]]) -> list[str]:
+    found = [path for text in (*command.words[1:], command.text) for path in written_in(text)]
     for word in command.words[1:3]:
         found += scripts.get(word.removeprefix("./"), [])
     return found

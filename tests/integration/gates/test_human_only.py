@@ -96,51 +96,6 @@ def test_an_agent_s_pause_spares_it_and_a_person_s_does_not(gate: Gate) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "context-graph-cli req satisfy sign",
-        "context-graph-cli req approve plan sign --session x",
-        "context-graph-cli req satisfy plan --session plan sign",
-        "context-graph-cli req clear --all",
-        "context-graph-cli req disable",
-        "context-graph-cli req init --force --yes",
-        "/usr/local/bin/context-graph-cli req satisfy sign",
-        "./venv/bin/req satisfy sign",
-        "context-graph-cli  req\tsatisfy  sign",
-        "context-graph-cli req 'satis''fy' sign",
-        "context-graph-cli req sat\\isfy sign",
-        'context-graph-cli "req" satisfy s"i"gn',
-        "context-graph-cli req \\\n satisfy sign",
-        "cd /tmp && context-graph-cli req satisfy sign",
-        "env -u CLAUDECODE context-graph-cli req satisfy sign",
-        "setsid nohup context-graph-cli req satisfy sign &",
-        "bash -c 'context-graph-cli req satisfy sign'",
-        "v=satisfy; context-graph-cli req $v sign",
-        "c=context-graph-cli; $c req satisfy sign",
-        "context-graph-cli req $(echo satisfy) sign",
-        "context-graph-cli req `echo satisfy` sign",
-        "echo c2F0aXNmeQ== | base64 -d | xargs context-graph-cli req",
-        "context-graph-cli${IFS}req${IFS}satisfy${IFS}sign",
-        "python3 -c \"import subprocess; subprocess.run(['context-graph-cli','req','satisfy','sign'])\"",
-        "python3 -m context_graph.cli req satisfy sign",
-        "python3 -c 'from context_graph.gates import commands'",
-        "echo '{}' > .git/requirements/feature-auth.json",
-        "cp x .git/requirements/sessions/cad0ac4d.paused",
-        "tee $(git rev-parse --git-common-dir)/requirements/x.json",
-        "sed -i s/true/false/ .claude/requirements.yaml",
-        "rm .claude/requirements.yaml",
-        "echo x >> .claude/requirements.local.yaml",
-        "req satisfy sign",
-    ],
-)
-def test_no_bash_command_gets_there(gate: Gate, command: str) -> None:
-    """Quoting, paths, wrappers and variables included."""
-    result = gate.bash(command)
-    assert result.decision == "deny" and set(result.requirements) == {"sign"}, command
-    assert "a person" in result.reason and result.records[0]["kind"] == "denied"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
         "ls -la",
         "git commit -m 'require signing'",
         "context-graph-cli req status",
@@ -197,7 +152,7 @@ def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> 
         ("move_file", {"source": "/tmp/x", "destination": str(ours)}),
         ("move_file", {"source": str(folder), "destination": "/tmp/x"}),
         ("move_file", {"source": str(gate.repo), "destination": "/tmp/x"}),
-        ("delete_directory", {"path": str(gate.repo / ".git")}),
+        ("delete_directory", {"path": str(gate.repo / ".claude")}),
         ("replace_regex", {"relative_path": ".claude/requirements.yaml", "regex": "x", "repl": "y"}),
         ("write", {"filePath": str(ours)}),
         ("delete_files", {"paths": ["/tmp/x", str(ours)]}),
@@ -205,13 +160,9 @@ def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> 
         ("write_resource", {"uri": "file://localhost" + str(ours)}),
         ("write_resource", {"uri": f"file://{folder}/%72equirements.yaml"}),
         ("batch", {"edits": [{"file": {"name": str(ours)}, "new": "x"}]}),
-        ("write", {"target": "~/.claude/requirements.yaml"}),
+        ("write", {"target": str(gate.claude / "requirements.yaml")}),
         ("write", {"anything": str(folder / "settings.json")}),
         ("editFile", {"p": "src/../.claude/requirements.local.yaml"}),
-        ("start_process", {"command": "rm -rf .claude"}),
-        ("start_process", {"command": "rm", "args": ["-rf", ".claude"]}),
-        ("run", {"cmd": "mv .claude x"}),
-        ("executeCode", {"code": "import shutil\nshutil.rmtree('.cl' + 'aude')"}),
     ):
         result = _mcp(gate, tool, **given)
         assert result.decision == "deny" and result.requirements == ["sign"], (tool, given)
@@ -230,22 +181,6 @@ def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> 
         assert not _mcp(gate, tool, **given).decision, (tool, given)
 
 
-def test_every_shell_of_the_client_s_is_looked_at(gate: Gate) -> None:
-    for tool, command in (
-        ("Monitor", "rm -rf .claude"),
-        ("PowerShell", "Remove-Item -Recurse .claude"),
-        ("PowerShell", "Set-Content .claude\\requirements.yaml x"),
-        ("Monitor", "context-graph-cli req satisfy sign"),
-    ):
-        result = gate.event("PreToolUse", tool_name=tool, tool_input={"command": command})
-        assert result.decision == "deny" and result.requirements == ["sign"], command
-    for tool, command in (
-        ("Monitor", "tail -f x.log"),
-        ("PowerShell", "Get-Content .claude\\requirements.yaml"),
-    ):
-        assert not gate.event("PreToolUse", tool_name=tool, tool_input={"command": command}).decision
-
-
 def test_the_client_s_settings_are_the_gates_too(gate: Gate) -> None:
     """Without our hooks in them no gate is asked."""
     gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
@@ -262,23 +197,15 @@ def test_the_client_s_settings_are_the_gates_too(gate: Gate) -> None:
 
 
 def test_a_refusal_says_plainly_what_is_the_matter(gate: Gate) -> None:
-    """ "say it in plain words" was not plain."""
-    own = gate.bash("context-graph-cli req satisfy plan sign")
-    assert own.requirements == ["sign"]
-    assert own.reason.startswith(
-        "Only a person may satisfy, clear or switch off sign (human_only).\nAsk the user"
-    )
-    assert named(own) == {"sign"}
-    file = gate.bash("rm -rf .claude")
-    assert "`.claude` is, or holds, a file that the requirements depend on" in file.reason and named(
-        file
-    ) == {"sign"}
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    result = gate.edit(path=".claude/requirements.yaml")
+    assert "decides what the requirements ask" in result.reason and "Ask the user" in result.reason
+    assert "sign" in result.reason and "req satisfy" not in result.reason
 
 
 def test_a_project_without_such_requirements_has_none_of_these_checks(gate: Gate) -> None:
-    gate.config({"plan": {}})
-    assert not gate.bash("context-graph-cli req satisfy plan").decision
-    assert not gate.bash("rm .claude/requirements.yaml").decision
+    gate.config({"plan": {"trigger_tools": ["Task"]}})
+    assert not gate.edit(path=".claude/requirements.yaml").decision
 
 
 def _lose(gate: Gate, how: str) -> None:
@@ -316,7 +243,6 @@ def test_what_a_session_has_seen_holds_when_the_file_is_out_of_sight(gate: Gate,
     result = gate.edit()
     assert result.decision == "deny" and result.requirements == ["sign"] and named(result) == {"sign"}
     assert "still holds for this session" in result.reason
-    assert gate.bash("rm -rf .claude/requirements.yaml away").decision == "deny"
     assert not gate.event("PreToolUse", tool_name="Read", tool_input={"file_path": "x"}).decision
     assert not gate.bash("git status").decision and not gate.bash("ls -la").decision
     assert not gate.edit(B).decision, "another session has not seen it"

@@ -10,8 +10,8 @@ from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, ev
 from context_graph.gates.decide.exemptions import is_exempt
 from context_graph.gates.decide.held import hold, remember
 from context_graph.gates.decide.messages import denial, human_only_denial
+from context_graph.gates.decide.protected_files import edited_file
 from context_graph.gates.decide.tool_call import Part, acted_on, project_of
-from context_graph.gates.decide.touching import objection_of
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 
@@ -64,18 +64,18 @@ def _before(decision: Decision, part: Part) -> None:
 
 
 def _guard(decision: Decision, project: Project) -> bool:
-    """Block the call if it might do what only a person may; whether it was blocked."""
+    """Block the call if it would edit what only a person may change; whether it was blocked."""
     event, rules = decision.event, decision.rules(project)
-    if not any(entry.human_only for entry in rules.active):
+    names = [entry.name for entry in rules.active if entry.human_only]
+    if not names:
         return False
     remember(event, project, rules)
-    touch = objection_of(event, project, rules)
-    context = decision.context(project) if touch.why else None
+    path = edited_file(event, project)
+    context = decision.context(project) if path else None
     if context is None:
         return False
-    reason = human_only_denial(touch.why, touch.names, context)
-    decision.result.refuse("deny", reason, touch.names, context.branch)
-    decision.keep(context, "denied", touch.names, detail=f"human_only: {touch.why}")
+    decision.result.refuse("deny", human_only_denial(path, names), names, context.branch)
+    decision.keep(context, "denied", names, detail=f"human_only: {path[:100]}")
     return True
 
 

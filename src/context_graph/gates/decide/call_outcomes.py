@@ -18,15 +18,16 @@ from collections.abc import Callable
 from typing import Any
 
 from context_graph.gates.decide.evaluation import EvaluationContext
+from context_graph.gates.decide.git_calls import git_call
 from context_graph.gates.decide.tool_call import command_of, matching, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
-from context_graph.gates.shell.programs import only_reads
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state import arming, disarming, use
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.git.repository import Repo, has_moved, tip_of
+from context_graph.text.shell_lines import ShellCommand, read_line
 
 _Call = dict[str, Any]
 
@@ -36,6 +37,10 @@ _MOST = 50
 _WAIT_S = 0.3
 _FORGOTTEN_S = 86_400.0
 """After a day nobody waits for a call's end any more; a background command may take hours."""
+
+
+_PRINTING = frozenset(("cat", "cd", "echo", "egrep", "grep", "head", "ls", "printf", "rg", "tail", "wc"))
+_PRINTED_BY_GIT = frozenset(("diff", "grep", "log", "show", "status"))
 
 
 class OpenCalls:
@@ -271,8 +276,14 @@ def _key_of(event: GateEvent, calls: dict[str, _Call]) -> str:
 
 
 def _only_mentions(event: GateEvent) -> bool:
-    command = command_of(event.hook.tool_input)
-    return bool(command) and only_reads(command)
+    """Whether the call's command only prints or searches: a pattern that finds it there is no use of it."""
+    line = read_line(command_of(event.hook.tool_input))
+    return line.whole and bool(line.commands) and all(map(_only_prints, line.commands))
+
+
+def _only_prints(command: ShellCommand) -> bool:
+    call = git_call(command)
+    return command.program in _PRINTING if call is None else call.verb in _PRINTED_BY_GIT
 
 
 def _close(event: GateEvent, files: StateFiles, calls: dict[str, _Call], key: str, *, changed: bool) -> None:

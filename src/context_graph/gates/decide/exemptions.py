@@ -8,17 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from context_graph.gates.decide.tool_call import command_of, targets_of
-from context_graph.gates.decide.touching import FILE_TOOLS, RUN
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import read_json
-from context_graph.gates.rules import SHELLS
-from context_graph.gates.shell.command import Command, is_plain, names
-from context_graph.gates.shell.programs import HARMLESS, OWN_ALIAS, OWN_PROGRAM
-from context_graph.gates.shell.shell import read
+from context_graph.gates.rules import FILE_TOOLS, SHELLS, names
 from context_graph.gates.state.project import Project, is_inside, real_path
+from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
 
-EXEMPT = HARMLESS | {"satisfy", "approve"}
-_LONGEST = 4096
+OWN_PROGRAM, OWN_ALIAS = "context-graph-cli", "req"
+
+EXEMPT = names("status list sessions log check doctor statusline keys pause resume satisfy approve")
+"""What `req` may do whatever holds; it asks for a terminal itself where only a person may do it."""
+
+RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
+"""Names that tools give to what they run."""
 
 
 def is_exempt(event: GateEvent, project: Project) -> bool:
@@ -126,21 +128,19 @@ def is_own_command(command: str) -> bool:
     They may follow ``cd FOLDER &&`` and send their output to each other or to /dev/null. The program must be
     the one that PATH finds, or ours by its full path.
     """
-    if OWN_ALIAS not in command or len(command) > _LONGEST or "#" in command:
+    if OWN_ALIAS not in command:
         return False
-    reading = read(command, {"HOME": os.environ.get("HOME", "")})
-    if reading.broken or not all(map(_is_simple, reading.commands)):
+    line = read_line(command, values={"HOME": os.environ.get("HOME", "")})
+    calls = [one for one in line.commands if one.program != "cd"]
+    if not line.whole or not calls or not all(map(_is_quiet, line.commands)):
         return False
-    calls = [one.words for one in reading.commands if one.words[0] != "cd" or one.ends != "&&"]
-    return bool(calls) and all(map(_is_call, calls))
+    return all(_is_call(one.words) for one in calls)
 
 
-def _is_simple(one: Command) -> bool:
-    """Whether it stands alone: no file, input, substitution or subshell beside it."""
-    quiet = all(target == "/dev/null" or target.startswith("&") for _, target in one.redirects)
-    alone = one.source is None and one.shell == (0,) and one.ends in ("", "&&", ";", "\n")
-    plain = bool(one.words) and all(map(is_plain, one.words))
-    return quiet and alone and plain and not one.assigned and not one.captured and one.stdin is None
+def _is_quiet(one: ShellCommand) -> bool:
+    """Whether it has no file, input or variable beside it, and no word that only a run would tell."""
+    plain = not any(UNKNOWN in word for word in one.words)
+    return plain and not one.assigned and not one.text and all(path == "/dev/null" for path in one.writes)
 
 
 def _is_call(words: Sequence[str]) -> bool:

@@ -17,8 +17,8 @@ from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import evaluate
 from context_graph.gates.decide.exemptions import is_exempt
 from context_graph.gates.decide.messages import held_denial
-from context_graph.gates.decide.tool_call import matching, project_of, targets_of
-from context_graph.gates.decide.touching import objection_of
+from context_graph.gates.decide.protected_files import edited_file
+from context_graph.gates.decide.tool_call import Part, project_of, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import read_object, write_json
 from context_graph.gates.rules import Requirement, Rules
@@ -139,15 +139,15 @@ def _hold(decision: Decision, root: str, kept: dict[str, Any]) -> None:
 
 def _judge(decision: Decision, project: Project, branch: str, why: str) -> None:
     event, rules = decision.event, decision.rules(project)
-    asked = [
-        entry for entry in matching(rules, event.hook.tool_name, event.hook.tool_input) if not entry.stop_only
-    ]
+    asked = [entry for entry in Part(project).triggered(rules, event) if not entry.stop_only]
     if is_exempt(event, project):
         asked = []
     context = decision.context(project, branch=branch)
     if context is not None:
         asked = [entry for entry in asked if not evaluate(entry, context).met]
-    names = [entry.name for entry in asked] or objection_of(event, project, rules).names
+    names = [entry.name for entry in asked]
+    if not names and edited_file(event, project):
+        names = [entry.name for entry in rules.active]
     if not names:
         return
     decision.result.project = project.root

@@ -31,17 +31,11 @@ def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
     return _listed(head, verdicts, context)
 
 
-def human_only_denial(why: str, names: list[str], context: EvaluationContext) -> str:
-    """The reason of a call that might do what only a person may; ``why`` "own": by our own program."""
-    one = len(names) == 1
-    listed = ", ".join(names)
-    head = f"Only a person may satisfy, clear or switch off {listed} (human_only)"
-    if why == "own":
-        return f"{head}.\nAsk the user to run, in a terminal of their own: `{escape(names, context)}`"
+def human_only_denial(path: str, names: list[str]) -> str:
+    """The reason of a call that would edit a file which decides what the gates do."""
     return (
-        f"{head}: {why}. Reading it is fine. If you mean other files, name them in a simple command.\n"
-        f"If {'it is' if one else 'they are'} met, ask the user to run, in a terminal of their own: "
-        f"`{escape(names, context)}`"
+        f"`{path[:_LINE]}` decides what the requirements ask, and {', '.join(names)} is for a person "
+        "alone (human_only). Reading it is fine. Ask the user to change it, if it must be changed."
     )
 
 

@@ -7,16 +7,15 @@ The list is short and covers whole commands that can't be undone. ``hooks.permis
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from context_graph.gates.decide.call_outcomes import asked_for
 from context_graph.gates.decide.decision import Decision
+from context_graph.gates.decide.git_calls import git_call
 from context_graph.gates.decide.tool_call import acted_on, command_of
-from context_graph.gates.rules import SHELLS
-from context_graph.gates.shell.command import STAR, UNKNOWN, Command, names, short_options
-from context_graph.gates.shell.patterns import matches
-from context_graph.gates.shell.programs import git_cleans
-from context_graph.gates.shell.runs import git_call, runs
+from context_graph.gates.patterns import matches
+from context_graph.gates.rules import SHELLS, names
+from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
 
 _SYSTEM = names("/home /usr /etc /var /bin /lib /opt /root /boot /srv /Users /System")
 _WHOLE = frozenset(("", "/", "~", ".", ".."))
@@ -60,32 +59,36 @@ def at_the_dialog(decision: Decision) -> None:
 def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str = "") -> str:
     """What about the command can't be undone; empty if nothing is known. ``own``: home and project.
 
-    Commands that would run are judged, in inner shells and substitutions too; text in a message or search is
-    not.
+    What plainly runs is judged, also in ``sh -c``; text in a message or a search is not.
     """
     moved = False
-    for one in runs(command, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
-        if one.words and not one.wraps:
-            why = _of_rm(one, own, moved=moved) or _of_git(one) or _of_sql(one)
-            if why:
-                return why
+    for one in read_line(command, cwd, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
+        why = _of_rm(one, own, moved=moved) or _of_git(one) or _of_sql(one)
+        if why:
+            return why
         moved |= one.program in ("cd", "pushd")
     return ""
 
 
-def _of_sql(one: Command) -> str:
+def _of_sql(one: ShellCommand) -> str:
     """What a database's own program would destroy by such a statement, as a word or on its input."""
-    given: Sequence[str] = ()
     if not _SQL_PROGRAMS.isdisjoint(word.rpartition("/")[2] for word in one.words):
-        given = one.texts()
+        given = [*one.words, one.text]
     elif one.program.lower() in ("drop", "truncate"):
         given = [" ".join(one.words)]
+    else:
+        return ""
     return "it drops database tables" if any(map(_SQL.search, given)) else ""
 
 
-def _of_rm(one: Command, own: Collection[str], *, moved: bool) -> str:
+def _letters(words: list[str]) -> str:
+    """The letters of all options with one dash."""
+    return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
+
+
+def _of_rm(one: ShellCommand, own: Collection[str], *, moved: bool) -> str:
     words = one.words[1:]
-    if one.program != "rm" or ("r" not in short_options(words).lower() and "--recursive" not in words):
+    if one.program != "rm" or ("r" not in _letters(words).lower() and "--recursive" not in words):
         return ""
     targets = [word for word in words if not word.startswith("-")]
     if any(_is_whole(target, own, moved=moved) for target in targets):
@@ -100,7 +103,7 @@ def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
     if path == ".git":
         return not moved
     folder, _, last = path.rpartition("/")
-    if last in (STAR, f".{STAR}", UNKNOWN) and (folder or path != UNKNOWN):
+    if last in ("*", ".*", UNKNOWN) and (folder or path != UNKNOWN):
         path = folder or ("/" if target.startswith("/") else ".")
     return (
         path in _WHOLE
@@ -121,13 +124,14 @@ def _plain(path: str) -> str:
     return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
 
 
-def _of_git(one: Command) -> str:
-    if not one.is_git:
+def _of_git(one: ShellCommand) -> str:
+    call = git_call(one)
+    if call is None:
         return ""
-    call = git_call(one.words)
-    verb, rest, short = call.verb, call.rest, short_options(call.rest)
+    verb, rest, short = call.verb, call.rest, _letters(call.rest)
     if verb == "push" and ("--force" in rest or "f" in short or any(word.startswith("+") for word in rest)):
         return "a forced push replaces commits of others"
     if verb == "reset" and "--hard" in rest:
         return "a hard reset discards uncommitted work"
-    return "it deletes untracked files" if verb == "clean" and git_cleans(rest) else ""
+    cleans = ("f" in short or "--force" in rest) and "n" not in short and "--dry-run" not in rest
+    return "it deletes untracked files" if verb == "clean" and cleans else ""

@@ -78,6 +78,11 @@ class Projects:
         other = self._upwards(hinted, (hinted,), "") if hinted else None
         return found if other is None or (other.repo is None and found is not None) else other
 
+    def repo_of(self, folder: str) -> Repo | None:
+        """The repository that git would use in ``folder``; None where either is missing."""
+        here = self.resolved(folder)
+        return find_repo(here) if here and os.path.isdir(here) else None
+
     def resolved(self, path: str) -> str:
         """`resolved`, of each path once."""
         found = self._resolved.get(path)

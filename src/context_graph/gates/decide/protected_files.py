@@ -1,0 +1,92 @@
+"""Names the files that decide what the gates of a project do, and refuses the tools that would edit them.
+
+What a command does to them is found afterwards, by their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from context_graph.gates.config.config import layers
+from context_graph.gates.event import GateEvent
+from context_graph.gates.rules import FILE_TOOLS, names
+from context_graph.gates.state.project import Project, real_path
+from context_graph.gates.state.state_files import FOLDER
+from context_graph.git.repository import parents
+
+SETTINGS = ("settings.json", "settings.local.json")
+"""The client's settings say which hooks run: without ours no gate is asked."""
+
+_READING = names("read get list search find view show stat tree grep glob head diff log")
+_REMOVING = names("move rename delete remove trash rmdir unlink rm mv")
+_STRINGS = 1000
+_PATH_CHARS = 4096
+
+
+def edited_file(event: GateEvent, project: Project) -> str:
+    """The path by which an edit tool or an MCP editor would write one of the files; empty if it would not.
+
+    An MCP tool that removes or moves also may not have a folder that holds them. Cost: resolving each path.
+    """
+    tool, given = event.hook.tool_name, event.hook.tool_input
+    foreign = tool.startswith("mcp__")
+    verbs = frozenset(_verbs(tool)) if foreign else frozenset[str]()
+    removes = bool(verbs & _REMOVING)
+    reads = bool(verbs & _READING) and not removes and "replace" not in verbs
+    if reads or not (foreign or tool in FILE_TOOLS):
+        return ""
+    files, trees = protected_paths(project, event.claude_dir, event.cache_dir)
+    above = {place for path in (*files, *trees) for place in parents(path)[1:]} if removes else set[str]()
+    for text in islice(_texts(given), _STRINGS):
+        real = real_path(_as_path(text), event.cwd)
+        if real in files or real in above or any(f"{real}/".startswith(f"{tree}/") for tree in trees):
+            return text
+    return ""
+
+
+def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> tuple[list[str], list[str]]:
+    """The files, and the folders that belong to the gates alone; links are resolved."""
+    homes = [f"{project.root.rstrip('/')}/.claude", *([claude_dir] if claude_dir else [])]
+    files = [path for _, path in layers(project.root, claude_dir)]
+    files += [f"{home}/{name}" for home in homes for name in SETTINGS]
+    files += [claude_dir + "/sessions.json"] if claude_dir else []
+    trees = [cache_dir] if cache_dir else []
+    if project.repo is not None:
+        trees.append(project.repo.common_dir + FOLDER)
+        files += [f"{folder}/HEAD" for folder in (project.repo.git_dir, project.repo.common_dir)]
+    return [real_path(path) for path in files], [real_path(path) for path in trees]
+
+
+def _verbs(tool: str) -> list[str]:
+    """The words of an MCP tool's own name: mcp__files__moveFile has move and file."""
+    name = tool.rpartition("__")[2]
+    spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in name)
+    return spaced.replace("_", " ").replace("-", " ").replace(".", " ").split()
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts in a tool's arguments at any depth, among the first 10,000 values."""
+    waiting = [value]
+    for _ in range(10 * _STRINGS):
+        if not waiting:
+            return
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            waiting += list(one.values())[:_STRINGS]
+        elif isinstance(one, list):
+            waiting += one[:_STRINGS]
+
+
+def _as_path(text: str) -> str:
+    """``text`` as a path, for whatever can be one; a file's URI is its path."""
+    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or "\0" in text:
+        return ""
+    if text[:5].lower() != "file:":
+        return text
+    from urllib.parse import unquote
+
+    path = unquote(text[5:])
+    return "/" + path.lstrip("/").removeprefix("localhost/") if path.startswith("//") else path
