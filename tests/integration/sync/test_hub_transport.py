@@ -12,24 +12,60 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_merge import state, stores
+from tests.support.exchange.network import Cable
 from tests.support.exchange.postgres import Postgres, Team, started, team
 from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 from tests.support.memories import WHY
 
 from context_graph.errors import ConfigError
 from context_graph.model.memory import author_of
+from context_graph.sync.change import digest
 from context_graph.sync.exchange import OpenStore
-from context_graph.sync.hub import schema, transport
-from context_graph.sync.hub.transport import Hub, checked_url
+from context_graph.sync.hub import connecting, schema, transport
+from context_graph.sync.hub.connecting import checked_url
+from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import ConflictError, Transport, TransportError
+from context_graph.sync.transport import ConflictError, Head, Told, Transport, TransportError
 
 pytestmark = pytest.mark.hub
 
 _names = (f"member_{number}" for number in itertools.count())
+
+
+def told_by_an_earlier_build(address: str, own: Team, machine: str, told: list[Told]) -> None:
+    """As builds before the fourth migration pushed."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO context_graph.machine (project, machine, last, digest, bytes) "
+            "VALUES (%s, %s, %s, %s, %s)",
+            (
+                own.project,
+                machine,
+                told[-1].change.seq,
+                digest(told[-1].line),
+                sum(len(one.line) for one in told),
+            ),
+        )
+        for one in told:
+            of = one.change
+            connection.execute(
+                "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    own.project,
+                    machine,
+                    of.seq,
+                    of.subject,
+                    of.clock,
+                    of.by,
+                    list(of.fields),
+                    one.line.decode(),
+                ),
+            )
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +195,6 @@ def test_another_team_sees_and_writes_nothing(
             there.push(TWO, lines(1, 1, TWO))
     finally:
         there.close()
-    import psycopg
-
     with psycopg.connect(stranger, autocommit=True) as own:
         for table in ("change", "machine", "member", "project", "team"):
             count = own.execute(f"SELECT count(*) FROM context_graph.{table}").fetchone()
@@ -304,7 +338,10 @@ def test_a_server_that_hangs_is_given_up(some_team: Team) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = Hub(f"postgresql://someone@127.0.0.1:{silent.getsockname()[1]}/x", some_team.project)
         began = time.monotonic()
-        with patch.object(transport, "CONNECT_S", 2), pytest.raises(TransportError, match="can't be reached"):
+        with (
+            patch.object(connecting, "CONNECT_S", 2),
+            pytest.raises(TransportError, match="can't be reached"),
+        ):
             place.head(ONE)
         assert time.monotonic() - began < 60
 
@@ -319,18 +356,81 @@ def test_a_server_that_stops_answering_is_given_up(some_team: Team, hub: Callabl
     assert all_of(place, ONE) == lines(1, 1), "the next question makes another connection"
 
 
+FAR = "postgresql://a@localhost/x?hostaddr=203.0.113.5"
+NEAR = "postgresql://a@127.0.0.1/x"
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [
         ("postgresql://a@db.example.org/x?sslmode=disable", "verify-full"),
         ("postgresql://a@db.example.org/x?sslmode=require", "verify-full"),
         ("postgresql://a@localhost,db.example.org/x?sslmode=prefer", "verify-full"),
+        (f"{FAR}&sslmode=disable", "verify-full"),
+        ("host=localhost,localhost hostaddr=127.0.0.1,203.0.113.5 sslmode=allow", "verify-full"),
+        ("host=localhost hostaddr=localhost sslmode=disable", "verify-full"),
+        ("host=@abstract sslmode=disable", "verify-full"),
+        ("postgresql://a@localhost/x?service=elsewhere", "service"),
         ("mysql://x", "no address"),
     ],
 )
 def test_an_address_without_tls_is_refused_off_this_machine(url: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         checked_url(url)
+
+
+def test_every_address_that_libpq_would_use_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the environment and of a file that it names; a file of passwords leads nowhere."""
+    assert "sslmode=verify-full" in checked_url(FAR) and "gssencmode=disable" in checked_url(FAR)
+    assert "sslmode" not in checked_url(f"{NEAR}?hostaddr=127.0.0.1&passfile=/tmp/x")
+    monkeypatch.setenv("PGHOSTADDR", "203.0.113.5")
+    assert "sslmode=verify-full" in checked_url(NEAR)
+    monkeypatch.delenv("PGHOSTADDR")
+    (tmp_path / "services").write_text("[far]\nhostaddr=203.0.113.5\nsslmode=disable\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    monkeypatch.setenv("PGSERVICE", "far")
+    assert "sslmode=verify-full" in checked_url(NEAR)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_is_not_utf8_is_refused_with_the_cure(server: Postgres, encoding: str) -> None:
+    name = f"not_utf8_{encoding.lower()}"
+    with server.admin() as admin:
+        admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'")
+    with pytest.raises(ConfigError, match="ENCODING 'UTF8'"):
+        connecting.connect(make_conninfo(server.address, dbname=name))
+
+
+def test_whatever_the_environment_asks_for_texts_travel_as_utf8(
+    monkeypatch: pytest.MonkeyPatch, hub: Callable[..., Hub]
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    told = [line(1, text="naïve 漢字 \U0001f600")]
+    hub().push(ONE, told)
+    assert all_of(hub(), ONE) == told
+
+
+def test_behind_a_pooler_that_takes_no_options_limits_hold_in_each_transaction(
+    some_team: Team, server: Postgres
+) -> None:
+    """Another client may get the connection after each transaction."""
+    cable = Cable(server.address, refuses=b"options").plug()
+    place = Hub(cable.through(some_team.member(next(_names), "writer")), some_team.project)
+    try:
+        place.push(ONE, lines(1, 2))
+        for seq in range(3, 12):  # a statement that was prepared would be another connection's
+            place.push(ONE, [line(seq)])
+        assert len(all_of(place, ONE)) == 11
+        with place.committing() as connection:
+            assert connection.execute("SHOW lock_timeout").fetchone() == ("5s",)
+        with place.asking() as connection:
+            assert connection.execute("SHOW lock_timeout").fetchone() == ("0",)
+            assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+    finally:
+        place.close()
+        cable.unplug()
 
 
 def test_tls_with_a_checked_certificate_is_the_default() -> None:
@@ -340,7 +440,7 @@ def test_tls_with_a_checked_certificate_is_the_default() -> None:
 
 @pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
 def test_a_hub_of_each_earlier_version_is_brought_up_to_date(server: Postgres, version: int) -> None:
-    """A newer build exchanges with the old hub as well."""
+    """A newer build says what an administrator has to do; then all that was told is there, and logs go on."""
     name = f"version_{version}"
     with server.admin() as admin:
         admin.execute(f"CREATE DATABASE {name}")
@@ -348,14 +448,16 @@ def test_a_hub_of_each_earlier_version_is_brought_up_to_date(server: Postgres, v
     with old.admin() as admin:
         assert schema.migrate(admin, version) == version and schema.version_of(admin) == version
     own = team(old, upto=version)
-    first, second = (Hub(own.member(f"{name}_{one}", "writer"), own.project) for one in ("a", "b"))
+    address = own.member(f"{name}_a", "writer")
+    told = lines(1, 3)
+    told_by_an_earlier_build(address, own, ONE, told)
+    first, second = Hub(address, own.project), Hub(own.member(f"{name}_b", "writer"), own.project)
     try:
-        told = lines(1, 3)
-        first.push(ONE, told)
-        assert all_of(second, ONE) == told
+        with pytest.raises(ConfigError, match="hub init"):
+            first.push(ONE, lines(4, 5))
         with old.admin() as admin:
             assert schema.migrate(admin) == len(schema.MIGRATIONS) - version
-        assert all_of(second, ONE) == told
+        assert all_of(second, ONE) == told and first.head(ONE) == Head(3, digest(told[-1].line))
         later = lines(4, 5)
         first.push(ONE, later)
         assert all_of(second, ONE) == [*told, *later]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from contextlib import suppress
@@ -22,6 +23,8 @@ class Cable:
     """Of each portion that a client sends: of each query."""
     hangs: bool = False
     """Nothing goes through, in either direction, and nothing is closed."""
+    refuses: bytes = b""
+    """A parameter of a connection's start that is refused, as poolers do."""
     port: int = 0
     _listener: socket.socket | None = None
     _ends: list[socket.socket] = field(default_factory=list)
@@ -75,6 +78,9 @@ class Cable:
     def _carry(self, one: socket.socket, other: socket.socket, delayed: bool) -> None:
         with suppress(OSError):
             while data := one.recv(65_536):
+                if delayed and self.refuses and b"\0" + self.refuses + b"\0" in data[:1024]:
+                    one.sendall(_refusal(self.refuses))
+                    break
                 if delayed and self.delay_s:
                     time.sleep(self.delay_s)
                 while self.hangs:
@@ -83,3 +89,9 @@ class Cable:
         with suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)
         one.close()  # the other direction closes the other end
+
+
+def _refusal(parameter: bytes) -> bytes:
+    """PostgreSQL's message of an error at the start."""
+    said = b"SFATAL\0C08P01\0Munsupported startup parameter: " + parameter + b"\0\0"
+    return b"E" + struct.pack("!I", len(said) + 4) + said

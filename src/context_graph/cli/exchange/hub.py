@@ -22,8 +22,8 @@ from context_graph.sync.hub import place_name
 from context_graph.whole_file import replacing
 
 if TYPE_CHECKING:
+    from context_graph.sync.hub.connecting import Connection
     from context_graph.sync.hub.membership import Membership
-    from context_graph.sync.hub.transport import Connection
 
 ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
 _EXTRA: Final = (
@@ -160,10 +160,10 @@ def join(
     Example: context-graph-cli hub join - < token.txt
     """
     need_psycopg()
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import join as note
     from context_graph.sync.hub.membership import membership_in, stores_with_hubs
     from context_graph.sync.hub.teams import status, with_password
-    from context_graph.sync.hub.transport import connect
 
     location = locate(db_path)
     if token is None:
@@ -182,9 +182,9 @@ def join(
 
 def _by_address(url: str, name: str) -> Membership:
     """The one project of that name which the login at ``url`` is a member of."""
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import Membership
     from context_graph.sync.hub.teams import projects_of
-    from context_graph.sync.hub.transport import connect
 
     if not url:
         raise ConfigError("no TOKEN, and no setting hub_url; ask an administrator for a token (`hub invite`)")
@@ -279,10 +279,10 @@ def status(json_: Json = False, db_path: DbPath = None) -> None:
     Example: context-graph-cli hub status
     """
     need_psycopg()
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.runs import last_run
     from context_graph.sync.hub.teams import status as asked
-    from context_graph.sync.hub.transport import connect
 
     found = joined(locate(db_path).store)
     if found is None:
@@ -325,7 +325,7 @@ def admin_connection() -> Iterator[tuple[str, Connection]]:
     need_psycopg()
     import psycopg
 
-    from context_graph.sync.hub.transport import connect
+    from context_graph.sync.hub.connecting import connect
 
     url = os.environ.get(ADMIN_URL, "")
     if not url:

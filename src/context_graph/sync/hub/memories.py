@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from psycopg.types.json import Jsonb
+
 from context_graph.errors import ContextGraphError
 from context_graph.memory.embed import EmbeddingProvider, default_provider, dense_part
 from context_graph.memory.exchange import records
@@ -18,8 +20,8 @@ from context_graph.memory.index.blend import hashes
 from context_graph.memory.writing import text_to_embed
 from context_graph.sync import values
 from context_graph.sync.change import MEMORY, Change, decode
-from context_graph.sync.hub.schema import SEARCHED_FROM, version_of
-from context_graph.sync.hub.transport import Connection, Hub
+from context_graph.sync.hub.connecting import Connection
+from context_graph.sync.hub.transport import Hub
 from context_graph.sync.register import Origin, Register
 from context_graph.sync.transport import PAGE_BYTES
 
@@ -108,7 +110,7 @@ def vector_text(dense: Iterable[float]) -> str:
 
 
 class Indexer:
-    """Indexes what is in a hub's project and is not indexed yet, whoever told it. Only writers may.
+    """Indexes what is in a hub's project and is not indexed yet: what this login told, for an owner all.
 
     Args:
         limit: Lines that one call indexes at most; the rest is left to the next.
@@ -126,68 +128,39 @@ class Indexer:
         done, read = 0, 1
         while read and done < self._limit:
             with self._hub.committing() as connection:
-                read = self._page(connection) if self._may(connection) else 0
+                read = self._page(connection)
             done += read
         return done
 
-    def _may(self, connection: Connection) -> bool:
-        """Whether the hub can be searched, and nobody else indexes this project."""
-        if version_of(connection) < SEARCHED_FROM:
-            return False
-        row = connection.execute(
-            "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (f"index {self._hub.project}",)
-        ).fetchone()
-        return row is not None and bool(row[0])
-
     def _page(self, connection: Connection) -> int:
-        """Index the next lines of one log."""
+        """Index the next lines of one log; how many were read."""
         project = self._hub.project
-        log = connection.execute(
-            "SELECT machine, indexed FROM context_graph.machine WHERE project = %s AND indexed < last "
-            "ORDER BY machine LIMIT 1",
-            (project,),
-        ).fetchone()
+        log = connection.execute("SELECT log, done FROM context_graph.to_index(%s)", (project,)).fetchone()
         if log is None:
             return 0
         rows = connection.execute(_PAGE, (project, *log, PAGE, PAGE_BYTES)).fetchall()
         subjects = sorted({str(row[1]) for row in rows if "/" not in str(row[1])})
         held = composed(changes(_lines_of(connection, project, subjects)))
-        connection.execute(
-            "DELETE FROM context_graph.memory WHERE project = %s AND subject = ANY (%s)",
-            (project, [one for one in subjects if one not in held]),
-        )
-        self._write(connection, held)
         upto = rows[-1][0] if rows else (1 << 63) - 1
-        connection.execute("SELECT context_graph.note_indexed(%s, %s, %s)", (project, log[0], upto))
-        return len(rows)
+        done = connection.execute(
+            "SELECT context_graph.put_index(%s, %s, %s, %s, %s, %s)",
+            (project, *log, upto, Jsonb(self._rows(held)), [one for one in subjects if one not in held]),
+        ).fetchone()
+        return len(rows) if done is not None and done[0] else 0
 
-    def _write(self, connection: Connection, held: Mapping[str, Held]) -> None:
-        kind = vector_type(connection)
-        names = ["project", "subject", "provider", "terms", *(["embedding"] if kind else [])]
-        marks = ["%s"] * 4 + ([f"%s::text::{kind}"] if kind else [])
-        rows = []
+    def _rows(self, held: Mapping[str, Held]) -> list[dict[str, Any]]:
+        rows = list[dict[str, Any]]()
         for subject, one in held.items():
             encoded = self._provider.encode(one.searched_text(subject))
-            terms = [signed(term) for term in hashes(encoded.terms)[:MOST_TERMS]]
-            vector = [vector_text(dense_part(encoded.embedding))] if kind else []
-            rows.append((self._hub.project, subject, self._provider.digest, terms, *vector))
-        sets = ", ".join(f"{name} = excluded.{name}" for name in names[2:])
-        connection.cursor().executemany(
-            f"INSERT INTO context_graph.memory ({', '.join(names)}) VALUES ({', '.join(marks)}) "
-            f"ON CONFLICT (project, subject) DO UPDATE SET {sets}".encode(),
-            rows,
-        )
-
-
-def vector_type(connection: Connection) -> str:
-    """The type of the column of vectors, with its schema; "" where the hub has none."""
-    row = connection.execute(
-        "SELECT format('%I.%I', n.nspname, t.typname) FROM pg_attribute AS a "
-        "JOIN pg_type AS t ON t.oid = a.atttypid JOIN pg_namespace AS n ON n.oid = t.typnamespace "
-        "WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' "
-        "AND NOT a.attisdropped"
-    ).fetchone()
-    return "" if row is None else str(row[0])
+            rows.append(
+                {
+                    "subject": subject,
+                    "provider": self._provider.digest,
+                    "terms": [signed(term) for term in hashes(encoded.terms)[:MOST_TERMS]],
+                    "embedding": vector_text(dense_part(encoded.embedding)),
+                }
+            )
+        return rows
 
 
 def _lines_of(connection: Connection, project: str, subjects: Sequence[str]) -> list[tuple[object, ...]]:

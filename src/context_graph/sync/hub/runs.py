@@ -14,21 +14,17 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from context_graph.errors import ConfigError, InvalidInputError, StoreBusyError
+from context_graph.errors import InvalidInputError, StoreBusyError
 from context_graph.sync.change import VERSION, Change, decode, digest, encode
 from context_graph.sync.clock import after
-from context_graph.sync.hub.schema import version_of
-from context_graph.sync.hub.transport import Connection, Hub, field_names
+from context_graph.sync.hub.connecting import Connection
+from context_graph.sync.hub.transport import Hub
 from context_graph.sync.transport import Told, TransportError
 
 LEASE_S: Final = 600.0
 """Without a sign of life."""
-KEPT_DAYS: Final = 30
-"""For which a run can be undone: as long as soft-deleted memories are kept."""
 COMMIT_S: Final = 600.0
 UNDO: Final = "undo"
-_FIRST_VERSION: Final = 2
-"""Of a hub's tables that know runs."""
 
 
 class FencedError(TransportError):
@@ -62,29 +58,13 @@ def begin(hub: Hub, command: UUID, mode: str) -> Run:
 
     Raises:
         StoreBusyError: Somebody's run goes on.
-        ConfigError: The hub's tables are too old.
-        TransportError
+        ConfigError, TransportError
     """
     with hub.committing() as connection:
-        if version_of(connection) < _FIRST_VERSION:
-            raise ConfigError("the hub's tables are older than runs; an administrator runs `hub init` again")
-        connection.execute(
-            "UPDATE context_graph.run SET ended_at = now(), outcome = 'expired' "
-            "WHERE project = %s AND ended_at IS NULL AND (lease_until < now() OR command = %s)",
-            (hub.project, command),
-        )
-        connection.execute(
-            "DELETE FROM context_graph.undo AS kept USING context_graph.run AS old WHERE kept.project = %s "
-            "AND old.project = kept.project AND old.number = kept.run "
-            "AND old.ended_at < now() - make_interval(days => %s)",
-            (hub.project, KEPT_DAYS),
-        )
         try:
             row = connection.execute(
-                "INSERT INTO context_graph.run (project, number, command, mode, lease_until) "
-                "SELECT %s, coalesce(max(number), 0) + 1, %s, %s, now() + make_interval(secs => %s) "
-                "FROM context_graph.run WHERE project = %s RETURNING number, login",
-                (hub.project, command, mode, LEASE_S, hub.project),
+                "SELECT of_number, of_login FROM context_graph.begin_run(%s, %s, %s, %s, %s, %s)",
+                (hub.project, command, mode, "", "", LEASE_S),
             ).fetchone()
         except psycopg.errors.UniqueViolation as error:
             raise StoreBusyError(
@@ -98,22 +78,16 @@ def begin(hub: Hub, command: UUID, mode: str) -> Run:
 def renew(hub: Hub, run: Run) -> None:
     """A sign of life. Raises FencedError, TransportError."""
     with hub.committing() as connection:
-        done = connection.execute(
-            "UPDATE context_graph.run SET lease_until = now() + make_interval(secs => %s) "
-            "WHERE project = %s AND number = %s AND ended_at IS NULL",
-            (LEASE_S, hub.project, run.number),
-        )
-    _check_fence(done.rowcount, run)
+        row = connection.execute(
+            "SELECT context_graph.renew_run(%s, %s, %s)", (hub.project, run.number, LEASE_S)
+        ).fetchone()
+    _check_fence(row, run)
 
 
 def fail(hub: Hub, run: Run) -> None:
     """End a run that commits nothing. Raises TransportError; then its lease ends by itself."""
     with hub.committing() as connection:
-        connection.execute(
-            "UPDATE context_graph.run SET ended_at = now(), outcome = 'failed' "
-            "WHERE project = %s AND number = %s AND ended_at IS NULL",
-            (hub.project, run.number),
-        )
+        _ended(connection, hub, run.number, "failed")
 
 
 def commit(
@@ -132,17 +106,12 @@ def commit(
     """
     with hub.committing() as connection:
         _end(connection, hub, run, told, counts)
-        rows = []
-        for number, one in enumerate(reversals, 1):
-            line = _reversed(one, run.machine, number, 0)
-            rows.append(
-                (hub.project, run.number, number, one.subject, field_names(line), encode(line).decode())
+        lines = [encode(_reversed(one, run.machine, at, 0)) for at, one in enumerate(reversals, 1)]
+        if lines:
+            connection.execute(
+                "SELECT context_graph.keep_reversals(%s, %s, %s, %s)",
+                (hub.project, run.number, run.machine, b"\n".join(lines).decode()),
             )
-        connection.cursor().executemany(
-            "INSERT INTO context_graph.undo (project, run, number, subject, fields, line) "
-            "VALUES (%s, %s, %s, %s, %s, %s)",
-            rows,
-        )
 
 
 def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
@@ -165,8 +134,7 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
             told = [Told(one, encode(one)) for one in changes]
             _end(connection, hub, run, told, {"changes": len(told)})
             connection.execute(
-                "UPDATE context_graph.run SET undone_by = %s WHERE project = %s AND number = %s",
-                (run.number, hub.project, number),
+                "SELECT context_graph.mark_undone(%s, %s, %s)", (hub.project, number, run.number)
             )
     except BaseException:
         fail(hub, run)
@@ -175,9 +143,7 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
 
 
 def last_run(connection: Connection, project: str) -> dict[str, object] | None:
-    """The last run of a project that committed something; None without any, or in an older hub."""
-    if version_of(connection) < _FIRST_VERSION:
-        return None
+    """The last run of a project that committed something; None without any."""
     row = connection.execute(
         "SELECT number, mode, login, (extract(epoch FROM ended_at) * 1000)::bigint, counts "
         "FROM context_graph.run WHERE project = %s AND outcome = 'committed' ORDER BY number DESC LIMIT 1",
@@ -188,18 +154,23 @@ def last_run(connection: Connection, project: str) -> dict[str, object] | None:
 
 def _end(connection: Connection, hub: Hub, run: Run, told: Sequence[Told], counts: Mapping[str, int]) -> None:
     first, last = (told[0].change.seq, told[-1].change.seq) if told else (None, None)
-    done = connection.execute(
-        "UPDATE context_graph.run SET ended_at = now(), outcome = 'committed', machine = %s, first = %s, "
-        "last = %s, counts = %s WHERE project = %s AND number = %s AND ended_at IS NULL",
-        (run.machine, first, last, Jsonb(dict(counts)), hub.project, run.number),
-    )
-    _check_fence(done.rowcount, run)
+    row = _ended(connection, hub, run.number, "committed", run.machine, first, last, Jsonb(dict(counts)))
+    _check_fence(row, run)
     if told:
         hub.append(connection, run.machine, told)
 
 
-def _check_fence(rows: int, run: Run) -> None:
-    if rows != 1:
+def _ended(
+    connection: Connection, hub: Hub, number: int, outcome: str, *of: object
+) -> Sequence[object] | None:
+    more = of or (None, None, None, Jsonb({}))
+    return connection.execute(
+        "SELECT context_graph.end_run(%s, %s, %s, %s, %s, %s, %s)", (hub.project, number, outcome, *more)
+    ).fetchone()
+
+
+def _check_fence(row: Sequence[object] | None, run: Run) -> None:
+    if row is None or not row[0]:
         raise FencedError(f"run {run.number} has ended: its lease ran out, and another may have begun")
 
 

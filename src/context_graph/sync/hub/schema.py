@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
+from context_graph.sync.hub.guarded import GUARDED
 
 SCHEMA: Final = "context_graph"
 MEMBERS: Final = "context_graph_member"
@@ -342,10 +343,8 @@ CREATE POLICY written ON context_graph.memory FOR ALL
 GRANT SELECT, INSERT, UPDATE, DELETE ON context_graph.memory TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES)
+MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED)
 """Never changed once a hub may have them; a new one is added at the end."""
-SEARCHED_FROM: Final = 3
-"""Version from which a hub answers questions."""
 
 _BASE: Final = f"""
 DO $$ BEGIN
@@ -399,6 +398,7 @@ def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
     done = 0
     for number in range(1, upto + 1):
         with connection.transaction():
+            connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_BASE)
             there = version_of(connection)
@@ -408,7 +408,7 @@ def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
             connection.execute(MIGRATIONS[number - 1])
             connection.execute("INSERT INTO context_graph.migration (number) VALUES (%s)", (number,))
             done += 1
-    if version_of(connection) >= SEARCHED_FROM:
+    if upto == len(MIGRATIONS):
         _add_vectors(connection)
     return done
 
@@ -423,8 +423,13 @@ def _add_vectors(connection: Any) -> None:
         connection.execute(_VECTORS % {"dim": SIZES[SPACES.index("Semantic")]})
 
 
-def check_version(there: int) -> None:
-    """Raises ConfigError if the hub is of a later version than this build."""
+def check_version(there: int, *, exactly: bool = False) -> None:
+    """Raises ConfigError if the hub is of a later version than this build, with ``exactly`` of any other."""
+    if exactly and there < len(MIGRATIONS):
+        raise ConfigError(
+            f"the hub's tables are of version {there}, this build needs {len(MIGRATIONS)}; "
+            "an administrator runs `hub init` of this build"
+        )
     if there > len(MIGRATIONS):
         raise ConfigError(
             f"the hub's tables are of version {there}, this build knows {len(MIGRATIONS)}; "

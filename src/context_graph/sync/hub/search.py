@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from context_graph.errors import ConfigError
 from context_graph.memory.evidence import SUPERSEDING
 from context_graph.sync.change import LINK, Change
+from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.memories import changes, composed, registers, signed, vector_text
-from context_graph.sync.hub.schema import SEARCHED_FROM, version_of
-from context_graph.sync.hub.transport import Connection, Hub
+from context_graph.sync.hub.transport import Hub
 from context_graph.sync.values import NODE_FIELDS
 
 NEAREST: Final = 100
@@ -85,7 +84,7 @@ class Search:
     def find(self, question: Question) -> list[Found]:
         """Candidates, in no order; at most NEAREST and WORDED.
 
-        Raises TransportError, ConfigError: The hub is of a version that can't be asked.
+        Raises TransportError.
         """
         with self._hub.asking() as connection:
             known = self._looked(connection, question.own)
@@ -110,8 +109,6 @@ class Search:
     def _looked(self, connection: Connection, own: bool) -> _Known:
         known, now = self._known, time.monotonic()
         if known is None or known.until < now or own != (self._hub.project in known.names):
-            if version_of(connection) < SEARCHED_FROM:
-                raise ConfigError("the hub can't be asked yet; an administrator runs `hub init` again")
             known = self._known = self._look(connection, own, now + _KNOWN_S)
         return known
 

@@ -12,9 +12,9 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.membership import Membership, token_of
 from context_graph.sync.hub.schema import MEMBERS, migrate
-from context_graph.sync.hub.transport import Connection
 
 ROLES: Final = ("reader", "writer", "owner")
 
@@ -90,16 +90,19 @@ def invite(
 
 def _make_login(admin: Connection, login: str, new_password: bool) -> str:
     """See that there is a login that is in the members' role and in no other; its password if it is new."""
-    name = sql.Identifier(login)
+    name, members = sql.Identifier(login), sql.Identifier(MEMBERS)
     there = admin.execute(
-        "SELECT pg_has_role(oid, %s, 'member'), rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles "
-        "WHERE rolname = %s",
+        "SELECT pg_has_role(oid, %s, 'member'), rolsuper OR rolcreaterole OR rolcreatedb, "
+        "EXISTS (SELECT FROM context_graph.member WHERE login = rolname) FROM pg_roles WHERE rolname = %s",
         (MEMBERS, login),
     ).fetchone()
     if there is None:
-        admin.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE {}").format(name, sql.Identifier(MEMBERS)))
-    elif not there[0] or there[1]:
+        admin.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE {}").format(name, members))
+    elif there[1] or not (there[0] or there[2]):
         raise InvalidInputError(f"the server has a login {login!r} that is no member's; choose another name")
+    elif not there[0]:  # somebody who was removed
+        admin.execute(sql.SQL("GRANT {} TO {}").format(members, name))
+        admin.execute(sql.SQL("ALTER ROLE {} LOGIN").format(name))
     elif not new_password:
         return ""
     password = secrets.token_urlsafe(24)
@@ -132,12 +135,26 @@ def projects_of(connection: Connection) -> list[tuple[str, str, str]]:
 
 
 def remove(admin: Connection, team: str, project: str, login: str) -> bool:
-    """``login`` is a member no more, from their next statement on; what they told stays. Whether one was."""
-    done = admin.execute(
-        "UPDATE context_graph.member SET removed_at = now() "
-        "WHERE project = %s AND login = %s AND removed_at IS NULL",
-        (project_id(admin, team, project), login),
-    )
+    """``login`` is a member no more, from their next statement on; what they told stays. Whether one was.
+
+    Their connections end; if this was the last project of theirs, they can't log in any more.
+    """
+    wanted = project_id(admin, team, project)
+    admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,))
+    with admin.transaction():
+        done = admin.execute(
+            "UPDATE context_graph.member SET removed_at = now() "
+            "WHERE project = %s AND login = %s AND removed_at IS NULL",
+            (wanted, login),
+        )
+        others = admin.execute(
+            "SELECT FROM context_graph.member WHERE login = %s AND removed_at IS NULL", (login,)
+        ).fetchone()
+        if done.rowcount == 1 and others is None:
+            name, members = sql.Identifier(login), sql.Identifier(MEMBERS)
+            admin.execute(sql.SQL("REVOKE {} FROM {}").format(members, name))
+            admin.execute(sql.SQL("ALTER ROLE {} NOLOGIN").format(name))
+    admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,))
     return done.rowcount == 1
 
 
