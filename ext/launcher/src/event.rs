@@ -113,6 +113,11 @@ impl Event<'_> {
                 copy::push_text(String::from_utf8_lossy(&branch).as_bytes(), Care::IdsKept, &mut out);
             }
         }
+        // What the user says of all his work is kept for the account that he says it in.
+        if let (Kind::PromptSubmit, Some(folder)) = (self.options.kind, self.env.config_dir) {
+            out.extend_from_slice(b",\"account\":");
+            text::quote_path(folder, &mut out);
+        }
         // A fork continues its parent's session, which only the client that made it knows.
         out.extend_from_slice(format!(",\"parent\":{}", self.parent).as_bytes());
         out.extend_from_slice(b",\"params\":");

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from context_graph.config.paths import (
     Location,
+    account_of,
     checkout_top,
     client_dir,
     data_root,
@@ -34,6 +35,7 @@ __all__ = [
     "Location",
     "Repository",
     "Settings",
+    "account_of",
     "checkout_top",
     "client_dir",
     "data_root",

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,8 @@ from context_graph.errors import ConfigError, PathNotAllowedError
 _PATH_MAX_BYTES: Final = 4096
 SOCKET_PATH_MAX: Final = 107 if sys.platform == "linux" else 103
 """Bytes of sun_path that Linux accepts, without its final NUL; macOS and the BSDs have 4 fewer."""
+ACCOUNT_MARK: Final = "@"
+"""How the name of an account's store begins, and no project's."""
 _SLUG_BYTES: Final = 40
 _SLUG_KEEPS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -103,6 +106,20 @@ def client_dir(env: Mapping[str, str] | None = None) -> Path:
     env = os.environ if env is None else env
     named = env.get("CLAUDE_CONFIG_DIR", "")
     return Path(named) if named.startswith("/") else Path(env.get("HOME", "/")) / ".claude"
+
+
+def account_of(env: Mapping[str, str]) -> str:
+    """Name of the store that holds what a client's user said of all his work; no project's has such a name.
+
+    Args:
+        env: A request's: its CLAUDE_CONFIG_DIR tells two accounts of one person apart.
+    """
+    return _account_name(os.fspath(client_dir({"HOME": os.path.expanduser("~"), **env})))
+
+
+@lru_cache(maxsize=64)
+def _account_name(folder: str) -> str:
+    return f"{ACCOUNT_MARK}user-{fnv1a64(os.fsencode(os.path.realpath(folder))):016x}"
 
 
 def store_key(top: Path) -> str:

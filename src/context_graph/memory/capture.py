@@ -24,11 +24,14 @@ from context_graph.memory.note_keeping import end_older, forget_void, nodes_of
 from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
 from context_graph.notes.searched import searched_text
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
+Users = Callable[[str], Memex | None]
+"""Opens the memory of an account by its store's name (`config.account_of`); makes it if that can be."""
 
 SOURCE: Final = CAPTURED
 NOTES: Final = "notes"
@@ -93,6 +96,7 @@ def capture(
     evidence: Evidence | None = None,
     branch: str | None = None,
     learn: Callable[[SessionWork, SessionWork], None] | None = None,
+    users: Users | None = None,
 ) -> MemoryNode | None:
     """Write or refresh the session's summary; None if there is nothing new or nothing to say.
 
@@ -102,6 +106,7 @@ def capture(
         evidence: Records the files that the session changed, or else read, as they are now.
         branch: The branch that the session was on, "" for none; None leaves what was known.
         learn: Is told the session's work once it is stored, and what of it was stored before.
+        users: Opens the memory for what the user says of all his work; without it that stays here.
         sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
     Raises:
@@ -125,6 +130,7 @@ def capture(
     work.branch = work.branch if branch is None else branch
     notes = notes_of(gathered, open_ends(work))
     text = work.text({note.kind for note in notes})
+    notes = _kept_for_user(session_id, notes, gathered.account, users)
     if not text:
         return None
     metadata = _metadata(work, gathered)
@@ -152,6 +158,7 @@ def keep_imported(
     *,
     project: str | None,
     dry_run: bool = False,
+    users: Users | None = None,
 ) -> str:
     """Store the summary of a session that was recorded elsewhere, or refresh it; what was done.
 
@@ -176,6 +183,7 @@ def keep_imported(
     did = "added" if before is None else "updated"
     if dry_run:
         return did
+    notes = _kept_for_user(session_id, notes, gathered.account, users)
     work.first_event = work.last_event = gathered.last_event = 0
     metadata = _metadata(work, gathered)
     nodes, metadata[NOTES] = nodes_of(
@@ -186,6 +194,21 @@ def keep_imported(
     end_older(memex, nodes)
     forget_void(memex, _notes_of(before), metadata[NOTES])
     return did
+
+
+def _kept_for_user(session_id: str, notes: list[Note], account: str, users: Users | None) -> list[Note]:
+    """Keep what holds for all of the user's work in his own store; returns the other notes.
+
+    Such a note stays when its session no longer makes it: others may have been told of it meanwhile.
+    """
+    own = [note for note in notes if note.scope == EVERYWHERE]
+    memex = users(account) if own and account and users is not None else None
+    if memex is None:
+        return notes
+    nodes, _ = nodes_of(memex, session_id, own, project=None)
+    memex.put_many(nodes)
+    end_older(memex, nodes)
+    return [note for note in notes if note not in own]
 
 
 def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:

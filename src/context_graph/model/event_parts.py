@@ -52,6 +52,8 @@ class EventParts:
     plan: str = ""
     words: str = ""
     """The whole of a message whose event's text is shorter: a prompt, last words, a compaction's summary."""
+    account: str = ""
+    """Of a prompt: the store of what its user says of all his work (`config.account_of`)."""
 
     def to_json(self) -> dict[str, Any]:
         """The parts that are there, as JSON values, for from_json."""

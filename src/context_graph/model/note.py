@@ -25,6 +25,8 @@ KIND: Final = "kind"
 NOTE: Final = "note"
 """Key of a note's metadata that has what belongs to its kind."""
 MAX_NOTE_CHARS: Final = 1600
+EVERYWHERE: Final = "everywhere"
+"""Scope of what holds in all projects of its user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Note:
     """Files that it is about, as the session names them."""
     symbols: tuple[str, ...] = ()
     scope: str = ""
-    """Where a rule holds, as it says: a path, a kind of file, a command, "user"; "" for the project."""
+    """Where a rule holds, as it says: EVERYWHERE, project or user; "" for the project."""
     said_by: str = ""
     """Whose words it quotes: user, assistant, subagent, web, command."""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -90,6 +90,8 @@ class Gathered:
 
     last_event: int = 0
     root: str = ""
+    account: str = ""
+    """The store of what its user says of all his work."""
     turns: list[Turn] = field(default_factory=list)
     said: list[list[Any]] = field(default_factory=list)
     """[kind, text, wants, scope, chosen, instead of, number, at_ms, times] of each sentence of the user."""
@@ -173,6 +175,7 @@ class Gathered:
 
     def _take_prompt(self, number: int, event: HookEvent) -> None:
         prompt = own_words(event.parts.words or event.input_text)
+        self.account = event.parts.account or self.account
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
             # Said again after a rewind or in a resumed session, it is the same work.

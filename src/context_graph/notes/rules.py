@@ -23,7 +23,7 @@ class Said(NamedTuple):
     wants: str = ""
     """do, dont or fact."""
     scope: str = "project"
-    """project, or user where it speaks of all work."""
+    """project, user or everywhere, as a `Statement`'s."""
     chosen: str = ""
     instead_of: str = ""
 

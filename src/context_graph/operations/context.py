@@ -52,6 +52,12 @@ class Host(Protocol):
         """The store's memory, opened if needed. Ask in each call: it may be closed between two."""
         ...
 
+    def of_user(self, *, make: bool = False) -> Memex | None:
+        """The memory of what holds in all projects of the client's account; None if there is none, and none
+        is to be made or can be.
+        """
+        ...
+
     def session_of(self, tool_use_id: str | None) -> str | None:
         """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
         ...

@@ -65,6 +65,8 @@ class Filters(msgspec.Struct):
     ) = None
 
 
+Scope = Literal["project", "user"]
+"""Where a memory holds."""
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 _Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON", listed=False)]
@@ -145,9 +147,7 @@ class Store(Shown, kw_only=True):
     metadata: _Metadata | None = None
     link_to: Annotated[
         tuple[_NodeId, ...],
-        about(
-            "Id of a memory that it relates to.", tool="Ids of related memories", metavar="ID", max_length=64
-        ),
+        about("Id of a memory that it relates to.", listed=False, metavar="ID", max_length=64),
     ] = ()
     evidence: Annotated[
         tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=1024)], ...],
@@ -167,6 +167,13 @@ class Store(Shown, kw_only=True):
             max_length=64,
         ),
     ] = ()
+    scope: Annotated[
+        Scope,
+        about(
+            "Where it holds: in this project, or in all projects of the user.",
+            tool="user: in all his projects",
+        ),
+    ] = "project"
     tags: Annotated[
         tuple[_Word, ...],
         about(
@@ -205,9 +212,10 @@ class Recall(Shown, kw_only=True):
 
     query: _Query
     scope: Annotated[
-        Literal["project", "team"],
+        Literal["project", "user", "team"],
         about(
-            "Where to look: this project's memories, or also the hub's, of all your team's projects.",
+            "Where to look: what holds in this project, only what holds in all of yours, or also the hub's "
+            "memories, of all your team's projects.",
             listed=False,
         ),
     ] = "project"
@@ -276,6 +284,9 @@ class List(Called):
     """
 
     limit: Annotated[int, about("Memories on one page.", ge=1, le=1000)] = 50
+    scope: Annotated[
+        Scope, about("Whose: this project's, or what holds in all projects of the user.", listed=False)
+    ] = "project"
     cursor: _Cursor | None = None
     filters: _Filtered | None = None
     view: Annotated[Literal["memories", "deleted", "injected"], about("What is listed.", only="tool")] = (

@@ -28,7 +28,8 @@ from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.pulse import Deed
-from context_graph.memory.recall import Recall, by_standing
+from context_graph.memory.of_user import recalled_of_user
+from context_graph.memory.recall import Recall, Recalled, by_standing
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
@@ -63,7 +64,7 @@ def run(context: Context, arguments: Called) -> Answer:
 
 
 def _store(context: Context, given: memories.Store) -> Answer:
-    memex, content = context.host.memory(), _content(given)
+    memex, content = _memory(context, given.scope, make=True), _content(given)
     there = memex.same_text(content) if given.modality is Modality.TEXT else None
     if there is not None:
         return Answer({**views.stored_view(there, context.verbosity), "already_there": True})
@@ -78,13 +79,44 @@ def _store(context: Context, given: memories.Store) -> Answer:
             supersedes=outdated,
             evidence=evidence,
             session_id=context.session_id,
-            project=context.host.project,
+            project=context.host.project if given.scope == "project" else None,
             occurred_at_ms=None if given.occurred_at is None else int(given.occurred_at),
             source=context.source,
             node_id=context.new_id(),
         )
     ended = {"superseded": [str(one) for one in outdated]} if outdated else {}
-    return Answer({**views.stored_view(node, context.verbosity), **ended, **_masked(masked)})
+    told = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
+    return Answer({**told, **_masked(masked)})
+
+
+def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> Memex:
+    """The memory of ``scope``. Raises InvalidParamsError where nothing holds in all projects yet."""
+    if scope == "project":
+        return context.host.memory()
+    memex = context.host.of_user(make=make)
+    if memex is None:
+        cure = "raise max_stores to 2 or more" if make else "store something with that scope first"
+        raise InvalidParamsError.of("scope", f"is user, and this account has no memories of its own; {cure}")
+    return memex
+
+
+def _holding(context: Context, named: str, parameter: str = "node_id") -> tuple[Memex, UUID]:
+    """The memory that ``named`` means, and whose it is: the project's, or else the user's.
+
+    Raises as `memory_named`.
+    """
+    memex = context.host.memory()
+    try:
+        return memex, memory_named(memex, named, parameter)
+    except GraphQueryError:
+        of_user = context.host.of_user()
+        if of_user is None:
+            raise
+        return of_user, memory_named(of_user, named, parameter)
+
+
+def _scope_of(context: Context, memex: Memex) -> dict[str, str]:
+    return {} if memex is context.host.memory() else {"scope": "user"}
 
 
 def _masked(masked: dict[str, int]) -> dict[str, Any]:
@@ -126,7 +158,7 @@ def _decoded(given: str, most: int) -> bytes:
 
 
 def _recall(context: Context, given: memories.Recall) -> Answer:
-    memex, filters = context.host.memory(), RecallFilters.parse(given.filters)
+    memex, filters = _searched(context, given.scope), RecallFilters.parse(given.filters)
     found = memex.recall(
         given.query,
         top_k=given.top_k,
@@ -140,9 +172,24 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     if given.scope == "team":
         return _recall_team(context, given, found, filters)
     verdicts = _standing(context, memex, [one.node for one in found.nodes])
-    found = replace(found, nodes=by_standing(found.nodes, verdicts))
+    found = replace(found, nodes=by_standing([*found.nodes, *_of_user(context, given, filters)], verdicts))
     view = views.recall_view(memex, found, context.verbosity, verdicts)
     return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
+
+
+def _searched(context: Context, scope: str) -> Memex:
+    return _memory(context, "user") if scope == "user" else context.host.memory()
+
+
+def _of_user(context: Context, given: memories.Recall, filters: RecallFilters) -> Sequence[Recalled]:
+    """What holds in all projects, on the first page beside what the project's own memory has."""
+    of_user = context.host.of_user() if given.scope == "project" and given.cursor is None else None
+    if of_user is None:
+        return ()
+    rows = recalled_of_user(context.host.memory(), of_user, given.query, given.top_k, filters)
+    likely = [one for one in rows if one.score >= given.min_relevance]
+    _count_use(context, of_user, [one.node.id for one in likely])
+    return likely
 
 
 def _recall_team(context: Context, given: memories.Recall, here: Recall, filters: RecallFilters) -> Answer:
@@ -217,14 +264,14 @@ def _list(context: Context, given: memories.List) -> Answer:
     if given.view == "deleted":
         after = as_uuid("cursor", given.cursor) if given.cursor else None
         return Answer(views.tombstones_view(memex.tombstones(after), given.limit))
+    memex = _memory(context, given.scope)
     page = memex.list(given.cursor, given.limit, RecallFilters.parse(given.filters))
     nodes = [views.record_view(node) for node in page.nodes]
     return Answer({"nodes": nodes, "next_cursor": page.next_cursor})
 
 
 def _show(context: Context, given: memories.Show) -> Answer:
-    memex = context.host.memory()
-    wanted = memory_named(memex, given.node_id)
+    memex, wanted = _holding(context, given.node_id)
     if given.as_of is not None:
         then = memex.as_of(wanted, given.as_of)
         if then is None:
@@ -234,7 +281,7 @@ def _show(context: Context, given: memories.Show) -> Answer:
     stored = memex.stored(wanted)
     if stored is None:
         raise GraphQueryError(f"no memory {given.node_id!r} in this store")
-    found = views.record_view(stored.node)
+    found = {**views.record_view(stored.node), **_scope_of(context, memex)}
     found["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
     found |= views.standing_view(stored.node, _standing(context, memex, [stored.node]))
     stone, uses = memex.tombstone(wanted), context.host.uses(wanted)
@@ -244,8 +291,7 @@ def _show(context: Context, given: memories.Show) -> Answer:
 
 
 def _get(context: Context, given: memories.Get) -> Answer:
-    memex = context.host.memory()
-    node_id = memory_named(memex, given.node_id)
+    memex, node_id = _holding(context, given.node_id)
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
@@ -270,8 +316,7 @@ def _set_verbosity(context: Context, given: memories.SetVerbosity) -> Answer:
 
 
 def _forget(context: Context, given: memories.Forget) -> Answer:
-    memex = context.host.memory()
-    wanted = memory_named(memex, given.node_id)
+    memex, wanted = _holding(context, given.node_id)
     if not given.pinned:
         check_not_pinned(memex, wanted)
     stored = memex.stored(wanted)
@@ -282,15 +327,14 @@ def _forget(context: Context, given: memories.Forget) -> Answer:
 
 
 def _confirm(context: Context, given: memories.Confirm) -> Answer:
-    memex, project = context.host.memory(), context.host.project
-    wanted = memory_named(memex, given.node_id)
-    node = memex.confirm(wanted, project, take_back=given.take_back)
+    memex, wanted = _holding(context, given.node_id)
+    node = memex.confirm(wanted, context.host.project, take_back=given.take_back)
     return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
 
 
 def _restore(context: Context, given: memories.Restore) -> Answer:
-    memex = context.host.memory()
-    node = memex.restore(memory_named(memex, given.node_id))
+    memex, wanted = _holding(context, given.node_id)
+    node = memex.restore(wanted)
     if context.verbosity is None:
         return Answer(views.record_view(node))
     return Answer({"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
@@ -435,8 +479,7 @@ def _runs(context: Context, given: consolidations.Runs) -> Answer:
 
 
 def _history(context: Context, given: consolidations.History) -> Answer:
-    memex = context.host.memory()
-    wanted = memory_named(memex, given.node_id)
+    memex, wanted = _holding(context, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
     return Answer({"id": str(wanted), "content": text_of(memex, wanted), "versions": versions})
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph import watchdog
 from context_graph.config import Settings, load_settings
+from context_graph.config.paths import ACCOUNT_MARK
 from context_graph.config.settings import with_request_env
 from context_graph.errors import (
     ContextGraphError,
@@ -43,11 +44,14 @@ from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, KEEP_IT, Reply, Request
 
 if TYPE_CHECKING:
+    from context_graph.memory.memex import Memex
     from context_graph.owner.commands.memory import McpHost
 
 
 _READS_S: Final = 0.25
 """How long a command has events applied that wait in the log, before its own answer; the rest follows it."""
+_LEAST_STORES: Final = 2
+"""A project's and, opened while that is served, its user's."""
 _READS: Final = 64
 """Events that it has applied at least, however slow the machine is."""
 _SLICE_S: Final = 0.01
@@ -438,10 +442,36 @@ class OwnerService:
             _, oldest = self._stores.popitem(last=False)
             self._let_go(oldest)
         context = self._stores[store] = StoreContext(
-            store, project=project, settings=settings, log=self._log, redactor=self._redactor
+            store,
+            project=project,
+            settings=settings,
+            log=self._log,
+            redactor=self._redactor,
+            users=partial(self._users, store),
         )
         self.dreams.opened(store)
         return context
+
+    def _users(self, of: Path, account: str, make: bool) -> Memex | None:
+        """The memory of what an account's user said of all his work, for the store ``of``, which stays open.
+
+        None where there is none, unless it is to be made, or it can't be opened, and where no more than one
+        may be open. Raises StoreError where it can't be made.
+        """
+        folder = self._root / "stores" / account
+        if folder == of or not account.startswith(ACCOUNT_MARK) or self._max_stores < _LEAST_STORES:
+            return None
+        if not (make or folder.is_dir()):
+            return None
+        if of in self._stores:
+            self._stores.move_to_end(of)
+        try:
+            return (self._stores.get(folder) or self._open(folder, None)).memory
+        except StoreError as error:
+            self._log.error("store %s: %s", account, error)
+            if make:
+                raise
+            return None
 
     def _let_go(self, context: StoreContext) -> None:
         """Close a store to make room; its errors must not affect whoever needs the room."""

@@ -21,7 +21,7 @@ def encode_event(event: LoggedEvent) -> bytes:
 
 def spool_line(event: LoggedEvent) -> bytes:
     """As an earlier version's hook wrote it."""
-    data = _json({"v": 1, **asdict(event), "parent": None, "branch": None})
+    data = _json({"v": 1, **asdict(event), "parent": None, "branch": None, "account": None})
     return b"\n%08x %b\n" % (zlib.crc32(data), data)
 
 

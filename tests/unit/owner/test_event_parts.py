@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.events import bash, call, edit, prompt, read, stop, told, write
 
+from context_graph.config import account_of
 from context_graph.model import EVENT_TEXT_BYTES
 from context_graph.model.event_parts import EventParts
 
@@ -74,7 +75,7 @@ def test_a_message_is_kept_whole_where_its_event_s_text_is_shorter() -> None:
     for event in (prompt(long), stop(long), told("PostCompact", compact_summary=long)):
         assert len(event.input_text.encode()) <= EVENT_TEXT_BYTES >= len(event.output_text.encode())
         assert len(event.parts.words) > 9000
-    assert prompt("short").parts == EventParts()
+    assert prompt("short").parts == EventParts(account=account_of({}))
     assert len(stop("word " * 20_000).parts.words) <= 16_384
 
 

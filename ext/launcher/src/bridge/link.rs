@@ -102,6 +102,7 @@ impl<'a> Link<'a> {
     fn attach(&self) -> Result<OwnedFd, NoAnswer> {
         let deadline = Deadline::from_now(if self.was_silent() { SILENT_MS } else { UP_MS });
         let socket = self.client.connect(deadline)?;
+        let env = self.env.travelling();
         let request = Request {
             verb: b"mcp.attach",
             event_id: &self.id,
@@ -109,6 +110,7 @@ impl<'a> Link<'a> {
             project: &self.places.top,
             session_env: self.env.session_id.unwrap_or(&[]),
             cwd: &self.places.cwd,
+            env: &env,
             at_ms: sys::unix_ms(),
             version: env!("CARGO_PKG_VERSION").as_bytes(),
             ..Request::default()

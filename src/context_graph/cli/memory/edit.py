@@ -48,7 +48,8 @@ def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def successor_of(old: Mapping[str, Any], content: str) -> dict[str, Any]:
     """What `memory.store` takes to store ``content`` in the place of ``old``."""
-    return {**{name: old.get(name) for name in _COPIED}, "content": content, "supersedes": [old["id"]]}
+    new = {name: old.get(name) for name in _COPIED}
+    return {**new, "scope": old.get("scope", "project"), "content": content, "supersedes": [old["id"]]}
 
 
 def edited_text(found: Mapping[str, Any]) -> str:

@@ -11,15 +11,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from context_graph.memory.context.following import Follower
 from context_graph.memory.context.quoting import quoted
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import normalised
 from context_graph.notes.said import Statement, concerns, read, repeated, replaces
+from context_graph.notes.said.statement import Kind
 from context_graph.text.phrases import error_line
 from context_graph.text.sentences import shortened
 
@@ -32,6 +33,8 @@ _LESSONS: Final = 512
 _SESSIONS: Final = 64
 _CONCERNS: Final = 0.5
 _RULE_CHARS: Final = 220
+_STORED_BY: Final = {"tool": "Claude", "cli": "user", "import": "an import"}
+"""Who stored a memory, by its source."""
 _SOLVED_CHARS: Final = 240
 _SOLVED: Final = "Solved by: "
 _ALIKE: Final = 0.6
@@ -49,22 +52,26 @@ class _Rule:
     session_id: str
     statement: Statement
     times: int = 1
+    is_users: bool = False
+    """Whether it holds in all projects of its user."""
+    said_by: str = "user"
 
     @property
     def reach(self) -> int:
-        """To how much of the work it applies, the most first: to all answers, to all work, to a language or
-        program, to some folder.
+        """To how much of the work it applies, the most first: to all projects, to all answers, to all work
+        here, to a language or program, to some folder.
         """
         about = self.statement.about
-        if self.statement.scope == "user":
-            return 0
+        if self.is_users or self.statement.scope != "project":
+            return -1 if self.is_users else 0
         return 3 if about.paths else 2 if about.file_types or about.commands else 1
 
     def line(self, times: int) -> str:
         """What is told of it, which was said so often."""
         said = shortened(self.statement.text, _RULE_CHARS)
         often = f", {times} times" if times > 1 else ""
-        return f"{_day(self.at_ms)}{often}: {quoted(said)}"
+        who = "" if self.said_by == "user" else f", stored by {self.said_by} for all projects"
+        return f"{_day(self.at_ms)}{often}{who}: {quoted(said)}"
 
 
 @dataclass(slots=True)
@@ -94,11 +101,23 @@ class StandingNotes(Follower):
         """Rule -> the later one that says the same, or that it holds no more."""
         self._again: dict[UUID, set[UUID]] = {}
         """Rule -> earlier ones that said the same."""
+        self.of_user = _OfUser(self)
+        """Follows the store of what its user says of all his work."""
 
     def take(self, nodes: Iterable[MemoryNode]) -> None:
         """Take in memories that are there."""
         for node in nodes:
             self._take(node, deleted=False)
+
+    def take_of_user(self, node: MemoryNode, *, deleted: bool) -> None:
+        """Take in a memory that holds in all projects: whatever it is, it holds as a rule does."""
+        self._drop(node.id)
+        if deleted or node.source == CAPTURED:
+            return
+        note = node.metadata.get(NOTE)
+        said_by = "user" if isinstance(note, dict) else _STORED_BY.get(node.source, node.source)
+        times = note.get("times") if isinstance(note, dict) else 1
+        self._add(node, "rule", times, is_users=True, said_by=said_by)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
         kind = kind_of_memory(node.metadata)
@@ -116,12 +135,14 @@ class StandingNotes(Follower):
                 made = _Lesson(node.id, node.created_at_ms, node.session_id or "", error, words, text)
                 _keep(self._lessons, node.id, made, _LESSONS)
         elif extra.get("said_by") == "user" and not node.content.startswith("Asked: "):
-            statement = read("rule" if kind is NoteKind.RULE else "decision", node.content)
-            times = extra.get("times")
-            rule = _Rule(node.id, node.created_at_ms, node.session_id or "", statement)
-            rule.times = times if isinstance(times, int) else 1
-            self._compare(rule)
-            _keep(self._rules, node.id, rule, _RULES)
+            self._add(node, "rule" if kind is NoteKind.RULE else "decision", extra.get("times"))
+
+    def _add(self, node: MemoryNode, kind: Kind, times: object, **more: Any) -> None:
+        statement = read(kind, node.content)
+        rule = _Rule(node.id, node.created_at_ms, node.session_id or "", statement, **more)
+        rule.times = times if isinstance(times, int) else 1
+        self._compare(rule)
+        _keep(self._rules, node.id, rule, _RULES)
 
     def _drop(self, node_id: UUID) -> None:
         self._lessons.pop(node_id, None)
@@ -200,6 +221,17 @@ class StandingNotes(Follower):
     def _valid(self) -> list[_Rule]:
         """The rules that no later one says again or replaced."""
         return [one for one in self._rules.values() if self._ended.get(one.node_id) not in self._rules]
+
+
+class _OfUser(Follower):
+    """Follows another store for ``notes``."""
+
+    def __init__(self, notes: StandingNotes) -> None:
+        super().__init__()
+        self._notes = notes
+
+    def _take(self, node: MemoryNode, *, deleted: bool) -> None:
+        self._notes.take_of_user(node, deleted=deleted)
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:

@@ -53,6 +53,8 @@ _QUIET: Final = frozenset(
         "limit",
         "ends",
         "person",
+        "everywhere",
+        "habit",
     }
 )
 """Kinds of words that say how something is meant, not what it is about."""

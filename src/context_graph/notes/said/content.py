@@ -17,6 +17,8 @@ _LEAST_BEFORE: Final = 3
 _LONG_WORD: Final = 3
 """Letters of a word that begins a reason in the middle of a clause: `because`, not `as`."""
 _DENIES: Final = frozenset({"forbid"})
+_SPOKEN: Final = frozenset({"speak", "tongue"})
+"""Words for talking to the user, and for a language."""
 _ASKS: Final = frozenset({"keep", "choose", "task"})
 
 
@@ -54,9 +56,17 @@ def _wants(marks: list[Mark], kinds: frozenset[str], swap: Swap) -> Wants:
 
 
 def _scope(kinds: frozenset[str], of_what: About) -> Scope:
-    """The user's own rules speak of him and of how he is answered, and not of this project."""
-    if of_what.paths or "house" in kinds:
+    """What holds for all of the user's work says so, or what language he speaks; what is only about him and
+    how he is answered may be meant for this project.
+    """
+    if of_what.paths:
         return "project"
+    if "everywhere" in kinds:
+        return "everywhere"
+    if "house" in kinds:
+        return "project"
+    if "habit" in kinds or kinds >= _SPOKEN:
+        return "everywhere"
     return "user" if "person" in kinds else "project"
 
 

@@ -22,7 +22,10 @@ _LATIN: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]")
 _WORD: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
 _BESIDE: Final = frozenset(
-    {"access", "base", "denied", "naming", "revised", "style", "symptom", "tell", "unit"}
+    {
+        *("access", "base", "denied", "naming", "revised", "style", "symptom", "tell", "unit"),
+        *("everywhere", "habit", "speak", "tongue"),
+    }
 )
 """Kinds that hide no other: `is never` is a report's word, and `never` in it forbids all the same."""
 _SEEN_CHARS: Final = 2000

@@ -7,7 +7,8 @@ from typing import Literal
 
 Kind = Literal["rule", "decision"]
 Wants = Literal["do", "dont", "fact"]
-Scope = Literal["project", "user"]
+Scope = Literal["project", "user", "everywhere"]
+"""user: it speaks of the user, or of how he is answered; everywhere: it says so of all his work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def _place(call: Call) -> Place:
         is_known=context.store.has,
         leaves_out=works.client_s_own_files(),
         env=works.env,
+        users=lambda account: context.users(account, True),
     )
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import orjson
 
-from context_graph.config import Settings, locate
+from context_graph.config import Settings, account_of, locate
 from context_graph.errors import (
     ContextGraphError,
     DatabaseCorruptionError,
@@ -38,7 +38,7 @@ from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.system import processes
-from context_graph.wire.frames import Reply, Request
+from context_graph.wire.frames import ENV_NAMES, Reply, Request
 
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
@@ -82,6 +82,9 @@ class StoreHost:
         context = self._open()
         context.memory_hooks.tidy()
         return context.memory
+
+    def of_user(self, *, make: bool = False) -> Memex | None:
+        return self._open().users(account_of(self._request.env), make)
 
     def session_of(self, tool_use_id: str | None) -> str | None:
         own = cut_session_id(self._request.session_env)
@@ -266,7 +269,9 @@ HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {
 
 # MCP
 
-_PEER_NAMES: Final = ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CONTEXT_GRAPH_DB_PATH", "HOME")
+_PEER_NAMES: Final = (
+    *("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CONTEXT_GRAPH_DB_PATH", "HOME"),
+)
 _ENVIRON_BYTES: Final = 1 << 20
 _OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
 """Failures after which the store must be opened anew; from others the memory recovers by itself."""
@@ -318,6 +323,7 @@ class McpHost:
             store=place.store,
             project=place.project,
             session_env=env.get("CLAUDE_CODE_SESSION_ID", ""),
+            env={name: env[name] for name in ENV_NAMES if name in env},
         )
         return self._endpoint(request, plain=True)
 

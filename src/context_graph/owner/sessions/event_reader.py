@@ -246,6 +246,7 @@ class EventReader:
             Request(
                 *(record.verb, record.id, record.params, body),
                 session_env=record.session,
+                env={"CLAUDE_CONFIG_DIR": record.account} if record.account else {},
                 at_ms=record.at_ms,
                 parent_pid=record.parent if is_fresh else 0,
             )

@@ -20,6 +20,7 @@ import orjson
 from context_graph.claude.hooks.claude import EVENT_OF_VERB, VERB_OF_EVENT
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
+from context_graph.config import account_of
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
 from context_graph.hosts.translate import HOSTS, input_of
@@ -75,7 +76,13 @@ class HookCall:
 
 
 def recorded_event(
-    name: str, body: Mapping[str, object], session_id: str, number: int, at_ms: int, redactor: TextRedactor
+    name: str,
+    body: Mapping[str, object],
+    session_id: str,
+    number: int,
+    at_ms: int,
+    redactor: TextRedactor,
+    env: Mapping[str, str] | None = None,
 ) -> HookEvent:
     """The event that a hook would have made of what a record of a session tells.
 
@@ -83,17 +90,21 @@ def recorded_event(
         name: The client's name of the event, a value of EVENT_OF_VERB.
         body: What the client would have sent, but for session and name.
         number: Of the event in its session.
+        env: Of the client whose user spoke.
 
     Raises as `HookCall.parse`.
     """
     whole = {**body, "hook_event_name": name, "session_id": session_id}
     verb = f"hooks.{VERB_OF_EVENT[name]}"
-    request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), at_ms=at_ms)
+    request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), env=env or {}, at_ms=at_ms)
     return HookCall.parse(request, redactor).event
 
 
 def _event(request: Request, given: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
     """The part of ``given`` that may be kept; nothing raw goes further than here."""
+    parts = parts_of(given, redactor)
+    if given.kind is EventKind.PROMPT_SUBMIT:
+        parts.account = account_of(request.env)
     return HookEvent(
         kind=given.kind,
         session_id=redactor.redact_id(session_id),
@@ -117,7 +128,7 @@ def _event(request: Request, given: HookInput, session_id: str, redactor: TextRe
         duration_ms=given.duration_ms,
         cwd=redactor.redact_id(given.cwd[:4096]),
         agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
-        parts=parts_of(given, redactor),
+        parts=parts,
         from_plugin=request.params.get("plugin") is True,
         is_elsewhere=request.params.get("format") in HOSTS,
         is_canary=is_canary(session_id, given.tool_name),

@@ -22,6 +22,7 @@ from context_graph.model import HookEvent, cut_session_id
 from context_graph.owner.sessions.hook_call import recorded_event
 
 if TYPE_CHECKING:
+    from context_graph.memory.capture import Users
     from context_graph.memory.exchange.documents import Note
     from context_graph.memory.memex import Memex
     from context_graph.model.edge import GraphEdge
@@ -57,6 +58,8 @@ class Place:
     leaves_out: Callable[[str], bool]
     env: Mapping[str, str]
     """Of the client that asks: it says where its own files are, which differ from account to account."""
+    users: Users
+    """Opens the memory of what holds in all projects."""
 
 
 @dataclass(slots=True)
@@ -167,7 +170,7 @@ class ImportFrom:
         for told in transcripts.told_by(path, self.odd, self._seen):
             if told.name and number < _EVENTS:
                 number += 1
-                told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor
+                told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor, place.env
                 waiting.append((number, recorded_event(*told_as)))
             if len(waiting) >= _ABSORBED or not told.name:
                 work.absorb(waiting, place.leaves_out)
@@ -177,7 +180,15 @@ class ImportFrom:
         work.absorb(waiting, place.leaves_out)
         gathered.absorb(waiting, place.leaves_out)
         project = str(place.project) if place.project is not None else None
-        did = keep_imported(place.memex, session_id, work, gathered, project=project, dry_run=self.dry_run)
+        did = keep_imported(
+            place.memex,
+            session_id,
+            work,
+            gathered,
+            project=project,
+            dry_run=self.dry_run,
+            users=place.users,
+        )
         self._count(did, (work.prompts or [path.name])[0])
 
     def _notes(self, path: Path) -> Iterator[None]:

@@ -47,6 +47,7 @@ class LoggedEvent:
         parent: The process that started the hook's, 0 in what earlier versions left.
         branch: The branch at that moment, where a session is summarised after the event; None where it is not
             told.
+        account: $CLAUDE_CONFIG_DIR of a prompt's client; None for the usual folder.
     """
 
     id: str
@@ -59,6 +60,7 @@ class LoggedEvent:
     body: dict[str, Any] | None
     parent: int = 0
     branch: str | None = None
+    account: str | None = None
 
 
 FIELDS: Final[dict[str, type | tuple[type, ...]]] = {
@@ -107,12 +109,13 @@ def event_of(event_id: str, value: object) -> LoggedEvent:
     for name, kind in FIELDS.items():
         if not isinstance(value.get(name), kind):
             raise MalformedFrameError(f"a record's {name} is {value.get(name)!r:.80}")
-    parent, branch = value.get("parent"), value.get("branch")
+    parent, branch, account = value.get("parent"), value.get("branch"), value.get("account")
     return LoggedEvent(
         event_id,
         **{name: value[name] for name in FIELDS},
         parent=parent if isinstance(parent, int) else 0,
         branch=branch if isinstance(branch, str) else None,
+        account=account if isinstance(account, str) else None,
     )
 
 

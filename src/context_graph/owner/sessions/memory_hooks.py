@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
     from context_graph.memory.context.quoting import Quote
     from context_graph.memory.memex import Memex
-    from context_graph.memory.recall import Recall
+    from context_graph.memory.recall import Recall, Recalled
     from context_graph.model.edge import GraphEdge
     from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
 
 T = TypeVar("T")
+Users = Callable[[str, bool], "Memex | None"]
+"""Opens the memory of an account, by the name of its store; True makes one where there is none."""
 
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
@@ -56,6 +58,8 @@ class MemoryHooks:
         has_memory: Whether there is any memory in the store; must be cheap.
         chores: Runs the background work.
         brief: Is told of the files about which there may be something to tell.
+        users: Opens the memory of an account by the name of its store; None if there is none and none is to
+            be made.
     """
 
     def __init__(
@@ -68,9 +72,11 @@ class MemoryHooks:
         project: str | None,
         settings: Settings,
         brief: BriefCache,
+        users: Users,
         log: logging.Logger,
     ) -> None:
         self._store = store
+        self._users = users
         self._brief = brief
         self._memex = memex
         self._has_memory = has_memory
@@ -97,8 +103,8 @@ class MemoryHooks:
         }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
-        self._standing = Standing(memex)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
+        self._standing = Standing(memex, lambda: (self.works.account, self._of_user()))
 
     @property
     def has_work(self) -> bool:
@@ -209,7 +215,7 @@ class MemoryHooks:
     def for_prompt(self, event: HookEvent, settings: Settings) -> str:
         """The fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
-        if not budget or not self._has_memory():
+        if not budget or not self._has_any():
             return ""
         from context_graph.text.phrases import is_small_talk
 
@@ -227,7 +233,7 @@ class MemoryHooks:
             task: The words of the call that has it work, redacted; "" if they are not known.
         """
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
-        if not (budget and task.strip() and self._has_memory()):
+        if not (budget and task.strip() and self._has_any()):
             return ""
         own = replace(event, session_id=_context_of(event))
         return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
@@ -309,10 +315,11 @@ class MemoryHooks:
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
+        others = self._guarded("recall", self._recalled_of_user, asked) or []
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
         likely: list[tuple[MemoryNode, float]] = []
         kinds: list[Kind] = []
-        for one in found.nodes:
+        for one in sorted((*found.nodes, *others), key=lambda one: -one.score):
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
             is_known = is_known or self._standing.has_told(event.session_id, node.id)
@@ -324,6 +331,21 @@ class MemoryHooks:
                 kinds.append(kind)
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         return self._shown(event, what, quotes, budget, asked, found, lines=rules)
+
+    def _of_user(self) -> Memex | None:
+        """The memory of what the served account's user said of all his work; None if there is none."""
+        return self._users(self.works.account, False)
+
+    def _has_any(self) -> bool:
+        of_user = None if self._has_memory() else self._of_user()
+        return self._has_memory() or (of_user is not None and of_user.count() > 0)
+
+    def _recalled_of_user(self, asked: str) -> Sequence[Recalled]:
+        """What the user's own memory has for a prompt, judged as if it were the project's."""
+        from context_graph.memory.of_user import recalled_of_user
+
+        memex = self._of_user()
+        return recalled_of_user(self._memex(), memex, asked, _RECALLED) if memex is not None else ()
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes, best first, with how what each rests on is today.
@@ -417,7 +439,7 @@ class MemoryHooks:
         from context_graph.memory.embed import default_provider
 
         self._capture_due()  # what was said a moment ago holds already
-        if not self._has_memory():
+        if not self._has_any():
             return ""
         if not self._counted and self._has_memory():
             # An older build's store has no profile, and what was forgotten must not count.
@@ -426,9 +448,7 @@ class MemoryHooks:
         quote = self.works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
         told = self.works.profile().lines(event.at_ms)
-        rules = (
-            self._guarded("rules", self._standing.at_start, event.session_id) if self._has_memory() else []
-        )
+        rules = self._guarded("rules", self._standing.at_start, event.session_id)
         lines = [*(rules or ()), *fitting(told, room, default_provider().count_tokens)]
         return self._shown(
             event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
@@ -499,6 +519,7 @@ class MemoryHooks:
             evidence=self._memex().evidence,
             branch=self.works.branches.pop(session_id, None),
             learn=self.works.profiles.learn,
+            users=lambda account: self._users(account, True),
         )
         self._store.event_log.captured(session_id)
 
@@ -511,8 +532,11 @@ class MemoryHooks:
             self.ledger.ended(session_id)
         used, self._used = self._used, []
         self.ledger.flush()
+        of_user = self._of_user()
         for shown, followed in used:
             self._memex().touch(shown, followed)
+            if of_user is not None:
+                of_user.touch(shown)
         worth = self.ledger.worth_of_edges()
         if worth:
             self._memex().reward(worth)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from context_graph.config.paths import client_dir
+from context_graph.config.paths import account_of, client_dir
 from context_graph.model import HookEvent
 from context_graph.owner.sessions.said_already import SaidAlready
 from context_graph.store.sessions.sessions import SessionStore
@@ -44,6 +44,8 @@ class SessionWorks:
         self._due, self._project = due, project
         self._made_profiles: Profiles | None = None
         self.env: dict[str, str] = {}
+        self.account = ""
+        """The store of what the served client's user says of all his work."""
         self._clients: dict[str, SaidAlready] = {}
         self.serve({})
         self.branches: dict[str, str] = {}
@@ -56,6 +58,7 @@ class SessionWorks:
         """
         named = env.get(CLAUDE_CONFIG_DIR, "")
         self.env = {"HOME": os.path.expanduser("~"), **({CLAUDE_CONFIG_DIR: named} if named else {})}
+        self.account = account_of(self.env)
 
     @property
     def client(self) -> SaidAlready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,8 @@ PROMPT_TOKENS: Final = 150
 _PROMPT_RULES: Final = 4
 _READ: Final = 256
 """Notes of a kind that are read first, the newest."""
+_ACCOUNTS: Final = 8
+"""Accounts whose rules are held beside the project's."""
 
 
 class Standing:
@@ -25,11 +28,13 @@ class Standing:
 
     Args:
         memex: Opens the store's memory at its first call.
+        users: Names the account that is served, and opens its memory of what holds in all projects, if any.
     """
 
-    def __init__(self, memex: Callable[[], Memex]) -> None:
+    def __init__(self, memex: Callable[[], Memex], users: Callable[[], tuple[str, Memex | None]]) -> None:
         self._memex = memex
-        self._notes: StandingNotes | None = None
+        self._users = users
+        self._by_account: OrderedDict[str, StandingNotes] = OrderedDict()
 
     def at_start(self, session_id: str) -> list[str]:
         """The rules that hold for all work, in at most START_TOKENS."""
@@ -50,12 +55,12 @@ class Standing:
 
     def has_told(self, session_id: str, node_id: UUID) -> bool:
         """Whether the session was told that note."""
-        return self._notes is not None and self._notes.was_told(session_id, node_id)
+        return any(notes.was_told(session_id, node_id) for notes in self._by_account.values())
 
     def forget(self, session_id: str) -> None:
         """The session's context was compacted: what it was told is not there any more."""
-        if self._notes is not None:
-            self._notes.forget(session_id)
+        for notes in self._by_account.values():
+            notes.forget(session_id)
 
     def _lines(
         self, notes: StandingNotes, session_id: str, rows: Iterable[tuple[UUID, str]], tokens: int
@@ -64,8 +69,9 @@ class Standing:
         from context_graph.memory.embed import default_provider
 
         count, told, lines = default_provider().count_tokens, [], []
+        places = [one for one in (self._memex(), self._users()[1]) if one is not None]
         for node_id, line in rows:
-            if self._memex().get(node_id) is None:  # it was forgotten
+            if all(one.get(node_id) is None for one in places):  # it was forgotten
                 continue
             tokens -= count(line)
             if tokens < 0:
@@ -82,15 +88,20 @@ class Standing:
         from context_graph.memory.filters import RecallFilters
         from context_graph.model.note import NoteKind
 
-        memex, notes = self._memex(), self._notes
+        memex, (account, of_user) = self._memex(), self._users()
+        notes = self._by_account.get(account)
         if notes is None:
-            notes = self._notes = StandingNotes()
+            notes = self._by_account[account] = StandingNotes()
+            if len(self._by_account) > _ACCOUNTS:
+                self._by_account.popitem(last=False)
             for kind in (NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON):
                 page = memex.list(limit=_READ, filters=RecallFilters(kind=kind))
                 notes.take(reversed(page.nodes))
             notes.seen = memex.seq
         elif memex.seq > notes.seen:
             notes.read(memex.stored_after(notes.seen), memex.seq)
+        if of_user is not None and of_user.seq > notes.of_user.seen:
+            notes.of_user.read(of_user.stored_after(notes.of_user.seen), of_user.seq)
         return notes
 
 

@@ -18,7 +18,7 @@ from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.event_reader import EventReader
 from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
-from context_graph.owner.sessions.memory_hooks import MemoryHooks
+from context_graph.owner.sessions.memory_hooks import MemoryHooks, Users
 from context_graph.owner.sessions.telling import Telling
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
@@ -61,6 +61,7 @@ class StoreContext:
         settings: Settings,
         log: logging.Logger,
         redactor: TextRedactor,
+        users: Users = lambda account, make: None,
     ) -> None:
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -83,6 +84,8 @@ class StoreContext:
         self._brief = BriefCache(folder / "brief.bin")
         self.redactor = redactor
         self._memory: Memex | None = None
+        self.users = users
+        """Opens the memory of an account; see `MemoryHooks`."""
         self.chores = Chores(folder, log)
         self.memory_hooks = MemoryHooks(
             store,
@@ -92,6 +95,7 @@ class StoreContext:
             project=str(project) if project is not None else None,
             settings=settings,
             brief=self._brief,
+            users=users,
             log=log,
         )
         self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)

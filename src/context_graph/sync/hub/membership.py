@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from context_graph.config.paths import ACCOUNT_MARK
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.sync.hub import FILE
 from context_graph.whole_file import replacing
@@ -65,7 +66,12 @@ def joined(store: Path) -> Membership | None:
 
 
 def join(store: Path, found: Membership) -> None:
-    """Note the hub for this project, in a file that only its user can read."""
+    """Note the hub for this project, in a file that only its user can read.
+
+    Raises ConfigError for the store of what one user said of all his work: that is no team's.
+    """
+    if store.name.startswith(ACCOUNT_MARK):
+        raise ConfigError("what you keep with the scope user is never told to a hub; join one in a project")
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     with replacing(store / FILE, mode=0o600) as out:
         out.write(msgspec.json.encode(found))

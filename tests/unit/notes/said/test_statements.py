@@ -97,9 +97,29 @@ def test_a_statement_tells_what_it_wants_and_why() -> None:
     assert only("the dev server listens on 4100 here because 4000 is taken").wants == "fact"
 
 
-def test_a_rule_about_the_person_is_the_users_one_about_the_work_the_projects() -> None:
-    assert only("From now on, answer in Spanish.").scope == "user"
-    assert only("In this repo we always write tests for handlers.").scope == "project"
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ("user", "From now on, keep your answers short."),
+        ("user", "Never put emojis in your answers."),
+        ("project", "In this repo we always write tests for handlers."),
+        ("user", "Each reply must be valid JSON, always."),
+        ("project", "Explanations of errors always go below docs/errors/, in German."),
+        ("project", "Always enable nullable types in every project of our solution."),
+        ("everywhere", "From now on, answer in Spanish."),
+        ("everywhere", "In all my projects I use pnpm, never npm."),
+        ("everywhere", "For everything I work on, use uv instead of pip."),
+        ("everywhere", "Antworte mir immer auf Deutsch."),
+        ("everywhere", "Dans tous mes projets, j'utilise toujours des tabulations."),
+        ("everywhere", "En todos mis proyectos uso siempre pnpm."),
+        ("everywhere", "所有项目都用中文回答我。"),
+        ("everywhere", "すべてのプロジェクトで日本語で答えてください。"),
+    ],
+)
+def test_a_rule_tells_whether_it_is_about_the_project_the_person_or_all_of_his_work(
+    scope: str, said: str
+) -> None:
+    assert only(said).scope == scope
 
 
 def test_it_tells_paths_file_types_commands_and_topics() -> None:

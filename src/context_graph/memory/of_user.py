@@ -1,0 +1,28 @@
+"""Recalls what a user said of all his work beside what a project's store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from context_graph.memory.evidence import HOOK_S, Standing
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.memex import Memex
+from context_graph.memory.recall import Recalled
+
+
+def recalled_of_user(
+    project: Memex, of_user: Memex, query: str, most: int, filters: RecallFilters | None = None
+) -> Sequence[Recalled]:
+    """What ``of_user`` has for ``query``, best first, at most ``most``, judged as if it were the project's.
+
+    What holds no longer is left out. Raises as `Memex.recall`. Cost: a recall in each of the two stores.
+    """
+    filters = filters or RecallFilters()
+    nodes = [one.node for one in of_user.recall(query, top_k=most, filters=filters).nodes]
+    verdicts = of_user.standing(nodes, None, within_s=HOOK_S)
+    valid = [
+        node
+        for node, verdict in zip(nodes, verdicts, strict=True)
+        if verdict is None or verdict.standing is not Standing.SUPERSEDED
+    ]
+    return project.ranked(query, valid, filters)
