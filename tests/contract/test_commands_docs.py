@@ -80,7 +80,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
     """REQ-HOOKS-17..22, REQ-SESSION-11..15: the whole surface."""
     sessions = ("restore-identity", "persist-identity", "list", "show", "export", "import")
     states = ("brief", "check-identity", "inject-context", "status")
-    hooks = (*(kind.value for kind in EventKind), "generate-config")
+    hooks = (*(kind.value for kind in EventKind), "git", "generate-config")
     memories = ("store", "recall", "inject", "list", "show", "forget", "restore", "link")
     memories = (*memories, "search", "edit", "confirm", "export", "import", "reindex", "stats")
     memories = (*memories, "consolidate", "undo", "history", "runs", "goals")

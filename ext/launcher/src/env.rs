@@ -38,6 +38,7 @@ variables! { {
     tmpdir = b"TMPDIR";
     path = b"PATH";
     session_id = b"CLAUDE_CODE_SESSION_ID";
+    env_file = b"CLAUDE_ENV_FILE";
     plugin_root = b"CLAUDE_PLUGIN_ROOT";
     root = b"CONTEXT_GRAPH_HOME";
     db_path = b"CONTEXT_GRAPH_DB_PATH";

@@ -14,8 +14,8 @@ const ANSWER: &[u8] = b"context-graph gate 1\n";
 const CONFIG: &[u8] = b".claude/requirements.yaml";
 /// There while a session is held to what only a person may satisfy (gates/decide/held.py), its file gone or not.
 const HELD: &[u8] = b"cache/requirements/held";
-/// What is read of the client's list of sessions: some thousand of them.
-const REGISTRY_MAX: usize = 1 << 20;
+/// What is read of the client's list of sessions, some thousand of them, and of its settings.
+const READ_MAX: usize = 1 << 20;
 
 /// What Python has decided.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,13 +65,15 @@ pub fn is_known(env: &Env<'_>, session: &[u8]) -> bool {
         (None, Some(home)) => below(home, b".claude/sessions.json"),
         (None, None) => return false,
     };
-    if session.is_empty() {
-        return false;
-    }
-    let Ok(file) = sys::open(&list, sys::Open::Read) else { return false };
-    let mut list = vec![0; REGISTRY_MAX];
-    let read = sys::pread(file, &mut list[..], 0).unwrap_or(0);
-    list.get(..read).unwrap_or(&[]).windows(session.len()).any(|part| part == session)
+    holds_text(&list, session)
+}
+
+/// Whether the file at `path` can be read and holds `text`, which is not empty.
+pub fn holds_text(path: &[u8], text: &[u8]) -> bool {
+    let Ok(file) = sys::open(path, sys::Open::Read) else { return false };
+    let mut content = vec![0; READ_MAX];
+    let read = sys::pread(file, &mut content[..], 0).unwrap_or(0);
+    !text.is_empty() && content.get(..read).unwrap_or(&[]).windows(text.len()).any(|part| part == text)
 }
 
 /// What Python has to know beside the event's own JSON.
@@ -118,9 +120,12 @@ pub fn ask(
         .map_err(|what| format!("{}: {what}", programs::shown(&command)))
 }
 
-/// The two parts behind the first line: the record on a line of its own, then the document.
 fn read(output: &[u8]) -> Option<Verdict> {
-    let rest = output.strip_prefix(ANSWER)?;
+    verdict(output.strip_prefix(ANSWER)?)
+}
+
+/// The verdict of its two parts: the record on a line of its own, then the document.
+pub fn verdict(rest: &[u8]) -> Option<Verdict> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let (record, document) = (rest.get(..end)?, rest.get(end + 1..)?);
     let whole = document.is_empty() || document.ends_with(b"\n");

@@ -11,6 +11,7 @@ use crate::env::Env;
 use crate::event::{fresh_id, Event};
 use crate::facts::Facts;
 use crate::gate;
+use crate::git;
 use crate::json::{self, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
@@ -166,6 +167,7 @@ impl Hook<'_> {
     }
 
     fn serve(&self) -> Ending {
+        self.point_git_here();
         let asks = self.asks();
         if !asks && self.is_needless() {
             return self.told(&[], "");
@@ -186,6 +188,20 @@ impl Hook<'_> {
             // Nothing governs here: that would have been asked about.
             Ok(()) => self.with_loss(kept.err(), |notice| self.told(&[], notice)),
             Err(why) => self.without_answer(&why, kept),
+        }
+    }
+
+    /// Has the session's shells ask before commits and pushes, if the project has requirements.
+    fn point_git_here(&self) {
+        let event = &self.event;
+        let Some(file) = event.env.env_file else { return };
+        if self.options().kind == Kind::SessionStart
+            && self.options().format == Format::Claude
+            && self.is_governed(true)
+        {
+            if let Err(why) = git::point_git_here(&event.places.root, file, &event.places.project) {
+                self.debug(&format!("git is not pointed to our hooks: {why}"));
+            }
         }
     }
 

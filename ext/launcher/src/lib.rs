@@ -13,6 +13,7 @@ pub mod env;
 pub mod event;
 mod facts;
 mod gate;
+mod git;
 pub mod hash;
 mod hook;
 mod input;
@@ -57,6 +58,13 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             sys::exit(0)
         }
         (Some(b"hooks"), None) => become_cli(&env, [&b"hooks"[..], b"--help"].into_iter()),
+        (Some(b"hooks"), Some(b"git")) => match words.next() {
+            None | Some(b"--help" | b"-h") => become_cli(&env, [&b"hooks"[..], b"git", b"--help"].into_iter()),
+            Some(name) => {
+                sys::exit_on_panic(0);
+                sys::exit(git::run(&env, name, words))
+            }
+        },
         (Some(b"hooks"), Some(word)) => match Kind::from_word(word) {
             Some(kind) => sys::exit(hooks(&env, kind, || args(3))),
             None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),

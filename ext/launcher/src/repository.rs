@@ -90,14 +90,27 @@ fn named(place: &[u8], dot_git: &[u8]) -> Option<Vec<u8>> {
 
 /// The branch that is checked out in `folder`, or above it: empty off any branch, None outside repositories.
 pub fn branch(folder: &[u8]) -> Option<Vec<u8>> {
+    let named = head(&below(&git_dir(folder)?, b"HEAD"));
+    Some(first_line(&named).strip_prefix(b"ref: refs/heads/").unwrap_or_default().to_vec())
+}
+
+/// git's folder for the checkout that `folder` lies in; None outside repositories.
+pub fn git_dir(folder: &[u8]) -> Option<Vec<u8>> {
     let git = upwards(folder).map(|above| below(above, b".git")).find(|path| sys::lstat(&path[..]).is_ok())?;
     let linked = head(&git);
-    let git = match first_line(&linked).strip_prefix(b"gitdir:") {
-        Some(named) => absolute(split_last(&git)?.0, named.trim_ascii()),
-        None => git,
-    };
-    let named = head(&below(&git, b"HEAD"));
-    Some(first_line(&named).strip_prefix(b"ref: refs/heads/").unwrap_or_default().to_vec())
+    match first_line(&linked).strip_prefix(b"gitdir:") {
+        Some(named) => Some(absolute(split_last(&git)?.0, named.trim_ascii())),
+        None => Some(git),
+    }
+}
+
+/// The folder that all checkouts of a repository share; `git_dir` is one's own.
+pub fn common_dir(git_dir: &[u8]) -> Vec<u8> {
+    let named = head(&below(git_dir, b"commondir"));
+    match first_line(&named).trim_ascii() {
+        b"" => git_dir.to_vec(),
+        named => absolute(git_dir, named),
+    }
 }
 
 fn is_same(one: &[u8], other: &[u8]) -> bool {

@@ -24,6 +24,23 @@ for _one in HOOKS:
     typer_command(app, _one, serve)
 
 
+@app.command("git", short_help="One of git's own hooks")
+def git(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="git's name of the hook, or its path.")],
+    args: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT…", help="git's own.")] = None,
+) -> None:
+    """Ask the requirements before a commit or push, then run the hook that git would have run.
+
+    git calls it in the shells of an agent's session; a person (without $CLAUDE_CODE_SESSION_ID) is never
+    asked. It waits up to 30 seconds for a decision.
+
+    Exit codes: 1 an unmet requirement, or with strict gates none could be decided; else the own hook's.
+
+    Example: context-graph-cli hooks git pre-push origin
+    """
+    serve()
+
+
 @app.command("generate-config", short_help="Write settings and scripts")
 def generate_config(
     output_dir: Annotated[

@@ -28,7 +28,7 @@ def is_native(words: Sequence[str]) -> bool:
         return False
     from context_graph.model import EventKind
 
-    return words[1] in set(EventKind)
+    return words[1] == "git" or words[1] in set(EventKind)
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:

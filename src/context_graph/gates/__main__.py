@@ -13,6 +13,7 @@ import sys
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.errors import InvalidInputError
+from context_graph.gates.decide.git_hook import git_answer, git_event
 from context_graph.gates.decide.hooks import decide, rendered
 from context_graph.gates.decide.messages import status_line
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, claude_dir_of, clock_offset
@@ -33,7 +34,10 @@ def main(words: list[str]) -> int:
             format of the client's input and answer.
     """
     try:
-        answer = _status_line(*words[1:6]) if words[0] == "statusline" else _decision(*words)
+        if words[0] == "git":
+            answer = _git(*words[1:7])
+        else:
+            answer = _status_line(*words[1:6]) if words[0] == "statusline" else _decision(*words)
     except Exception as error:
         print(f"context-graph: gate: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -87,6 +91,17 @@ def _decision(
     # The client checks the name against the event it fired, not the one that the input makes of it.
     document = rendered(EVENT_OF_VERB[verb], result, context=context, message=notice)
     return records.encode() + b"\n" + answer_of(form, EVENT_OF_VERB[verb], document)
+
+
+def _git(root: str, cwd: str, session_id: str, _tool: str, at_ms: str, pid: str) -> bytes:
+    body = from_json(sys.stdin.buffer.read())
+    event = git_event(
+        body, os.environ, session_id=session_id, cwd=cwd, at_ms=int(at_ms), pid=int(pid), root=root
+    )
+    result = decide(event)
+    if result.failed:
+        raise RuntimeError(result.system_message)
+    return git_answer(event, result)
 
 
 def _status_line(root: str, cwd: str, session_id: str, tool: str, at_ms: str) -> bytes:

@@ -40,6 +40,21 @@ def clock_offset(env: Mapping[str, str]) -> float:
         return 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class GitHook:
+    """One of git's own hooks that asks before a commit or a push."""
+
+    name: str
+    """git's name of it, such as prepare-commit-msg."""
+    args: list[str]
+    git_dir: str
+    """$GIT_DIR, absolute; empty where the folder tells it."""
+    index: str
+    """$GIT_INDEX_FILE, absolute: what the commit is made of; empty for the usual one."""
+    pid: int
+    """git's process."""
+
+
 @dataclass
 class GateEvent:
     """One hook call: its input, and what only the process that called us knows."""
@@ -55,6 +70,8 @@ class GateEvent:
     parent_pid: int = 0
     """The hook's parent: the client, or a shell that it started."""
     cache_dir: str = ""
+    git: GitHook | None = None
+    """Set where git asks, and not the client."""
 
     def __post_init__(self) -> None:
         self.session_id = self.session_id[:MAX_ID]
@@ -84,8 +101,8 @@ class GateEvent:
 
     @property
     def name(self) -> str:
-        """The client's name of the event."""
-        return EVENT_OF_VERB[self.hook.kind.value]
+        """The client's name of the event; `git` where git asks."""
+        return "git" if self.git else EVENT_OF_VERB[self.hook.kind.value]
 
     @property
     def home(self) -> str:
@@ -131,6 +148,8 @@ class GateResult:
     records: list[dict[str, Any]] = field(default_factory=list)
     """The refusals and satisfactions of this call, as in the journal (docs/requirements.md)."""
     requirements: list[str] = field(default_factory=list)
+    failed: bool = False
+    """An internal failure decided, not a requirement."""
     deferred: bool = False
     """The decision needs a process that may not run here: nothing was changed, ask again where it may."""
 

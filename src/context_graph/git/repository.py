@@ -78,6 +78,12 @@ def repo_at(place: str) -> Repo | None:
     return Repo(place, git_dir, _common_dir(git_dir))
 
 
+def repo_of_git_dir(git_dir: str, top: str) -> Repo | None:
+    """The repository with its own folder ``git_dir``, worked on in ``top``."""
+    folder = os.path.realpath(git_dir)
+    return Repo(top, folder, _common_dir(folder)) if os.path.isdir(folder) else None
+
+
 def _bare(place: str) -> Repo | None:
     # A .git folder itself looks bare; who stands in it belongs to the working tree above.
     if place.endswith("/.git") or not os.path.isfile(place.rstrip("/") + "/HEAD"):

@@ -35,6 +35,7 @@ _RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subage
 
 FIRST: Final[dict[str, Verb]] = {
     **{name: Verb(hooks.serve, name in _RECALLING, is_hook=True) for name in hooks.VERBS},
+    "hooks.git": Verb(lambda call: call.gates.git(call.request), needs_store=False),
     "req.statusline": Verb(lambda call: call.gates.status_line(call.request), needs_store=False),
 }
 """What a client asks first, and waits for."""

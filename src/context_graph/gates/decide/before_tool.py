@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from context_graph.gates.decide.call_outcomes import let_through, settle
 from context_graph.gates.decide.decision import Decision, active_here
@@ -60,7 +60,7 @@ def _before(decision: Decision, part: Part) -> None:
     decision.result.branch = context.branch
     triggered = active_here(triggered, context)
     if triggered:
-        _decide(decision, context, triggered)
+        judge(decision, context, triggered)
 
 
 def _guard(decision: Decision, project: Project) -> bool:
@@ -85,13 +85,21 @@ def _triggered(decision: Decision, part: Part) -> list[Requirement]:
     return [] if found and is_exempt(event, part.project) else found
 
 
-def _decide(decision: Decision, context: EvaluationContext, triggered: list[Requirement]) -> None:
+def judge(
+    decision: Decision,
+    context: EvaluationContext,
+    triggered: list[Requirement],
+    *,
+    busy: Collection[str] = (),
+) -> None:
+    """Deny with those of ``triggered`` that are not met, or arm them; ``busy`` ones are in use elsewhere."""
     result = decision.result
     decision.enter_registry(context)
     if any(entry.scope == "single_use" for entry in triggered):
         _settle(decision, context)
     verdicts = _judged(decision, [entry for entry in triggered if not entry.stop_only], context)
     denied = [verdict for verdict in verdicts if not verdict.met]
+    denied += [Verdict(each.requirement, False, _IN_USE) for each in verdicts if _is_busy(each, busy)]
     if not denied and any(verdict.deferred for verdict in verdicts):
         result.deferred = True
         return
@@ -104,6 +112,11 @@ def _decide(decision: Decision, context: EvaluationContext, triggered: list[Requ
         names = [verdict.requirement.name for verdict in denied]
         result.refuse("deny", denial(denied, context), names)
         decision.keep(context, "denied", names, detail=denied[0].why)
+
+
+def _is_busy(verdict: Verdict, busy: Collection[str]) -> bool:
+    entry = verdict.requirement
+    return verdict.met and entry.scope == "single_use" and entry.name in busy
 
 
 def _judged(decision: Decision, entries: list[Requirement], context: EvaluationContext) -> list[Verdict]:

@@ -117,8 +117,10 @@ def _lines(path: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def run_command(command: str | list[str], root: str, branch: str, until: float) -> float:
+def run_command(command: str | list[str], root: str, branch: str, until: float, *, index: str = "") -> float:
     """The first word that ``command`` prints, a number; run in the project's folder.
+
+    Where git asks, ``index`` is the one that it commits: the command's own git calls see that.
 
     Raises:
         CalculationError: If it can't be run, fails, takes too long or prints no number first.
@@ -126,6 +128,8 @@ def run_command(command: str | list[str], root: str, branch: str, until: float) 
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     env = kept_environment(os.environ)  # a client's keys and tokens are none of a project's business
     env.update(CONTEXT_GRAPH_BRANCH=branch, CONTEXT_GRAPH_PROJECT=root)
+    if index:
+        env["GIT_INDEX_FILE"] = index
     try:
         child = subprocess.Popen(
             argv,

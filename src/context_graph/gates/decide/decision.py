@@ -122,7 +122,7 @@ class Decision:
     def enter_registry(self, context: EvaluationContext, *, told: str | None = None) -> None:
         """Record that the session works here, if that is new, and what it was told, if given."""
         session, now = self.event.session_id, self.event.at
-        if not session:
+        if not session or self.event.git:  # git's process is not the client's
             return
         known = told is None or self.registry.told(session, context.root) == told
         if known and not self.registry.needs(session, context.root, context.branch, now):

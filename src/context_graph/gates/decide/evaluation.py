@@ -71,6 +71,8 @@ class EvaluationContext:
         self.root, self.repo, self.rules = project.work, project.repo, rules
         self.branch, self.session_id, self.now = branch, session_id, now
         self.cache_dir, self.may_run = cache_dir, may_run
+        self.index = ""
+        """git's index that a commit is made of, where that is not the usual one."""
         self.checked_out = checked_out
         """Whether ``branch`` is what the working tree holds; only then can its size be told."""
         self.until = time.monotonic() + CALCULATIONS_S
@@ -221,7 +223,7 @@ def _current_value(requirement: Requirement, context: EvaluationContext) -> tupl
 def _calculate(requirement: Requirement, context: EvaluationContext) -> float:
     until = min(time.monotonic() + requirement.timeout, context.until)
     if requirement.command:
-        return run_command(requirement.command, context.root, context.branch, until)
+        return run_command(requirement.command, context.root, context.branch, until, index=context.index)
     return branch_size(context.repo, context.branch, until)
 
 

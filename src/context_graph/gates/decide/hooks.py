@@ -12,6 +12,7 @@ from context_graph.claude.hooks.origin import is_canary
 from context_graph.gates.decide.after_tool import after_expansion, after_tool
 from context_graph.gates.decide.before_tool import before_tool
 from context_graph.gates.decide.decision import Decision
+from context_graph.gates.decide.git_hook import before_git
 from context_graph.gates.decide.lifecycle import pre_compact, prompt_submit, session_end, session_start
 from context_graph.gates.decide.permission import at_the_dialog
 from context_graph.gates.decide.stop import before_stop
@@ -70,6 +71,7 @@ _HANDLERS: dict[str, Callable[[Decision], None]] = {
     "SessionEnd": session_end,
     "UserPromptSubmit": prompt_submit,
     "PreCompact": pre_compact,
+    "git": before_git,
 }
 
 
@@ -94,4 +96,5 @@ def _failed(event: GateEvent, error: Exception) -> GateResult:
         "error", [], at=event.at, session_id=event.session_id, tool=event.hook.tool_name, detail=what
     )
     result.records.append(record)
+    result.failed = True
     return result

@@ -191,6 +191,32 @@ class Gates:
 
         return Reply(0, APPLIED, stdout=rendered(name, result, context=context, message=message))
 
+    def git(self, request: Request) -> Reply:
+        """The decision on a commit or push that git asks about; opens no store.
+
+        Raises:
+            InvalidInputError: If the body names no hook.
+        """
+        from context_graph.gates.decide.git_hook import git_answer, git_event
+        from context_graph.gates.decide.hooks import decide
+
+        event = git_event(
+            _object(request.body),
+            request.env,
+            session_id=request.session_env,
+            cwd=os.fspath(request.cwd or ""),
+            at_ms=request.at_ms or time.time_ns() // 1_000_000,
+            pid=request.parent_pid,
+            root=os.fspath(self._root),
+        )
+        if is_late(request):
+            return Reply(flags=GATE_IT)
+        result = decide(event, cache=self._known(), may_run=False)
+        if result.failed or result.deferred:
+            self._cache = None if result.failed else self._cache
+            return Reply(flags=GATE_IT)
+        return Reply(stdout=git_answer(event, result))
+
     def status_line(self, request: Request) -> Reply:
         """The status line for the client's status JSON; opens no store and never raises."""
         from context_graph.gates.decide.messages import status_line

@@ -1,0 +1,146 @@
+//! Makes the folder of hooks that an agent's git is pointed to, and points it there: by variables in the client's
+//! environment file, so that nothing is written into a repository and no other process is concerned.
+
+use super::chain;
+use super::ASKING;
+use crate::env::Env;
+use crate::pathname::{below, split_last};
+use crate::sys::{self, Open, OwnedFd};
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Below the data root.
+const FOLDER: &[u8] = b"git-hooks";
+/// Hooks that are only passed on: from the start, because none of ours runs before them.
+const PASSED_ON: [&[u8]; 9] = [
+    b"applypatch-msg", b"post-applypatch", b"post-checkout", b"post-merge", b"post-rewrite", b"pre-auto-gc",
+    b"pre-rebase", b"push-to-checkout", b"sendemail-validate",
+];
+/// Those that would cost every commit something: passed on once a repository was seen to have one.
+const ONCE_SEEN: [&[u8]; 4] = [b"commit-msg", b"post-commit", b"reference-transaction", b"post-index-change"];
+const ENV_FILE_MAX: usize = 1024 * 1024;
+
+/// Makes the folder of the data root `root`, and has the shells that read `env_file` point git there. `cwd` is the
+/// project.
+pub fn point_git_here(root: &[u8], env_file: &[u8], cwd: &[u8]) -> io::Result<()> {
+    let folder = below(root, FOLDER);
+    make(&folder, ASKING.iter().chain(&PASSED_ON).copied())?;
+    if let Some(own) = chain::own_folder(cwd, &folder) {
+        take_in(&folder, &own);
+    }
+    append_once(env_file, &lines(&folder))
+}
+
+/// The environment of the data root that `folder` lies in: a shell may lack the variable that names it.
+pub fn of_root<'a>(env: &Env<'a>, folder: &'a [u8]) -> Env<'a> {
+    match split_last(folder) {
+        Some((root, FOLDER)) if !root.is_empty() => Env { root: Some(root), ..*env },
+        _ => *env,
+    }
+}
+
+/// Has those of the repository's hooks, in `own`, run that ours pass on once they were seen.
+pub fn take_in(folder: &[u8], own: &[u8]) {
+    if !folder.ends_with(FOLDER) {
+        return;
+    }
+    let is_new = |name: &&[u8]| sys::executable(&below(own, name)[..]) && sys::lstat(below(folder, name)).is_err();
+    let seen: Vec<_> = ONCE_SEEN.into_iter().filter(is_new).collect();
+    if !seen.is_empty() {
+        let _ = make(folder, seen.into_iter());
+    }
+}
+
+/// Writes the hooks `names` as they must be. The folder is closed afterwards: an installer of other hooks takes it for
+/// the repository's, and had better fail than write there.
+fn make<'n>(folder: &[u8], names: impl Iterator<Item = &'n [u8]>) -> io::Result<()> {
+    let text = script(&std::env::current_exe()?);
+    let is_wrong = |name: &&[u8]| std::fs::read(path(&below(folder, name))).ok().as_deref() != Some(&text[..]);
+    let wrong: Vec<_> = names.filter(is_wrong).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path(folder))?;
+    std::fs::set_permissions(path(folder), Permissions::from_mode(0o700))?;
+    let mut written = Ok(());
+    for name in wrong {
+        written = written.and(write(&below(folder, name), &text));
+    }
+    std::fs::set_permissions(path(folder), Permissions::from_mode(0o500))?;
+    written
+}
+
+fn write(to: &[u8], text: &[u8]) -> io::Result<()> {
+    let draft = [to, format!(".{}", std::process::id()).as_bytes()].concat();
+    std::fs::write(path(&draft), text)?;
+    std::fs::set_permissions(path(&draft), Permissions::from_mode(0o500))?;
+    std::fs::rename(path(&draft), path(to))
+}
+
+/// A hook of ours. Where the program is gone it says so and lets git go on.
+fn script(program: &Path) -> Vec<u8> {
+    let program = quoted(program.as_os_str().as_bytes());
+    let gone =
+        &b"context-graph is gone: neither its gates nor the own hooks of this repository run; a new session mends that"
+            [..];
+    [
+        &b"#!/bin/sh\n# Made by context-graph: asks the requirement gates, then runs the repository's own hook.\n[ -x "
+            [..],
+        &program,
+        b" ] || { echo '",
+        gone,
+        b"' >&2; exit 0; }\nexec ",
+        &program,
+        b" hooks git \"$0\" \"$@\"\n",
+    ]
+    .concat()
+}
+
+/// What shells run that are to point git to `folder`: one line that ends well, behind the settings that are there.
+fn lines(folder: &[u8]) -> Vec<u8> {
+    [
+        &b"cg_d="[..],
+        &quoted(folder),
+        b"; cg_n=0; while [ \"$cg_n\" -lt \"${GIT_CONFIG_COUNT:-0}\" ] && eval \"[ \\\"\\${GIT_CONFIG_VALUE_$cg_n}\\\" != \\\"\\$cg_d\\\" ]\"; \
+        do cg_n=$((cg_n+1)); done; if [ \"$cg_n\" -ge \"${GIT_CONFIG_COUNT:-0}\" ]; then \
+        export \"GIT_CONFIG_KEY_$cg_n=core.hooksPath\" \"GIT_CONFIG_VALUE_$cg_n=$cg_d\" \"GIT_CONFIG_COUNT=$((cg_n+1))\"; fi; \
+        unset cg_d cg_n\n",
+    ]
+    .concat()
+}
+
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let inner = text.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
+    [b"'", &inner[..], b"'"].concat()
+}
+
+/// Appends `line` to the file unless it is there: a resumed session gets the same file again.
+fn append_once(file: &[u8], line: &[u8]) -> io::Result<()> {
+    let there = match sys::open(file, Open::Read) {
+        Ok(open) => head(&open)?,
+        Err(sys::Errno::NOENT) => Vec::new(),
+        Err(errno) => return Err(errno.into()),
+    };
+    if there.windows(line.len()).any(|part| part == line) {
+        return Ok(());
+    }
+    let between: &[u8] = if there.is_empty() || there.ends_with(b"\n") { b"" } else { b"\n" };
+    let open = sys::open(file, Open::Append)?;
+    sys::write_all(std::os::fd::AsFd::as_fd(&open), &[between, line].concat());
+    Ok(())
+}
+
+fn head(open: &OwnedFd) -> io::Result<Vec<u8>> {
+    let mut text = vec![0; ENV_FILE_MAX];
+    let len = sys::pread(open, &mut text[..], 0)?;
+    text.truncate(len);
+    Ok(text)
+}
+
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

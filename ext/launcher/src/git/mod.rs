@@ -1,0 +1,56 @@
+//! Serves `hooks git NAME`: what git itself runs around a commit or a push. An agent is asked its requirements, then
+//! the hook runs that git would have run without us (docs/adr/0032-git-hooks.md).
+//!
+//! A person is never asked: without the session's variable nothing is looked at but where the own hook lies.
+
+mod chain;
+mod folder;
+mod question;
+
+pub use folder::point_git_here;
+
+use crate::env::Env;
+use crate::pathname::{below, split_last};
+use crate::programs;
+use crate::sys;
+use question::Decision;
+use std::os::unix::ffi::OsStrExt;
+
+/// What git takes for "no".
+const HELD: i32 = 1;
+
+/// The hooks that ask: one before each kind of commit, `prepare-commit-msg` because `--no-verify` does not skip it, and
+/// the push.
+const ASKING: [&[u8]; 5] = [b"pre-commit", b"prepare-commit-msg", b"pre-merge-commit", b"pre-applypatch", b"pre-push"];
+
+/// Runs the hook `path`, a name or where it lies, with git's `args`; returns its exit code if it becomes no program.
+pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8]> + Clone) -> i32 {
+    sys::ignore_write_signals();
+    let (folder, name) = split_last(path).unwrap_or((b"", path));
+    // The pre-commit framework calls the hook that it found by this name.
+    let name = name.strip_suffix(b".legacy").unwrap_or(name);
+    let cwd = sys::working_dir().unwrap_or_default();
+    if ASKING.contains(&name) && env.session_id.is_some() {
+        let env = folder::of_root(env, folder);
+        match question::ask(&env, &cwd, name, args.clone()) {
+            Decision::Passes(said) => sys::write_all(sys::stderr(), &said),
+            Decision::Held(said) => {
+                sys::write_all(sys::stderr(), &said);
+                return HELD;
+            }
+        }
+    }
+    let Some(own) = chain::own_folder(&cwd, folder) else { return 0 };
+    folder::take_in(folder, &own);
+    let hook = below(&own, name);
+    if !sys::executable(&hook[..]) {
+        return 0;
+    }
+    // Finding our places may have changed the folder, and an own hook relies on git's.
+    let _ = std::env::set_current_dir(std::ffi::OsStr::from_bytes(&cwd));
+    let command = programs::command(std::slice::from_ref(&hook), args);
+    let why = sys::words(sys::become_program(command));
+    let text = format!("context-graph: {} can't be run: {why}\n", String::from_utf8_lossy(&hook));
+    sys::write_all(sys::stderr(), text.as_bytes());
+    HELD
+}

@@ -1,0 +1,199 @@
+//! Asks the owner whether git may go on, else Python. Nobody ends this hook early, so it waits where others may not.
+
+use crate::client::{self, Client, NoAnswer};
+use crate::env::Env;
+use crate::event::{fresh_id, Event};
+use crate::gate::{self, Verdict};
+use crate::json::text;
+use crate::kind::Kind;
+use crate::options;
+use crate::pathname::below;
+use crate::paths;
+use crate::programs::{Start, Starter};
+use crate::sys::{self, Deadline};
+use crate::wire::{Request, GATE_IT};
+use std::time::Instant;
+
+/// The longest that git is kept waiting.
+const WITHIN_MS: u32 = 30_000;
+/// The owner's part of it; Python has the rest.
+const OWNER_MS: u32 = 20_000;
+/// From here on the wait is told.
+const SILENT_MS: u32 = 1_500;
+const VERB: &[u8] = b"hooks.git";
+/// First line of a decision that holds git back.
+const DENY: &[u8] = b"deny\n";
+const PASS: &[u8] = b"pass\n";
+
+/// Whether git may go on, with what is said about it.
+pub enum Decision {
+    Passes(Vec<u8>),
+    Held(Vec<u8>),
+}
+
+/// Asks about the hook `name`, run in `cwd`. Where no requirements govern, nobody is asked.
+pub fn ask<'a>(env: &Env<'_>, cwd: &[u8], name: &[u8], args: impl Iterator<Item = &'a [u8]>) -> Decision {
+    let started = Instant::now();
+    let (git_dir, index) = (whole_path("GIT_DIR", cwd), whole_path("GIT_INDEX_FILE", cwd));
+    // The folder decides here, not the one that the client was started in.
+    let here = Env { project_dir: None, ..*env };
+    let places = match paths::locate(&here, None) {
+        Ok(places) => places,
+        Err(why) => return undecided(env, None, &why),
+    };
+    if !gate::is_governed(&[cwd, &places.top, &git_dir]) && !gate::holds(&places.root) {
+        return Decision::Passes(Vec::new());
+    }
+    let body = body(name, args, &git_dir, &index);
+    let Ok(options) = options::read(Kind::PreTool, std::iter::empty()) else { return Decision::Passes(Vec::new()) };
+    let event =
+        Event { options, env: *env, places, id: fresh_id(), at_ms: sys::unix_ms(), parent: sys::parent(), body: None };
+    let answer = of_owner(&event, &body, started).or_else(|why| of_python(&event, &body, started, &why));
+    match answer {
+        Ok(verdict) => {
+            keep(&event, &verdict.record);
+            said(verdict.document)
+        }
+        Err(why) => undecided(env, Some(&event), &why),
+    }
+}
+
+/// The path that the variable names; relative ones are meant from `cwd`, where git runs its hooks. Empty if it is unset.
+fn whole_path(name: &str, cwd: &[u8]) -> Vec<u8> {
+    match std::env::var_os(name).map(std::os::unix::ffi::OsStringExt::into_vec) {
+        Some(path) if !path.is_empty() && !path.starts_with(b"/") => below(cwd, &path),
+        path => path.unwrap_or_default(),
+    }
+}
+
+fn body<'a>(name: &[u8], args: impl Iterator<Item = &'a [u8]>, git_dir: &[u8], index: &[u8]) -> Vec<u8> {
+    let words: Vec<_> = args.take(8).map(text::quoted).collect();
+    let parts: [&[u8]; 9] = [
+        b"{\"name\":",
+        &text::quoted(name),
+        b",\"args\":[",
+        &words.join(&b","[..]),
+        b"],\"git_dir\":",
+        &text::quoted(git_dir),
+        b",\"index\":",
+        &text::quoted(index),
+        b"}",
+    ];
+    parts.concat()
+}
+
+fn said(document: Vec<u8>) -> Decision {
+    match document.strip_prefix(DENY) {
+        Some(text) => Decision::Held(text.to_vec()),
+        None => Decision::Passes(document.strip_prefix(PASS).unwrap_or_default().to_vec()),
+    }
+}
+
+/// The owner's decision; one is started if there is none. The error says why it has none.
+fn of_owner(event: &Event<'_>, body: &[u8], started: Instant) -> Result<Verdict, String> {
+    let client = Client::new(&event.places.root);
+    let starter = Starter::new(&event.places);
+    let (mut is_told, mut is_started) = (false, false);
+    loop {
+        let gone = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        if gone >= SILENT_MS && !is_told {
+            is_told = true;
+            let text = format!("context-graph: waiting for the requirement gates (at most {} s)\n", WITHIN_MS / 1_000);
+            sys::write_all(sys::stderr(), text.as_bytes());
+        }
+        let by = Deadline::after(started, if is_told { OWNER_MS } else { SILENT_MS });
+        match ask_once(event, &client, body, by) {
+            Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if gone < OWNER_MS => {
+                if !is_started {
+                    match starter.start(&event.env) {
+                        Start::Owned => {}
+                        Start::Failed(why) => return Err(why),
+                        Start::Started => is_started = true,
+                    }
+                } else if starter.is_free() {
+                    return Err("it ends at its start".to_owned());
+                }
+                sys::sleep_ms(10);
+            }
+            Err(NoAnswer::Timeout) if gone < OWNER_MS => {}
+            Err(why) => return Err(why.text()),
+            Ok(verdict) => return Ok(verdict),
+        }
+    }
+}
+
+fn ask_once(event: &Event<'_>, client: &Client, body: &[u8], by: Deadline) -> Result<Verdict, NoAnswer> {
+    let socket = client.connect(by)?;
+    let env = event.env.travelling();
+    let request = Request {
+        verb: VERB,
+        event_id: &event.id,
+        body,
+        session_env: event.env.session_id.unwrap_or_default(),
+        cwd: &event.places.cwd,
+        env: &env,
+        deadline_ms: WITHIN_MS,
+        at_ms: event.at_ms,
+        version: env!("CARGO_PKG_VERSION").as_bytes(),
+        parent: event.parent,
+        ..Request::default()
+    };
+    let answer = client::ask(&socket, &request, by)?;
+    if answer.exit_code != 0 || answer.flags & GATE_IT != 0 {
+        return Err(NoAnswer::Refused("the owner leaves it to us".to_owned()));
+    }
+    gate::verdict(&answer.stdout).ok_or_else(|| NoAnswer::Broken("not a decision".to_owned()))
+}
+
+fn of_python(event: &Event<'_>, body: &[u8], started: Instant, why: &str) -> Result<Verdict, String> {
+    let question = gate::Question {
+        verb: b"git",
+        root: &event.places.root,
+        cwd: &event.places.cwd,
+        session_id: event.env.session_id.unwrap_or_default(),
+        tool_name: b"",
+        at_ms: event.at_ms,
+        context: b"",
+        notice: "",
+        format: b"",
+    };
+    let deadline = Deadline::after(started, WITHIN_MS);
+    gate::ask(&event.env, &event.places.cwd, &question, body, deadline).map_err(|more| format!("{why}; {more}"))
+}
+
+/// What becomes of git where nothing could decide: with strict gates it is held, else it goes on, and either is said.
+fn undecided(env: &Env<'_>, event: Option<&Event<'_>>, why: &str) -> Decision {
+    let is_strict = is_strict(env, event.map_or(&[][..], |event| &event.places.project));
+    let fate = if is_strict { "held back (strict gates)" } else { "let through without them" };
+    let text = format!(
+        "context-graph: the requirement gates could not be checked ({why}); git was {fate}. \
+         `context-graph-cli req doctor` says more.\n"
+    );
+    if let Some(event) = event {
+        let detail = text::quoted(text.trim_end().as_bytes());
+        keep(event, &[b"{\"records\":[{\"kind\":\"error\",\"detail\":", &detail[..], b"}]}"].concat());
+    }
+    if is_strict {
+        Decision::Held(text.into_bytes())
+    } else {
+        Decision::Passes(text.into_bytes())
+    }
+}
+
+/// Whether the client's settings have our hooks block where they fail (`setup --strict-gates`).
+fn is_strict(env: &Env<'_>, project: &[u8]) -> bool {
+    let user = env.config_dir.map(<[u8]>::to_vec).or_else(|| env.home.map(|home| below(home, b".claude")));
+    let own = below(project, b".claude");
+    let files = [user.map(|folder| below(&folder, b"settings.json"))]
+        .into_iter()
+        .flatten()
+        .chain([below(&own, b"settings.json"), below(&own, b"settings.local.json")]);
+    files.into_iter().any(|file| gate::holds_text(&file, b"\"onFailure\": \"block\""))
+}
+
+/// Best effort: the decision stands in the project's state files whether or not the log has it.
+fn keep(event: &Event<'_>, record: &[u8]) {
+    if let (false, Ok(record)) = (record.is_empty(), event.decision_record(record)) {
+        let _ = crate::log::append(&event.places.store, &record);
+    }
+}

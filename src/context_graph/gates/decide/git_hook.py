@@ -1,0 +1,153 @@
+"""Decides on a commit or a push where git itself asks: in the repository, branch and index that it works on.
+
+Another repository than the project's is nobody's business here; a submodule belongs to its project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.errors import InvalidInputError
+from context_graph.gates.decide.before_tool import judge
+from context_graph.gates.decide.decision import Decision, active_here
+from context_graph.gates.decide.evaluation import EvaluationContext
+from context_graph.gates.decide.git_passes import Passes
+from context_graph.gates.event import GateEvent, GateResult, GitHook
+from context_graph.gates.rules import Requirement
+from context_graph.gates.state.project import Project
+from context_graph.git.repository import Repo, find_repo, repo_of_git_dir
+from context_graph.model import EventKind
+
+PUSH = "pre-push"
+_VERBS = {PUSH: ("push",), "pre-applypatch": ("commit", "am"), "pre-merge-commit": ("commit", "merge")}
+_UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+"""Files in git's folder while it makes a commit of another one's changes, and the verb that it does so by."""
+
+
+def before_git(decision: Decision) -> None:
+    """Deny with every unmet requirement that the commit or push triggers, or let it pass and arm them."""
+    event, hook = decision.event, decision.event.git
+    assert hook is not None, "the event of a git hook has one"
+    repo = _repository(event, hook)
+    project = _project(event, repo) if repo is not None else None
+    if repo is None or project is None or not decision.rules(project).readable:
+        return
+    decision.result.project = project.root
+    verbs = verbs_of(hook, repo)
+    asked = [entry for entry in decision.rules(project).active if is_asked(entry, verbs)]
+    context = decision.context(project, may_run=decision.may_run) if asked else None
+    if context is None:
+        return
+    context.index = hook.index
+    decision.result.branch = context.branch
+    asked = active_here(asked, context)
+    if asked:
+        _judge(decision, context, asked, repo)
+
+
+def _judge(decision: Decision, context: EvaluationContext, asked: list[Requirement], repo: Repo) -> None:
+    event, hook, result = decision.event, decision.event.git, decision.result
+    assert hook is not None
+    passes = Passes(context.files, event.session_id)
+    _settle(decision, context, passes)
+    judge(decision, context, asked, busy=passes.in_use(hook.pid, event.at))
+    if not result.decision and not result.deferred:
+        uses = [(context.branch, e.name) for e in asked if e.scope == "single_use" and e.type == "blocking"]
+        passes.add(repo, hook.pid, uses, event.at, is_push=hook.name == PUSH)
+
+
+def git_ended(decision: Decision, *, well: bool) -> None:
+    """Use up what the commits and pushes of a call that has ended have used; ``well`` if it succeeded."""
+    for project in decision.session_projects():
+        passes = Passes(decision.files(project), decision.event.session_id)
+        context = decision.context(project, detached=True) if passes else None
+        if context is not None:
+            _settle(decision, context, passes, call_ended_well=well)
+
+
+def _settle(
+    decision: Decision, context: EvaluationContext, passes: Passes, *, call_ended_well: bool = False
+) -> None:
+    at = decision.event.at
+    for branch, name in passes.settle(at, call_ended_well=call_ended_well):
+        decision.keep(context.at_branch(context.files.load(branch, at)), "consumed", [name])
+    context.state = context.files.load(context.branch, at)
+
+
+def verbs_of(hook: GitHook, repo: Repo) -> frozenset[str]:
+    """git's verbs that the hook stands for: `commit` for whatever makes one, and what makes it."""
+    known = _VERBS.get(hook.name)
+    if known is not None:
+        return frozenset(known)
+    under_way = (verb for name, verb in _UNDER_WAY.items() if os.path.exists(f"{repo.git_dir}/{name}"))
+    source = ("merge",) if hook.args[1:2] == ["merge"] else ()
+    return frozenset(("commit", *under_way, *source))
+
+
+def is_asked(entry: Requirement, verbs: frozenset[str]) -> bool:
+    """Whether one of the requirement's triggers names one of git's ``verbs``."""
+    return any(not verbs.isdisjoint(named.split()) for _, _, named in entry.triggers if named)
+
+
+def _repository(event: GateEvent, hook: GitHook) -> Repo | None:
+    place = event.projects.resolved(event.cwd)
+    return repo_of_git_dir(hook.git_dir, place) if hook.git_dir else find_repo(place)
+
+
+def _project(event: GateEvent, repo: Repo) -> Project | None:
+    """The project that the repository belongs to, in the checkout that git works in; None for another's."""
+    for place in (repo.top, repo.common_dir):
+        found = event.projects.find(place, event.project_dir)
+        if found is None or found.repo is None:
+            continue
+        if found.repo.common_dir == repo.common_dir:
+            return replace(found, repo=repo)
+        if repo.common_dir.startswith(f"{found.repo.common_dir}/modules/"):
+            return found
+    return None
+
+
+# What the launcher sends and reads
+
+
+def git_event(
+    body: object, env: Mapping[str, str], *, session_id: str, cwd: str, at_ms: int, pid: int, root: str
+) -> GateEvent:
+    """The event of the hook that the launcher's JSON object describes; ``pid`` is git's process.
+
+    Raises:
+        InvalidInputError: If it names no hook.
+    """
+    name = body.get("name") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(name, str):
+        raise InvalidInputError("name: missing; give the name of git's hook, such as pre-push")
+    args = body.get("args")
+    git_dir, index = (body[key] if isinstance(body.get(key), str) else "" for key in ("git_dir", "index"))
+    words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+    verb = "push" if name == PUSH else "commit"
+    hook = HookInput(EventKind.PRE_TOOL, tool_name=f"git {verb}", cwd=cwd)
+    event = GateEvent.of_hook(
+        hook, env, session_id=session_id, cwd=cwd, at_ms=at_ms, parent_pid=pid, root=root
+    )
+    event.git = GitHook(name, words, git_dir, index, pid)
+    return event
+
+
+def git_answer(event: GateEvent, result: GateResult) -> bytes:
+    """A line with what to record (or an empty one), one that says pass or deny, and what is told."""
+    common = {
+        "session_id": event.session_id,
+        "event": event.git.name if event.git else "",
+        "tool": event.hook.tool_name,
+        "project": result.project,
+        "branch": result.branch,
+    }
+    records = [{**common, **record} for record in result.records]
+    line = json.dumps({"records": records}) if records else ""
+    said = "".join(f"{part}\n" for part in (result.reason, result.system_message) if part)
+    word = "deny" if result.decision == "deny" else "pass"
+    return f"{line}\n{word}\n{said}".encode("utf-8", "replace")
