@@ -60,11 +60,10 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
         (Some(b"hooks"), None) => become_cli(&env, [&b"hooks"[..], b"--help"].into_iter()),
         (Some(b"hooks"), Some(b"git")) => match words.next() {
             None | Some(b"--help" | b"-h") => become_cli(&env, [&b"hooks"[..], b"git", b"--help"].into_iter()),
-            Some(name) => {
-                sys::exit_on_panic(0);
-                sys::exit(git::run(&env, name, words))
-            }
+            Some(name) => git_hook(&env, name, words),
         },
+        // As a script's interpreter: Linux gives the words behind it in one.
+        (Some(b"hooks git"), Some(path)) => git_hook(&env, path, words),
         (Some(b"hooks"), Some(word)) => match Kind::from_word(word) {
             Some(kind) => sys::exit(hooks(&env, kind, || args(3))),
             None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),
@@ -81,6 +80,11 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
         }
         _ => become_cli(&env, args(1)),
     }
+}
+
+fn git_hook(env: &Env<'static>, path: &'static [u8], args: impl Iterator<Item = &'static [u8]> + Clone) -> c_int {
+    sys::exit_on_panic(0);
+    sys::exit(git::run(env, path, args))
 }
 
 /// Runs one hook; the arguments may be gone through more than once.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -376,16 +378,28 @@ def test_an_owner_that_is_gone_is_started(shell: Shell) -> None:
     assert shell.held("git commit -q --allow-empty -m x")
 
 
-def test_where_our_program_is_gone_git_goes_on_and_says_so(shell: Shell) -> None:
-    hook = shell.project.data / "git-hooks/pre-commit"
-    folder = shell.project.root.parent / "moved"
+def test_where_our_program_is_gone_git_is_left_alone(shell: Shell) -> None:
+    write_hook(shell.project.root / ".git/hooks/pre-commit", "echo own hook >&2")
+    text = shell.env_file.read_text()
+    shell.env_file.write_text(
+        text.replace(os.fspath(shell.project.cli.launcher), "/nowhere/context-graph-cli")
+    )
+    assert shell.env_file.read_text() != text
+    assert shell.run("git commit -q --allow-empty -m x").stderr == "own hook\n"
+
+
+def test_a_program_whose_path_no_first_line_takes_is_called_by_a_shell(cli: Cli, tmp_path: Path) -> None:
+    """Such as one with a space in it."""
+    project = repository(cli)
+    folder = tmp_path / "a b"
     folder.mkdir()
-    text = hook.read_text().replace(os.fspath(shell.project.cli.launcher), "/nowhere/context-graph-cli")
-    assert "/nowhere" in text
-    (folder / "pre-commit").write_text(text)
-    (folder / "pre-commit").chmod(0o755)
-    done = shell.run(f"git -c core.hooksPath={folder} commit -q --allow-empty -m x")
-    assert done.returncode == 0 and "context-graph is gone" in done.stderr
+    launcher = Path(shutil.copy(cli.launcher, folder / "context-graph-cli"))
+    project.cli = replace(cli, launcher=launcher)
+    with decided_by("owner", cli):
+        shell = Shell(project)
+        hook = project.data / "git-hooks/pre-commit"
+        assert hook.read_text().startswith("#!/bin/sh")
+        assert shell.held("git commit -q --allow-empty -m x")
 
 
 def test_a_dynamic_requirement_is_computed_for_the_index_that_is_committed(either: Shell) -> None:

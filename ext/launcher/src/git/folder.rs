@@ -9,7 +9,7 @@ use crate::sys::{self, Open, OwnedFd};
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub fn point_git_here(root: &[u8], env_file: &[u8], cwd: &[u8]) -> io::Result<()
     if let Some(own) = chain::own_folder(cwd, &folder) {
         take_in(&folder, &own);
     }
-    append_once(env_file, &lines(&folder))
+    append_once(env_file, &lines(&own_program()?, &folder))
 }
 
 /// The environment of the data root that `folder` lies in: a shell may lack the variable that names it.
@@ -58,7 +58,7 @@ pub fn take_in(folder: &[u8], own: &[u8]) {
 /// Writes the hooks `names` as they must be. The folder is closed afterwards: an installer of other hooks takes it for
 /// the repository's, and had better fail than write there.
 fn make<'n>(folder: &[u8], names: impl Iterator<Item = &'n [u8]>) -> io::Result<()> {
-    let text = script(&std::env::current_exe()?);
+    let text = script(&own_program()?);
     let is_wrong = |name: &&[u8]| std::fs::read(path(&below(folder, name))).ok().as_deref() != Some(&text[..]);
     let wrong: Vec<_> = names.filter(is_wrong).collect();
     if wrong.is_empty() {
@@ -81,36 +81,37 @@ fn write(to: &[u8], text: &[u8]) -> io::Result<()> {
     std::fs::rename(path(&draft), path(to))
 }
 
-/// A hook of ours. Where the program is gone it says so and lets git go on.
-fn script(program: &Path) -> Vec<u8> {
-    let program = quoted(program.as_os_str().as_bytes());
-    let gone =
-        &b"context-graph is gone: neither its gates nor the own hooks of this repository run; a new session mends that"
-            [..];
+/// The longest path of a program that every kernel takes on a script's first line.
+const INTERPRETER_MAX: usize = 100;
+
+/// A hook of ours: the program reads it, where its path can stand on a first line, for a shell costs as much again.
+fn script(program: &[u8]) -> Vec<u8> {
+    let note = b"# Made by context-graph: asks the requirement gates, then runs the repository's own hook.\n";
+    if program.len() <= INTERPRETER_MAX && !program.iter().any(u8::is_ascii_whitespace) {
+        return [&b"#!"[..], program, b" hooks git\n", note].concat();
+    }
+    [&b"#!/bin/sh\n"[..], note, b"exec ", &quoted(program), b" hooks git \"$0\" \"$@\"\n"].concat()
+}
+
+/// What shells run that are to point git to `folder`, behind the settings that are there: one line that ends well. It
+/// does nothing where the program is gone: git would fail, and the repository's own hooks with it.
+fn lines(program: &[u8], folder: &[u8]) -> Vec<u8> {
     [
-        &b"#!/bin/sh\n# Made by context-graph: asks the requirement gates, then runs the repository's own hook.\n[ -x "
-            [..],
-        &program,
-        b" ] || { echo '",
-        gone,
-        b"' >&2; exit 0; }\nexec ",
-        &program,
-        b" hooks git \"$0\" \"$@\"\n",
+        &b"if [ -x "[..],
+        &quoted(program),
+        b" ]; then cg_d=",
+        &quoted(folder),
+        b"; cg_n=0; while [ \"$cg_n\" -lt \"${GIT_CONFIG_COUNT:-0}\" ] && \
+        eval \"[ \\\"\\${GIT_CONFIG_VALUE_$cg_n}\\\" != \\\"\\$cg_d\\\" ]\"; \
+        do cg_n=$((cg_n+1)); done; if [ \"$cg_n\" -ge \"${GIT_CONFIG_COUNT:-0}\" ]; then \
+        export \"GIT_CONFIG_KEY_$cg_n=core.hooksPath\" \"GIT_CONFIG_VALUE_$cg_n=$cg_d\" \
+        \"GIT_CONFIG_COUNT=$((cg_n+1))\"; fi; unset cg_d cg_n; fi\n",
     ]
     .concat()
 }
 
-/// What shells run that are to point git to `folder`: one line that ends well, behind the settings that are there.
-fn lines(folder: &[u8]) -> Vec<u8> {
-    [
-        &b"cg_d="[..],
-        &quoted(folder),
-        b"; cg_n=0; while [ \"$cg_n\" -lt \"${GIT_CONFIG_COUNT:-0}\" ] && eval \"[ \\\"\\${GIT_CONFIG_VALUE_$cg_n}\\\" != \\\"\\$cg_d\\\" ]\"; \
-        do cg_n=$((cg_n+1)); done; if [ \"$cg_n\" -ge \"${GIT_CONFIG_COUNT:-0}\" ]; then \
-        export \"GIT_CONFIG_KEY_$cg_n=core.hooksPath\" \"GIT_CONFIG_VALUE_$cg_n=$cg_d\" \"GIT_CONFIG_COUNT=$((cg_n+1))\"; fi; \
-        unset cg_d cg_n\n",
-    ]
-    .concat()
+fn own_program() -> io::Result<Vec<u8>> {
+    Ok(std::env::current_exe()?.into_os_string().into_vec())
 }
 
 fn quoted(text: &[u8]) -> Vec<u8> {
