@@ -1,11 +1,11 @@
 """Questions that a store answers and questions that none does, with what speaks for each memory found.
 
-Stores of three kinds: talks (LoCoMo), functions (CoSQA) and summaries of agent sessions, whole and in part,
-and young stores of facts (floor_cases.py). Summaries come one by one: before each session its prompt is
-asked, and the sessions whose patch changes a file that its own changes are what it should bring. Each store
-is also asked what has nothing to do with it: prompts of other projects, whole and their first line, questions
-to stores of other kinds, short requests of programmers, general questions and nonsense; and, within its kind,
-questions about other talks, and queries whose function is not in the store.
+Stores of four kinds: talks (LoCoMo), functions (CoSQA), summaries of agent sessions and their notes, whole
+and in part, and young stores of facts (floor_cases.py, language_cases.py). Summaries come one by one: before
+each session its prompt is asked, and the sessions whose patch changes a file that its own changes are what it
+should bring. Each store is also asked what has nothing to do with it: prompts of other projects, whole and
+their first line, questions to stores of other kinds, short requests of programmers, general questions and
+nonsense; and, within its kind, questions about other talks, and queries whose function is not in the store.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import gzip
 import json
 import random
 import string
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,13 +25,18 @@ from zlib import crc32
 import numpy as np
 from benches.memory.recall_data import Collection, Item, Question, cosqa, locomo
 from benches.memory.recall_quality import node
+from research.fit import language_cases
 from research.fit.floor_cases import DEV, DEV_REQUESTS, HELD_BACK, HELD_BACK_REQUESTS
+from research.measures.summaries import BEGAN_MS, DAY_MS, capture_session
 
+from context_graph.memory.asked import NAMES
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.recall import MAX_QUERY_CHARS, Recaller
-from context_graph.memory.relevance import NAMES, Kind, kind_of
+from context_graph.memory.memex import Memex
+from context_graph.memory.recall import MAX_QUERY_CHARS, Recalled, Recaller
+from context_graph.memory.relevance import Kind, bar_of, kind_of_memory
+from context_graph.model.memory import MemoryNode
 from context_graph.owner.sessions.hook_call import recorded_event
 from context_graph.redact import Redactor
 
@@ -120,13 +126,16 @@ _DEPTH = 10
 _BANDS = (20, 300)
 """Memories up to which a store is small, and up to which it is not large."""
 _FOREIGN_DEPTH = 3
-_ROUNDS = 4
+_ROUNDS = {Kind.SUMMARY: 4, Kind.NOTE: 1, Kind.CODE: 4, Kind.TEXT: 4}
 _STEPS = 15
 ODDS = 3.0
 """How many memories of a list are not what was asked for, to each that is; half of them in lists of questions
 that the store answers."""
-_RIDGE = {Kind.SUMMARY: 600.0, Kind.CODE: 100.0, Kind.TEXT: 300.0}
+_RIDGE = {Kind.SUMMARY: 600.0, Kind.NOTE: 300.0, Kind.CODE: 100.0, Kind.TEXT: 300.0}
 """The fewer the answers that were seen, the more weights are held back."""
+_LEFT_OUT = {Kind.NOTE: ("lead", "files", "size")}
+"""Signs without weight: a note's first line is often the prompt of its session, and their stores are all
+young."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +146,8 @@ class Found:
     signs: tuple[float, ...]
     """Of NAMES."""
     answers: bool
+    bar: str
+    """By which kind's bar a prompt brings it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +171,47 @@ class Case:
         return self.label.startswith("own")
 
 
-class _Store:
-    """A store under questions."""
+class _Asks:
+    """Puts questions to a store and keeps what it finds."""
 
-    def __init__(self, kind: str, name: str, items: Iterable[Item], found: list[Case]) -> None:
-        self._kind, self._name, self._found = kind, name, found
+    def __init__(self, kind: str, name: str, cases: list[Case]) -> None:
+        self.kind, self._name, self._cases = kind, name, cases
+
+    def ask(self, label: str, text: str, answers: frozenset[str] = frozenset()) -> None:
+        if not text.strip() or not self.size():
+            return
+        told = self.recall(text[:MAX_QUERY_CHARS])
+        found = tuple(
+            Found(
+                kind_of_memory(one.node),
+                tuple(one.parts[name] for name in NAMES),
+                self.name_of(one.node) in answers,
+                bar_of(one.node),
+            )
+            for one in told
+            if NAMES[0] in one.parts
+        )
+        self._cases.append(Case(self.kind, self._name, label, self.size(), text, bool(answers), found))
+
+    def ask_all(self, label: str, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.ask(label, text)
+
+    def recall(self, text: str) -> Sequence[Recalled]:
+        raise NotImplementedError
+
+    def name_of(self, memory: MemoryNode) -> str:
+        raise NotImplementedError
+
+    def size(self) -> int:
+        raise NotImplementedError
+
+
+class _Store(_Asks):
+    """A store of texts under questions."""
+
+    def __init__(self, kind: str, name: str, items: Iterable[Item], cases: list[Case]) -> None:
+        super().__init__(kind, name, cases)
         self._provider = default_provider()
         self._items: list[Item] = []
         self._index = MemoryIndex(self._provider.digest, self._provider.vocabulary_size)
@@ -179,23 +226,36 @@ class _Store:
         self._items.append(item)
         self._index.add(node(len(self._items), item), self._provider.encode(item.text))
 
-    def ask(self, label: str, text: str, answers: frozenset[str] = frozenset()) -> None:
-        if not text.strip() or not self._items:
-            return
-        told = self._recaller.recall(text[:MAX_QUERY_CHARS], top_k=_DEPTH).nodes
-        found = tuple(
-            Found(
-                kind_of(one.node.content),
-                tuple(one.parts[name] for name in NAMES),
-                self._items[one.node.id.int - 1].name in answers,
-            )
-            for one in told
-        )
-        self._found.append(Case(self._kind, self._name, label, len(self._items), text, bool(answers), found))
+    def recall(self, text: str) -> Sequence[Recalled]:
+        return self._recaller.recall(text, top_k=_DEPTH).nodes
 
-    def ask_all(self, label: str, texts: Iterable[str]) -> None:
-        for text in texts:
-            self.ask(label, text)
+    def name_of(self, memory: MemoryNode) -> str:
+        return self._items[memory.id.int - 1].name
+
+    def size(self) -> int:
+        return len(self._items)
+
+
+class _Notes(_Asks):
+    """A store of what sessions left, as their captures make it; a memory's name is its session's."""
+
+    def __init__(self, name: str, memex: Memex, cases: list[Case]) -> None:
+        super().__init__("notes", name, cases)
+        self._memex, self._redactor, self._sessions = memex, Redactor(), 0
+
+    def add_session(self, session: dict[str, Any]) -> None:
+        at_ms = BEGAN_MS + 3 * DAY_MS * self._sessions
+        capture_session(self._memex, str(self._sessions), session, at_ms, self._redactor)
+        self._sessions += 1
+
+    def recall(self, text: str) -> Sequence[Recalled]:
+        return self._memex.recall(text, top_k=_DEPTH).nodes
+
+    def name_of(self, memory: MemoryNode) -> str:
+        return memory.session_id or ""
+
+    def size(self) -> int:
+        return self._memex.count()
 
 
 def nonsense(count: int, seed: int) -> list[str]:
@@ -263,7 +323,7 @@ class _Foreign:
         self._queries = [one.text for one in self.code.questions]
         self._general = GENERAL + nonsense(40, 1000 * judged)
 
-    def put(self, store: _Store, kind: str, name: str, count: int) -> None:
+    def put(self, store: _Asks, kind: str, name: str, count: int) -> None:
         """Ask ``store`` about ``count`` questions of each sort."""
         prompts = [
             str(one["prompt"])
@@ -294,7 +354,9 @@ def cases(data: Path, *, judged: bool = False) -> list[Case]:
     rng, foreign = random.Random(5), _Foreign(data, judged=judged)
     found: list[Case] = []
     for project, sessions in foreign.sessions.items():
-        _summaries(project, sessions, foreign, found)
+        with tempfile.TemporaryDirectory() as folder, Memex.open(folder) as memex:
+            _sessions(_Notes(project, memex, found), project, sessions, foreign)
+        _sessions(_Summaries("summaries", project, (), found), project, sessions, foreign)
     for talk in foreign.talks:
         for size in (0, 1, 3, 20, 100):
             part = _part(talk, size, rng) if size else talk
@@ -316,7 +378,22 @@ def cases(data: Path, *, judged: bool = False) -> list[Case]:
                 store = _Store("facts", name, some.items, found)
                 _own(store, some.questions, 60, rng)
                 foreign.put(store, "facts", name, 4)
+    _languages(found, rng, judged=judged)
     return found
+
+
+def _languages(found: list[Case], rng: random.Random, *, judged: bool) -> None:
+    """Stores of facts in other languages: the first half of each list for fits, the second to judge."""
+    for code, pairs in language_cases.FACTS.items():
+        half = pairs[len(pairs) // 2 :] if judged else pairs[: len(pairs) // 2]
+        requests = language_cases.REQUESTS[code]
+        some = requests[len(requests) // 2 :] if judged else requests[: len(requests) // 2]
+        for size in (1, 3, 8, 15):
+            for _ in range(4 if size < 8 else 2):
+                facts = _facts(size, half, rng, code)
+                store = _Store("facts", code, facts.items, found)
+                _own(store, facts.questions, 60, rng)
+                store.ask_all("request", some)
 
 
 def _own(store: _Store, questions: Sequence[Question], most: int, rng: random.Random) -> None:
@@ -324,20 +401,30 @@ def _own(store: _Store, questions: Sequence[Question], most: int, rng: random.Ra
         store.ask("own", one.text, one.answers)
 
 
-def _summaries(
-    project: str, sessions: Sequence[dict[str, Any]], foreign: _Foreign, found: list[Case]
+class _Summaries(_Store):
+    """A store of sessions' summaries alone."""
+
+    def add_session(self, session: dict[str, Any]) -> None:
+        text = summary(session["events"])
+        if text:
+            self.add(Item(str(self.sessions), text, str(self.sessions)))
+        self.sessions += 1
+
+    sessions = 0
+
+
+def _sessions(
+    store: _Summaries | _Notes, project: str, sessions: Sequence[dict[str, Any]], foreign: _Foreign
 ) -> None:
-    """A store to which each session's summary is added after its prompt was asked."""
-    store, files = _Store("summaries", project, (), found), [set(one["files"]) for one in sessions]
+    """A store to which each session is added after its prompt was asked."""
+    files = [set(one["files"]) for one in sessions]
     for at, one in enumerate(sessions):
         gold = frozenset(str(other) for other in range(at) if files[other] & files[at])
         store.ask("own", str(one["prompt"]), gold)
         store.ask("own short", _first_line(str(one["prompt"])), gold)
-        foreign.put(store, "summaries", project, 1)
-        text = summary(one["events"])
-        if text:
-            store.add(Item(str(at), text, str(at)))
-    foreign.put(store, "summaries", project, 30)
+        foreign.put(store, store.kind, project, 1)
+        store.add_session(one)
+    foreign.put(store, store.kind, project, 30)
 
 
 def _part_of_code(whole: Collection, size: int, rng: random.Random) -> Collection:
@@ -351,11 +438,11 @@ def _part_of_code(whole: Collection, size: int, rng: random.Random) -> Collectio
     return Collection(whole.name, items, tuple(one for one in whole.questions if one.answers <= names))
 
 
-def _weights(known: Sequence[tuple[Case, Found]]) -> np.ndarray:
+def _weights(known: Sequence[tuple[Case, Found]], bands: Sequence[int]) -> np.ndarray:
     """In small stores, larger and large ones alike: answers 1 together, other memories of own questions and
     those of foreign ones half of ODDS each; of the foreign ones each sort alike."""
     groups = [
-        (sum(one.size > most for most in _BANDS), "" if one.own else one.label, found.answers)
+        (sum(one.size > most for most in bands), "" if one.own else one.label, found.answers)
         for one, found in known
     ]
     sizes = Counter(groups)
@@ -376,24 +463,25 @@ def fitted(known: Sequence[Case], kind: Kind) -> np.ndarray:
     """
     of_kind = [(one, [found for found in one.found if found.kind is kind]) for one in known]
     beta = np.zeros(len(NAMES) + 1)
-    for round_ in range(_ROUNDS):
+    for round_ in range(_ROUNDS[kind]):
         pairs = []
         for one, some in of_kind:
             if round_ and not one.own and len(some) > _FOREIGN_DEPTH:
                 some = sorted(some, key=lambda found: -float(beta[1:] @ found.signs))[:_FOREIGN_DEPTH]
             pairs += [(one, found) for found in some]
-        beta = _regressed(pairs, _RIDGE[kind])
+        beta = _regressed(pairs, kind)
     return beta
 
 
-def _regressed(pairs: Sequence[tuple[Case, Found]], held_back: float) -> np.ndarray:
-    weight = _weights(pairs)
+def _regressed(pairs: Sequence[tuple[Case, Found]], kind: Kind) -> np.ndarray:
+    weight = _weights(pairs, () if kind is Kind.NOTE else _BANDS)
     raw = np.array([found.signs for _, found in pairs])
+    raw[:, [NAMES.index(name) for name in _LEFT_OUT.get(kind, ())]] = 0.0
     y = np.array([float(found.answers) for _, found in pairs])
     mean, deviation = raw.mean(axis=0), raw.std(axis=0) + 1e-9
     x = np.column_stack([np.ones(len(y)), (raw - mean) / deviation])
     beta = np.zeros(x.shape[1])
-    ridge = np.eye(x.shape[1]) * held_back
+    ridge = np.eye(x.shape[1]) * _RIDGE[kind]
     ridge[0, 0] = 0.0
     for _ in range(_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(x @ beta, -30, 30)))

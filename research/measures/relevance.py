@@ -25,17 +25,17 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question with the most likely memory that it found."""
+    """A question with the memory that it found most above its bar."""
 
     case: Case
     likely: float
     """0 where nothing was found."""
-    kind: Kind
+    bar: str
     right: bool
 
     def above(self, floor: float) -> bool:
         """Whether a prompt brings it at that setting of memory_floor."""
-        return self.likely > 0.0 and self.likely >= floor_unasked(floor, self.kind)
+        return self.likely > 0.0 and self.likely >= floor_unasked(floor, self.bar)
 
 
 def tables(data: Data) -> list[Table]:
@@ -50,10 +50,11 @@ def tables(data: Data) -> list[Table]:
 
 def _best(case: Case, likely: Sequence[float]) -> Judged:
     if not likely:
-        return Judged(case, 0.0, Kind.TEXT, False)
-    highest = max(likely)
-    found = case.found[likely.index(highest)]
-    return Judged(case, highest, found.kind, found.answers)
+        return Judged(case, 0.0, Kind.TEXT, right=False)
+    floor = Settings().memory_floor
+    above = [value / floor_unasked(floor, found.bar) for value, found in zip(likely, case.found, strict=True)]
+    found, highest = case.found[above.index(max(above))], likely[above.index(max(above))]
+    return Judged(case, highest, found.bar, found.answers)
 
 
 def _groups(judged: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:

@@ -45,12 +45,12 @@ def summarised(sessions: Sequence[dict[str, Any]]) -> Iterator[Snapshot]:
             Path(folder) / "store", config=MemoryConfig(), redactor=redactor, provider=default_provider()
         ) as memex:
             for number, session in enumerate(sessions):
-                _capture(memex, f"s{number}", session, BEGAN_MS + 3 * DAY_MS * number, redactor)
+                capture_session(memex, f"s{number}", session, BEGAN_MS + 3 * DAY_MS * number, redactor)
             with memex.core.operation("read") as core:
                 yield snapshot.read(core.store, taken_ms=BEGAN_MS + 3 * DAY_MS * len(sessions))
 
 
-def _capture(memex: Memex, name: str, session: dict[str, Any], at_ms: int, redactor: Redactor) -> None:
+def capture_session(memex: Memex, name: str, session: dict[str, Any], at_ms: int, redactor: Redactor) -> None:
     events = [
         replace(hook_event(name, number, event, redactor), at_ms=at_ms + 10_000 * number)
         for number, event in enumerate(session["events"])

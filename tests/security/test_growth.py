@@ -21,12 +21,12 @@ from context_graph.gates.decide import exemptions, git_calls, permission
 from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
 from context_graph.memory import relevance as relevance_of
+from context_graph.memory.asked import Asked
 from context_graph.memory.context import ledger, quoting, selection
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.exchange.markdown import file_name, read_markdown
 from context_graph.memory.index import blend
-from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EventParts
 from context_graph.model.memory import MAX_CONTENT_CHARS

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
+from context_graph.memory.asked import Asked
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
@@ -76,7 +77,7 @@ def ranked(
         mask = filters.mask(others.rows, others.rows.live)
         best = ranking.top(scores.base, mask, MOST)
         live = usual.rows.live
-        asked = relevance.Asked(
+        asked = Asked(
             query, provider, lambda terms: usual.postings.idfs(terms, live), len(usual), looks_up=False
         )
         found = []

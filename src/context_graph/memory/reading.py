@@ -214,6 +214,7 @@ class Reading:
         recency: float = 0.0,
         cursor: str | None = None,
         floor: float = 0.0,
+        looks_up: bool = False,
     ) -> Recall:
         """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
@@ -223,10 +224,17 @@ class Reading:
             recency: [0, 1], how much newer memories are preferred.
             cursor: The last page's `next_cursor`.
             floor: [0, 1], least probability that the best ten hold an answer; below it nothing is found.
+            looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
         """
         with self._core.operation("recall") as core:
             return core.recaller.recall(
-                query, top_k=top_k, filters=filters, recency=recency, cursor=cursor, floor=floor
+                query,
+                top_k=top_k,
+                filters=filters,
+                recency=recency,
+                cursor=cursor,
+                floor=floor,
+                looks_up=looks_up,
             )
 
     def sought(self, query: str) -> Sought:

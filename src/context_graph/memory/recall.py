@@ -20,6 +20,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
+from context_graph.memory.asked import Asked
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import Standing, Verdict
 from context_graph.memory.filters import RecallFilters
@@ -207,6 +208,7 @@ class Recaller:
         recency: float = 0.0,
         cursor: str | None = None,
         floor: float = 0.0,
+        looks_up: bool = False,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -219,6 +221,8 @@ class Recaller:
             recency: 0 to 1: how much newer memories are preferred.
             cursor: ``next_cursor`` of the page before, with the same query and filters.
             floor: 0 to 1: least relevance of the best; below it nothing is found.
+            looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
+                list ends where nothing speaks for a memory any more.
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -249,16 +253,18 @@ class Recaller:
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(
-                key + bytes([floor > 0.0]),
+                key + bytes([looks_up]),
                 *(watermark, wanted, live, shown, followed),
                 aged=recency > 0.0,
                 first=start == 0,
-                looks_up=floor > 0.0,
+                looks_up=looks_up,
             )
             if order.likeliest < floor:
                 return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page], order.signs)
+            if looks_up and (ends := _end_of_evidence(parts)) < len(page):
+                page, parts, after = page[:ends], parts[:ends], len(order.rows)
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
@@ -400,7 +406,7 @@ class Recaller:
         live = without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings
-        asked = relevance.Asked(
+        asked = Asked(
             wanted.text,
             self.provider,
             lambda terms: postings.idfs(terms, live),
@@ -472,6 +478,15 @@ class Recaller:
             if node is not None:  # else deleted since the ranking
                 found.append(Recalled(node, likely, why))
         return found
+
+
+def _end_of_evidence(parts: Sequence[dict[str, float]]) -> int:
+    """How many of these memories, best first, something speaks for: a word, a meaning, a neighbour."""
+    told = [
+        one.get("opening", one["terms"]) > 0.0 or one["cosine"] >= NEAR or one["others"] > 0.0
+        for one in parts
+    ]
+    return len(told) - told[::-1].index(True) if True in told else 0
 
 
 def _grade(score: float) -> float:

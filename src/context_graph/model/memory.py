@@ -22,7 +22,7 @@ MAX_CONTENT_CHARS: Final = 65_536
 MIN_RATIONALE_CHARS: Final = 10
 MAX_RATIONALE_CHARS: Final = 500
 MIN_RELEVANCE: Final = 0.3
-"""Relevance of the best memory below which recall_memory and inject_context find nothing (docs/recall.md)."""
+"""Relevance below which a recall marks a memory as weak, and inject_context tells none (docs/recall.md)."""
 USER_REQUESTED: Final = "user_requested"
 """The only reason for which a memory is deleted for good (REQ-CORE-013)."""
 

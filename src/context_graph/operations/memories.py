@@ -10,7 +10,6 @@ from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
     MAX_RATIONALE_CHARS,
     MIN_RATIONALE_CHARS,
-    MIN_RELEVANCE,
     JohariQuadrant,
     Modality,
     check_content,
@@ -225,10 +224,10 @@ class Recall(Shown, kw_only=True):
     min_relevance: Annotated[
         float,
         unit(
-            "Find nothing where an answer is less likely than this, 0 to 1; 0 shows the best in any case.",
+            "Find nothing where an answer is less likely than this, 0 to 1; by default weak ones are marked.",
             only="command",
         ),
-    ] = MIN_RELEVANCE
+    ] = 0.0
     cursor: _Cursor | None = None
 
 

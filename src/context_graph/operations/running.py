@@ -166,6 +166,7 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
         recency=given.recency,
         cursor=given.cursor,
         floor=given.min_relevance,
+        looks_up=True,
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     memex.did(Deed.RECALLED)
@@ -174,7 +175,7 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     verdicts = _standing(context, memex, [one.node for one in found.nodes])
     found = replace(found, nodes=by_standing([*found.nodes, *_of_user(context, given, filters)], verdicts))
     view = views.recall_view(memex, found, context.verbosity, verdicts)
-    return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
+    return Answer(view, quotes=_quotes(context), nothing=views.all_weak(found))
 
 
 def _searched(context: Context, scope: str) -> Memex:

@@ -20,10 +20,11 @@ from context_graph.memory.history import Version
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.insights import Insights
 from context_graph.memory.metrics.metrics import learning_score
-from context_graph.memory.recall import Recall
+from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.runs import Undone
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
+    MIN_RELEVANCE,
     MemoryNode,
     Tombstone,
     VerbosityLevel,
@@ -42,7 +43,8 @@ LEAST_CHARS: Final = 100
 """Of each memory that is found, however many there are."""
 MAX_DETAILED: Final = 20
 """Memories whose own scores level 2 lists."""
-NOTHING_FOUND: Final = "Nothing is remembered about that."
+NOTHING_FOUND: Final = "Nothing above the floor, and nothing near it."
+NEAREST: Final = "Nothing above the floor; nearest:"
 _ELLIPSIS: Final = "…"
 _LISTED: Final = 100
 """Ids that an undo lists; its counts are of all."""
@@ -109,8 +111,8 @@ def recall_view(
 ) -> dict[str, Any]:
     """recall_memory's answer (REQ-CORE-015, appendix B), best first.
 
-    What rests on files has its ``standing``: how those are today. A shortened
-    content has ``truncated`` and ``content_chars``; get_memory gives it whole.
+    What is below the floor is ``weak``. What rests on files has its ``standing``: how those are today. A
+    shortened content has ``truncated`` and ``content_chars``; get_memory gives it whole.
     """
     nodes = [found.node for found in recall.nodes]
     if level is None:
@@ -118,12 +120,13 @@ def recall_view(
             {
                 **record_view(one.node),
                 "relevance_score": round(one.score, 6),
+                **_weak(one),
                 "parts": {name: round(value, 6) for name, value in one.parts.items()},
                 **standing_view(one.node, verdicts),
             }
             for one in recall.nodes
         ]
-        return {"nodes": rows, "total": recall.total, "next_cursor": recall.next_cursor}
+        return {**_note(recall), "nodes": rows, "total": recall.total, "next_cursor": recall.next_cursor}
     if level is VerbosityLevel.RAW_ONLY:
         view: dict[str, Any] = {"nodes": [{"id": str(node.id)} for node in nodes]}
     else:
@@ -134,6 +137,7 @@ def recall_view(
                     found.node,
                     text,
                     relevance_score=round(found.score, 4),
+                    **_weak(found),
                     **standing_view(found.node, verdicts),
                 )
                 for found, text in zip(recall.nodes, texts, strict=True)
@@ -145,7 +149,24 @@ def recall_view(
         view |= _insights(memex.insights([node for node in nodes if node.id not in elsewhere]))
     if recall.next_cursor is not None:
         view["next_cursor"] = recall.next_cursor
-    return view if nodes else {"note": NOTHING_FOUND, **view}
+    return {**_note(recall), **view}
+
+
+def all_weak(recall: Recall) -> bool:
+    """Whether none of the memories, if any, is above the floor."""
+    return all(one.score < MIN_RELEVANCE for one in recall.nodes)
+
+
+def _weak(one: Recalled) -> dict[str, bool]:
+    """Marks a memory of which it is less likely than not that it is what was asked for."""
+    return {"weak": True} if one.score < MIN_RELEVANCE else {}
+
+
+def _note(recall: Recall) -> dict[str, str]:
+    """What an answer says before its memories, if none is above the floor."""
+    if not all_weak(recall):
+        return {}
+    return {"note": NEAREST if recall.nodes else NOTHING_FOUND}
 
 
 def team_view(
@@ -197,7 +218,7 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel | N
         "nodes_retrieved": ids,
     }
     if level is None:
-        return {**view, "metadata": injection.metadata}
+        return {**view, **({} if ids else {"note": NOTHING_FOUND}), "metadata": injection.metadata}
     view["utl_metrics"] = injection.utl_metrics.as_dict()
     if level is VerbosityLevel.FULL_INSIGHTS:
         view["utl_scores"] = [

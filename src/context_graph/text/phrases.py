@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from context_graph.text.function_words import says_nothing
 from context_graph.text.patterns import Linear, linear
 from context_graph.text.sentences import shortened
 
@@ -69,12 +70,6 @@ _COMMANDS: Final = linear(
 _LONG_PROMPT_CHARS: Final = 600
 """A pasted report: in it only plain words of decision count; `never` and `must` are about something else."""
 
-_SMALL_TALK: Final = word_set(
-    """y yes yep yeah no nope ok okay sure thank thanks you go on ahead continue proceed next done please do
-    it that this try again retry good great perfect nice fine cool hi hello hey stop wait and now all sounds
-    right"""
-)
-
 _TELLING: Final = linear(
     r"(?:Error|Exception|Warning)(?:\W|$)|(?:^|\W)(?:FAILED|error|fatal|panicked)(?:\W|$)|[1-9]\d* failed|"
     r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
@@ -113,7 +108,6 @@ _HEREDOC: Final = linear(r"""(?s)\$\(cat <<-?\s*(['"]?)\w+['"]?\n(.*?)\n\s*\w+\s
 """`"$(cat <<'EOF' … EOF)"`, by which models write messages of several lines."""
 
 _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
-_WORD: Final = re.compile(r"\w+")
 
 
 def plain(text: str) -> str:
@@ -127,10 +121,12 @@ def _without_marks(text: str) -> str:
 
 
 def is_small_talk(prompt: str) -> bool:
-    """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command."""
+    """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command; in any
+    language that `text.function_words` knows.
+    """
     if _SLASH_COMMAND.fullmatch(prompt.strip()):
         return True
-    return _SMALL_TALK.issuperset(_WORD.findall(prompt[:_LONG_PROMPT_CHARS].lower()))
+    return says_nothing(prompt)
 
 
 def command_line(command: str, limit: int = 90, *, variables: bool = False) -> str:

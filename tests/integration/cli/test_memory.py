@@ -31,9 +31,12 @@ def test_store_prints_the_id_and_recall_finds_it(cli: Cli) -> None:
     assert table[0].split() == ["ID", "SCORE", "AGE", "SOURCE", "CONTENT"]
     assert table[1].startswith(node_id[:8]) and "Staging listens" in table[1]
     assert cli.run("memory", "recall", "xylophone").returncode == 0
-    unlikely = "which rare orchid grows on the port of Borneo"
-    assert memory(cli, "recall", unlikely)["nodes"] == []
-    assert memory(cli, "recall", unlikely, "--min-relevance", "0")["nodes"][0]["id"] == node_id
+    unlikely = "which rare orchid that botanists drew grows on steep cliffs north of the port of Borneo"
+    weak = memory(cli, "recall", unlikely)
+    assert weak["note"] == "Nothing above the floor; nearest:"
+    assert [(one["id"], one["weak"]) for one in weak["nodes"]] == [(node_id, True)]
+    assert memory(cli, "recall", unlikely, "--min-relevance", "0.3")["nodes"] == []
+    assert " weak " in cli.run("memory", "recall", unlikely).stdout
 
 
 def test_all_options_of_store_are_kept(cli: Cli) -> None:
@@ -240,7 +243,7 @@ def test_inject_prints_the_context_within_its_budget(cli: Cli) -> None:
     plain = cli.run("memory", "inject", "which ports do the services use", "--max-tokens", "120").stdout
     assert "listens on port" in plain
     assert (
-        "nothing is remembered"
+        "Nothing above the floor"
         in Cli(cli.launcher, cli.project.parent, cli.env).run("memory", "inject", "x").stdout
     )
 
@@ -278,7 +281,7 @@ def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
         (["list"], "no memories here"),
         (["list", "--deleted"], "nothing was forgotten"),
         (["list", "--injected"], "nothing was injected yet"),
-        (["recall", "x"], "nothing is remembered about that"),
+        (["recall", "x"], "Nothing above the floor, and nothing near it."),
     ):
         done = cli.run("memory", *words)
         assert (done.returncode, done.stdout.strip()) == (0, said)

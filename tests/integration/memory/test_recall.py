@@ -12,7 +12,7 @@ import pytest
 from tests.support.memories import WHY, open_memex
 
 from context_graph.errors import InvalidParamsError
-from context_graph.memory import relevance
+from context_graph.memory import asked
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 
@@ -72,7 +72,7 @@ def test_the_text_itself_scores_nearly_1_and_foreign_words_little(memex) -> None
 def test_the_parts_say_why(memex) -> None:
     store_all(memex)
     for one in memex.recall("guinea pig of Caroline", top_k=10).nodes:
-        assert set(one.parts) == {"cosine", "terms", "bm25", "own", "others", *relevance.NAMES}
+        assert set(one.parts) == {"cosine", "terms", "bm25", "own", "others", *asked.NAMES}
         assert -1.0 <= one.parts["cosine"] <= 1.0
         assert 0.0 <= one.parts["terms"] <= 1.0
         assert (one.parts["bm25"] > 0.0) == (one.parts["terms"] > 0.0)

@@ -5,28 +5,35 @@ from __future__ import annotations
 import math
 from array import array
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.support.memories import open_memex
 
 from context_graph import Memex
+from context_graph.memory.asked import NAMES, Asked, files_of, opening
 from context_graph.memory.embed import default_provider
-from context_graph.memory.relevance import (
-    NAMES,
-    Asked,
-    Kind,
-    files_of,
-    floor_unasked,
-    kind_of,
-    opening,
-    probability,
-)
+from context_graph.memory.relevance import Kind, bar_of, floor_unasked, kind_of, probability
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import KIND, NoteKind
 
 FACT = "Staging listens on 8443"
 FLOOR = 0.4
 SUMMARY = """Goal: Retries of the upload queue lose the last chunk
 Changed: src/queue/upload_retry.py (x2); tests/queue/test_retry.py; /tmp/try.py; repro_app/models.py; setup.py
 Ran: pytest tests/queue"""
+
+
+def memory(content: str, **fields: Any) -> MemoryNode:
+    return MemoryNode(
+        id=uuid4(),
+        content=content,
+        rationale="kept for a test",
+        created_at_ms=1,
+        last_accessed_ms=1,
+        **fields,
+    )
 
 
 def relevance(memex: Memex, prompt: str) -> dict[str, float]:
@@ -43,10 +50,16 @@ def test_a_text_s_kind_is_read_from_its_form() -> None:
     assert kind_of(FACT) is kind_of("") is kind_of("The goal: fewer retries") is Kind.TEXT
 
 
-def test_the_floor_at_prompts_is_higher_among_summaries_and_code() -> None:
-    floors = [floor_unasked(FLOOR, kind) for kind in (Kind.TEXT, Kind.SUMMARY, Kind.CODE)]
-    assert floors[0] == pytest.approx(FLOOR) and floors == sorted(set(floors)) and floors[-1] < 1.0
-    assert all(floor_unasked(end, kind) == end for end in (0.0, 1.0) for kind in Kind)
+def test_the_floor_at_prompts_is_lowest_for_rules_and_highest_for_code() -> None:
+    """A rule that is missed is a mistake made again; nearly every prompt finds code that looks alike."""
+    code = "def area(r):\n    x = r * r\n    return 3.14 * x"
+    notes = [
+        memory(FACT, metadata={KIND: kind}) for kind in (NoteKind.RULE, NoteKind.DECISION, NoteKind.FINDING)
+    ]
+    nodes = [*notes[:2], memory(FACT), notes[2], memory(SUMMARY), memory(code)]
+    floors = [floor_unasked(FLOOR, bar_of(node)) for node in nodes]
+    assert floors == sorted(set(floors)) and floors[2] == pytest.approx(FLOOR) and floors[-1] < 1.0
+    assert all(floor_unasked(end, bar_of(node)) == end for end in (0.0, 1.0) for node in nodes)
 
 
 def test_a_question_s_opening_is_its_first_sentence_that_has_words() -> None:

@@ -173,7 +173,7 @@ COMMANDS: Final[dict[str, Action]] = {
     "recall": Action(text.recall_text, _recall),
     "search": Action(text.recall_text, _recall),
     "edit": Action(edited_text, edit),
-    "inject": Action(lambda found: found["context"] or "nothing is remembered about that"),
+    "inject": Action(lambda found: found["context"] or str(found["note"])),
     "list": Action(text.list_text, _list, _VIEWS),
     "show": Action(text.node_text),
     "forget": Action(text.forget_text, _forget),

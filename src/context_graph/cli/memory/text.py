@@ -32,19 +32,19 @@ def recall_text(found: Mapping[str, Any]) -> str:
     """The memories that were found, best first, then what is left."""
     said = [str(found["hub"])] if "hub" in found else []
     if not found["nodes"]:
-        return "\n".join(["nothing is remembered about that", *said])
+        return "\n".join([str(found["note"]), *said])
     rows = [("ID", "SCORE", "AGE", "SOURCE", "CONTENT")]
     rows += [
         (
             node["id"][:_ID_CHARS],
-            f"{node['relevance_score']:.2f}",
+            f"{node['relevance_score']:.2f}" + (" weak" if node.get("weak") else ""),
             _age(node),
             _place(node["from"]) if "from" in node else node["source"],
             f"[{node['standing']}] {node['content']}" if node.get("standing") else node["content"],
         )
         for node in found["nodes"]
     ]
-    return "\n".join([_page(table(rows), found), *said])
+    return "\n".join([*([str(found["note"])] if "note" in found else []), _page(table(rows), found), *said])
 
 
 def _place(told: Mapping[str, str]) -> str:

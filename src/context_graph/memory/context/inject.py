@@ -48,7 +48,9 @@ _REACH: Final = {
 class Store(Reader, Protocol):
     """The methods of Memex that an injection needs."""
 
-    def recall(self, query: str, *, top_k: int, filters: RecallFilters, floor: float) -> Recall: ...
+    def recall(
+        self, query: str, *, top_k: int, filters: RecallFilters, floor: float, looks_up: bool
+    ) -> Recall: ...
 
     def standing(
         self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float
@@ -118,7 +120,7 @@ def inject(
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)
     floor = MIN_RELEVANCE if reach.least or reach.floor else 0.0
-    recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor)
+    recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor, looks_up=True)
     least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
     found = _standing(store, [one for one in recalled.nodes if one.score >= least], folder)
     nodes = [candidate.node for candidate in found]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from context_graph.kernels import ranking
 from context_graph.memory.embed import EmbeddingProvider, dense_part
-from context_graph.text.english import STOP_WORDS
+from context_graph.text.function_words import ENGLISH as FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.25
 """Cosine from which a memory that shares no word with the query may still answer it."""
-FUNCTION_WORDS: Final = frozenset(word.decode() for word in STOP_WORDS) | frozenset(
-    """
-    about above after again all also am any around because before below between both but can could down each
-    either else ever few he here hers if into just let may me might more most must neither no nor not off once
-    only onto other out over own please same shall should since some such than then there these those though
-    through too under until up upon very via whether whom whose within without yes yet
-    """.split()  # noqa: SIM905 - a list of them would take a page
-)
 _LEAST_CHARS: Final = 3
 
 

@@ -46,8 +46,8 @@ _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
-_SHOWN: Final = 3
-"""Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
+_SHOWN: Final = 4
+"""Of those above the floor, if the budget holds them."""
 
 
 class MemoryHooks:
@@ -307,7 +307,7 @@ class MemoryHooks:
 
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import Kind, floor_unasked, kind_of_memory
+        from context_graph.memory.relevance import bar_of, floor_unasked
 
         floor = settings.memory_floor
         if self.ledger.hardly_used(what):
@@ -318,17 +318,14 @@ class MemoryHooks:
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
         likely: list[tuple[MemoryNode, float]] = []
-        kinds: list[Kind] = []
         for one in sorted((*found.nodes, *others), key=lambda one: -one.score):
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
             is_known = is_known or self._standing.has_told(event.session_id, node.id)
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
-            kind = kind_of_memory(node)
-            if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
+            if one.score >= floor_unasked(floor, bar_of(node)):
                 likely.append((node, one.score))
-                kinds.append(kind)
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         return self._shown(event, what, quotes, budget, asked, found, lines=rules)
 
