@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -23,9 +23,11 @@ from context_graph.errors import ContextGraphError
 from context_graph.memory.memex import Memex
 from context_graph.sync.change import Change, decode, digest
 from context_graph.sync.exchange import OpenStore
+from context_graph.sync.hearing import Report, hear
 from context_graph.sync.hub import runs
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.run import Merged, Report, hear, stamp_all
+from context_graph.sync.run import stamp_all
+from context_graph.sync.side import Merged
 from context_graph.sync.transport import Head, Told, TransportError
 
 URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
@@ -111,7 +113,7 @@ def _consolidate(
     """The run's changes, and what takes them back."""
     with _rebuilt() as memex:
         side, report = _Copy(memex, hub, run), Report()
-        hear(side, hub, report)
+        hear(side, hub, report, side.known(hub.name))
         outcome.unread = report.refused_count
         if report.ahead:
             raise TransportError("a machine's clock is far ahead; its log can't be read to its end")
@@ -187,6 +189,8 @@ class _Copy(OpenStore):
             self._last = time.monotonic()
             runs.renew(self._hub, self._run)
 
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
+    def merge(
+        self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "", **more: Any
+    ) -> Merged:
         self.progress()
-        return super().merge(place, machine, lines, upto, author)
+        return super().merge(place, machine, lines, upto, author, **more)

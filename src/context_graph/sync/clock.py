@@ -24,6 +24,11 @@ def millis(clock: int) -> int:
     return clock >> COUNTER_BITS
 
 
+def latest(now_ms: int) -> int:
+    """The largest value that a clock may have."""
+    return packed(now_ms + MAX_AHEAD_MS + 1) - 1
+
+
 def after(last: int, at_ms: int) -> int:
     """The value of an event at ``at_ms`` that comes after all up to ``last``."""
     return max(packed(at_ms), last + 1)
@@ -31,4 +36,4 @@ def after(last: int, at_ms: int) -> int:
 
 def is_ahead(clock: int, now_ms: int) -> bool:
     """Whether a value is further ahead of ``now_ms`` than any clock may be."""
-    return millis(clock) > now_ms + MAX_AHEAD_MS
+    return clock > latest(now_ms)

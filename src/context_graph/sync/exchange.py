@@ -1,12 +1,11 @@
-"""One store's side of an exchange: stamps what changed here, makes lines of it, and merges lines of others.
+"""One store's side of an exchange: makes lines of what changed here, and merges lines of others.
 
 Every call is a slice; the caller goes on with the next. Nothing here reads files or a network.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
@@ -16,22 +15,20 @@ from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
-from context_graph.store.graph.node_records import StoredNode
-from context_graph.store.graph.records import Op
 from context_graph.store.graph.sync_table import SyncTable
 from context_graph.sync import values
 from context_graph.sync.applying import apply_waiting
-from context_graph.sync.change import LINK, MEMORY, VERSION, Change, decode, digest, encode
-from context_graph.sync.clock import after, is_ahead
+from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode
+from context_graph.sync.clock import is_ahead
 from context_graph.sync.notes import Place, SyncNotes
-from context_graph.sync.register import GONE, KEPT, REMOVED, TOMBSTONE, Register, Stamp, value_digest
-from context_graph.sync.run import Merged, Outgoing
+from context_graph.sync.register import KEPT, Register, value_digest
+from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Merged, Outgoing, Stamped, without
+from context_graph.sync.stamping import SLICE, Stamping, now_ms
 from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 
-SLICE: Final = 256
-"""Commits, uses or registers that one call looks at."""
 _USES: Final = "uses "
-_PURGED: Final = "its retention ended"
+_MAX_GAPS: Final = 256
+"""Of one log, that are noted."""
 
 
 class Exchange:
@@ -42,115 +39,7 @@ class Exchange:
         self._store = core.store
         self._table = SyncTable(core.store.engine)
         self.notes = SyncNotes(self._table, core.folder)
-
-    # Own changes
-
-    def stamp(self) -> bool:
-        """Stamp what was changed here since the last time; whether there is more to look at."""
-        apply_waiting(self._core, self.notes)
-        machine, ops = self.notes.machine, dict[bytes, list[tuple[int, int]]]()
-        count = 0
-        for change in self._store.changes_after(machine.seq):
-            machine.seq, count = change.seq, count + 1
-            ops.setdefault(change.subject, []).append((change.op, change.at_ms))
-            if count == SLICE:
-                break
-        for subject, done in ops.items():
-            self._stamp_one(subject, done)
-        self.notes.commit()
-        return count == SLICE
-
-    def stamp_uses(self, after_id: bytes = b"") -> bytes | None:
-        """Stamp this machine's own uses of SLICE memories; the id to go on after, None at the end."""
-        last, count = after_id, 0
-        me = self.notes.machine.id
-        for node_id, access in self._table.accesses(after_id, SLICE):
-            last, count = node_id, count + 1
-            register = self.notes.register(MEMORY, str(UUID(bytes=node_id)))
-            if not register.stamps or register.removed:
-                continue
-            others = sum(times for machine, (times, _) in register.uses.items() if machine != me)
-            own = access.times - others
-            if own > register.uses.get(me, (0, 0))[0] and register.used(
-                me, (own, access.last_ms), self.notes.origin()
-            ):
-                self.notes.keep(register)
-        self.notes.commit()
-        return last if count == SLICE else None
-
-    def _stamp_one(self, subject: bytes, done: Sequence[tuple[int, int]]) -> None:
-        ops, at_ms = {op for op, _ in done}, done[-1][1]
-        if ops & {Op.LINK, Op.UNLINK, Op.RELINK}:
-            self._stamp_link(subject, at_ms)
-        elif Op.RUN not in ops and len(subject) == 16:
-            self._stamp_memory(subject, ops, at_ms)
-
-    def _stamp_memory(self, node_id: bytes, ops: set[int], at_ms: int) -> None:
-        found = self._store.read(node_id)
-        register = self.notes.register(MEMORY, str(UUID(bytes=node_id)))
-        if found is None:
-            self._stamp_gone(register, node_id, ops, at_ms)
-        elif not values.is_private(found.node):
-            told = values.node_values(found.node, self._core.redactor)
-            told[TOMBSTONE] = self._stone(found)
-            back = register.buried and told[TOMBSTONE] is None
-            self._set(register, told, at_ms, anew=back)
-
-    def _stone(self, found: StoredNode) -> dict[str, Any] | None:
-        if not found.deleted:
-            return None
-        stone = self._store.tombstone(found.node.id.bytes)
-        return None if stone is None else values.stone_value(stone, self._core.redactor)
-
-    def _stamp_gone(self, register: Register, node_id: bytes, ops: set[int], at_ms: int) -> None:
-        stone = self._store.tombstone(node_id)
-        if register.removed or not register.stamps:
-            return
-        if stone is not None and not stone.soft:
-            self._set(register, {REMOVED: True}, at_ms)
-        elif register.buried or Op.FORGET in ops:  # its retention ended here; nobody else needs to know
-            if not register.buried:
-                self._set(register, {TOMBSTONE: {"at_ms": at_ms, "reason": _PURGED}}, at_ms)
-        else:
-            self._set(register, {REMOVED: True}, at_ms)
-
-    def _stamp_link(self, edge_id: bytes, at_ms: int) -> None:
-        name, edge = str(UUID(bytes=edge_id)), self._store.edges.get(edge_id)
-        if edge is None:
-            register = self.notes.link_of(name)
-            if register is not None and register.stamps.get("id", ("", "", ""))[2] == value_digest(name):
-                self._set(register, {GONE: True}, at_ms)
-            return
-        ends = [self._store.read(one.bytes) for one in (edge.source_id, edge.target_id)]
-        if any(one is None or values.is_private(one.node) for one in ends):
-            return
-        subject = values.link_subject(edge.source_id, edge.target_id, edge.relationship_type)
-        register = self.notes.register(LINK, subject)
-        told = values.edge_values(edge, self._core.redactor)
-        self._set(register, told, at_ms, anew=register.buried)
-        self.notes.keep_link(name, register)
-
-    def _set(self, register: Register, told: dict[str, Any], at_ms: int, *, anew: bool = False) -> None:
-        """Stamp the fields whose values are not those that are known; all of them if ``anew``."""
-        machine = self.notes.machine
-        differing = {
-            name: value
-            for name, value in told.items()
-            if anew
-            or (
-                value_digest(value) != register.stamps[name].digest
-                if name in register.stamps
-                else value is not None or name != TOMBSTONE
-            )
-        }
-        if not differing:
-            return
-        machine.clock = after(machine.clock, at_ms)
-        origin = self.notes.origin()
-        for name, value in differing.items():
-            register.set(name, Stamp(machine.clock, machine.id, value_digest(value)), value, origin)
-        register.forget_values()
-        self.notes.keep(register)
+        self.stamping = Stamping(core, self.notes)
 
     # Telling
 
@@ -161,29 +50,37 @@ class Exchange:
         """
         notes = self.notes
         place = self._settled(name, head)
-        lines: list[bytes] = []
-        unfit: list[Refusal] = []
-        size, version, more = 0, place.version, False
+        page = _Lines(notes.machine.id, place.told)
+        version, more = place.version, False
         for register in notes.after(place.version):
-            if size >= PAGE_BYTES or len(lines) >= PAGE_LINES:
+            if page.is_full:
                 more = True
                 break
-            for change in self._changes(register, place.version, name):
-                try:
-                    line = encode(Change(VERSION, notes.machine.id, place.told + len(lines) + 1, *change))
-                except InvalidInputError as error:
-                    unfit.append(Refusal(f"{register.kind} {register.subject}", str(error)))
-                    continue
-                lines.append(line)
-                size += len(line)
+            page.add(register, self._changes(register, *register.untold(place.version, name)))
             version = register.version
-        if lines:
-            place.intent = (place.told + len(lines), digest(lines[-1]), version)
-        else:
+        if not page.lines:
             place.version = version
-        notes.keep_place(name, place)
-        notes.commit()
-        return Outgoing(notes.machine.id, lines, more, unfit)
+        return self._sent(name, place, page, version, more)
+
+    def again(self, name: str, head: Head | None, lacking: Sequence[Lacking]) -> tuple[Outgoing, int]:
+        """As `outgoing`, of what the place lacks whoever told it; and how many of ``lacking`` are in it."""
+        notes = self.notes
+        place = self._settled(name, head)
+        page, count = _Lines(notes.machine.id, place.told), 0
+        for kind, subject, names, users in lacking:
+            if page.is_full:
+                break
+            register, count = notes.register(kind, subject), count + 1
+            users = [machine for machine in users if machine in register.uses]
+            page.add(register, self._changes(register, register.groups(names), users))
+        return self._sent(name, place, page, place.version, False), count
+
+    def _sent(self, name: str, place: Place, page: _Lines, version: int, more: bool) -> Outgoing:
+        if page.lines:
+            place.intent = (place.told + len(page.lines), digest(page.lines[-1]), version)
+        self.notes.keep_place(name, place)
+        self.notes.commit()
+        return Outgoing(self.notes.machine.id, page.lines, more, page.unfit)
 
     def pushed(self, name: str) -> None:
         """The lines that `outgoing` gave are there."""
@@ -199,7 +96,7 @@ class Exchange:
         notes, there = self.notes, head or Head(0, "")
         read = notes.place(name).read
         notes.machine.id, notes.machine.seq = machine, self._store.counters.seq
-        notes.keep_place(name, Place(machine, *there, notes.machine.version, read=read))
+        notes.keep_place(name, Place(machine, *there, version=notes.machine.version, read=read))
         self.notes.commit()
 
     def _settled(self, name: str, head: Head | None) -> Place:
@@ -214,9 +111,10 @@ class Exchange:
             return self.notes.place(name)
         return place
 
-    def _changes(self, register: Register, version: int, place: str) -> Iterable[tuple[Any, ...]]:
-        """(clock, by, kind, subject, fields, uses) for each stamp that ``place`` was not told."""
-        groups, users = register.untold(version, place)
+    def _changes(
+        self, register: Register, groups: Mapping[tuple[int, str], list[str]], users: Sequence[str]
+    ) -> Iterable[tuple[Any, ...]]:
+        """(clock, by, kind, subject, fields, uses) for each of these stamps."""
         known = self._values(register)
         if known is None:
             return
@@ -255,15 +153,31 @@ class Exchange:
 
     # Hearing
 
-    def merge(self, name: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
+    def merge(
+        self,
+        name: str,
+        machine: str,
+        lines: Sequence[bytes],
+        upto: int,
+        author: str = "",
+        *,
+        after: int | None = None,
+        missing: Sequence[tuple[int, int]] = (),
+        mark: str = "",
+    ) -> Merged:
         """Take a page of another machine's log; what is not taken is told and passed over.
 
         Args:
             author: Whose log it is, if the place vouches for that.
+            after: Number of the line that the page follows; the last that was read if it is not said.
+            missing: First and last numbers of lines that are not in the page and ought to be.
+            mark: Of line ``upto``, as the place has it.
         """
-        notes, now_ms = self.notes, time.time_ns() // 1_000_000
+        notes, now = self.notes, now_ms()
         place = notes.place(name)
-        read, new, refused = place.read.get(machine, 0), 0, list[Refusal]()
+        before = place.read.get(machine, 0)
+        after = before if after is None else after
+        read, new, refused = after, 0, list[Refusal]()
         waits = False
         for line in lines:
             try:
@@ -272,13 +186,13 @@ class Exchange:
                     raise InvalidInputError("a change of another machine's log")
                 if change.seq <= read:
                     continue
-                if is_ahead(change.clock, now_ms):
+                if is_ahead(change.clock, now):
                     waits = True
                     break
                 read = change.seq
                 values.check(change)
             except InvalidInputError as error:
-                refused.append(Refusal(f"after line {read}", str(error)))
+                refused.append(Refusal(f"{author or machine} after line {read}", str(error)))
                 continue
             notes.machine.clock = max(notes.machine.clock, change.clock)
             register = notes.register(change.kind, change.subject)
@@ -287,11 +201,53 @@ class Exchange:
                 _sign(register, change, author)
                 notes.keep(register)
                 notes.wait(register)
-        place.read[machine] = read if waits else max(read, upto)
+        read = read if waits else max(read, upto)
+        gaps = without(place.gaps.pop(machine, []), after, read)
+        if gaps := sorted([*gaps, *((a, min(b, read)) for a, b in missing if a <= read)])[:_MAX_GAPS]:
+            place.gaps[machine] = gaps
+        if read >= before:
+            place.read[machine], place.marks[machine] = read, "" if waits else mark
         notes.keep_place(name, place)
         notes.commit()
         apply_waiting(self._core, notes)
-        return Merged(new, place.read[machine], refused, waits)
+        return Merged(new, read, refused, waits)
+
+    def known(self, name: str) -> Known:
+        """What was read at that place, and what has to be seen to there."""
+        place = self.notes.place(name)
+        changed = list(islice(self.notes.after(place.purged), SLICE))
+        return Known(
+            *(place.read, place.marks, {machine: [*gaps] for machine, gaps in place.gaps.items()}),
+            *(place.wanted, place.former, self.notes.machine.earlier),
+            [one.subject for one in changed if one.removed],
+            place.purged,
+            changed[-1].version if changed else place.purged,
+            len(changed) == SLICE,
+        )
+
+    def keep(self, name: str, kept: Kept) -> None:
+        """Note what was seen to."""
+        place = self.notes.place(name)
+        if kept.read is not None:
+            place.read, place.marks = dict(kept.read), dict(kept.marks)
+            place.gaps = {machine: gaps for machine, gaps in place.gaps.items() if machine in kept.read}
+        if kept.wanted is not None:
+            place.wanted = kept.wanted
+        if kept.purged is not None:
+            place.purged = kept.purged
+        place.former = [one for one in place.former if one not in kept.withdrawn]
+        self.notes.keep_place(name, place)
+        self.notes.commit()
+
+    def stamps(self, after_name: str) -> tuple[list[Stamped], str | None]:
+        """What is known of SLICE memories and links, and where to go on, None at the end."""
+        found = list(islice(self.notes.registers_after(after_name), SLICE))
+        rows = list[Stamped]()
+        for _, one in found:
+            groups = [(clock, by, names) for (clock, by), names in one.groups(one.stamps).items()]
+            uses = {user: times for user, (times, _) in one.uses.items()}
+            rows.append((one.kind, one.subject, groups, uses))
+        return rows, found[-1][0] if len(found) == SLICE else None
 
     # Leaving
 
@@ -302,6 +258,9 @@ class Exchange:
         """
         place = self.notes.place(name)
         place.read.clear()  # who joins again hears them again
+        place.marks.clear()
+        place.gaps.clear()
+        place.wanted = None
         self.notes.keep_place(name, place)
         found = list(islice((one for one in self.notes.registers() if _heard_at(one, name)), SLICE))
         ids = [UUID(one.subject) for one in found]
@@ -342,6 +301,31 @@ def _sign(register: Register, change: Change, author: str) -> None:
         register.values[TOLD_BY] = {"machine": change.by, **({"author": plain} if plain else {})}
 
 
+class _Lines:
+    """Lines of one log, as many as make a page."""
+
+    def __init__(self, machine: str, told: int) -> None:
+        self._machine, self._told = machine, told
+        self.lines: list[bytes] = []
+        self.unfit: list[Refusal] = []
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._size >= PAGE_BYTES or len(self.lines) >= PAGE_LINES
+
+    def add(self, register: Register, changes: Iterable[tuple[Any, ...]]) -> None:
+        """A line of each; what is too long to be told is listed."""
+        for change in changes:
+            try:
+                line = encode(Change(VERSION, self._machine, self._told + len(self.lines) + 1, *change))
+            except InvalidInputError as error:
+                self.unfit.append(Refusal(f"{register.kind} {register.subject}", str(error)))
+                continue
+            self.lines.append(line)
+            self._size += len(line)
+
+
 class OpenStore:
     """The side of a store that is open in this process."""
 
@@ -350,7 +334,12 @@ class OpenStore:
 
     def stamp(self, cursor: str) -> str | None:
         with self._core.operation("sync", writes=True) as core:
-            work = Exchange(core)
+            work = Exchange(core).stamping
+            if not cursor and work.is_ahead():
+                return CLOCK
+            if cursor.startswith(CLOCK):
+                last = work.stamp_anew(cursor.removeprefix(CLOCK))
+                return "" if last is None else CLOCK + last
             if not cursor:
                 return "" if work.stamp() else _USES
             after = work.stamp_uses(bytes.fromhex(cursor.removeprefix(_USES)))
@@ -373,13 +362,38 @@ class OpenStore:
         with self._core.operation("sync", writes=True) as core:
             Exchange(core).speak_as(machine, place, head)
 
-    def read(self, place: str) -> dict[str, int]:
-        with self._core.operation("sync") as core:
-            return dict(Exchange(core).notes.place(place).read)
-
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
+    def again(self, place: str, head: Head | None, lacking: Sequence[Lacking]) -> tuple[Outgoing, int]:
         with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).merge(place, machine, lines, upto, author)
+            return Exchange(core).again(place, head, lacking)
+
+    def known(self, place: str) -> Known:
+        with self._core.operation("sync") as core:
+            return Exchange(core).known(place)
+
+    def keep(self, place: str, kept: Kept) -> None:
+        with self._core.operation("sync", writes=True) as core:
+            Exchange(core).keep(place, kept)
+
+    def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
+        with self._core.operation("sync") as core:
+            return Exchange(core).stamps(cursor)
+
+    def merge(
+        self,
+        place: str,
+        machine: str,
+        lines: Sequence[bytes],
+        upto: int,
+        author: str = "",
+        *,
+        after: int | None = None,
+        missing: Sequence[tuple[int, int]] = (),
+        mark: str = "",
+    ) -> Merged:
+        """As `Exchange.merge`."""
+        with self._core.operation("sync", writes=True) as core:
+            work = Exchange(core)
+            return work.merge(place, machine, lines, upto, author, after=after, missing=missing, mark=mark)
 
     def forget_told(self, place: str) -> int:
         """As `Exchange.forget_told`."""

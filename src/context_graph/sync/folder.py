@@ -1,9 +1,9 @@
 """Carries logs in a folder that something else brings to other machines: synced, shared, or in git.
 
 Each machine has a folder of its own and writes nowhere else, so no two write one file. Its log lies in
-segments that never change once they are there: lines, then one line with their count, digest and end. A
-segment that is only partly there, or was changed, has no such end; its log ends before it until the rest
-comes. Files that other programs add, such as conflicted copies, have other names and are not looked at.
+segments: lines, then one line with their count, digest and end. A segment that is only partly there, or was
+changed, has no such end; who reads goes on behind it, and says in a file of their own what they miss. Other
+programs' files, such as conflicted copies, have other names and are not looked at.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 import os
 import re
 from _blake2 import blake2b
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
-import orjson
 
 from context_graph.errors import InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, Change, canonical, decode, digest, encode, is_machine
+from context_graph.sync.home import FORMAT, small_file
+from context_graph.sync.register import REMOVED
 from context_graph.sync.transport import (
     PAGE_BYTES,
     PAGE_LINES,
@@ -33,7 +35,6 @@ from context_graph.sync.transport import (
 )
 from context_graph.whole_file import replacing
 
-FORMAT: Final = 1
 _END: Final = b'{"digest"'
 """How the last line of a segment begins, and no other."""
 MAX_SEGMENTS: Final = 16
@@ -41,6 +42,8 @@ MAX_SEGMENTS: Final = 16
 MAX_MACHINES: Final = 1024
 MAX_FILES: Final = 4096
 MAX_SEGMENT_BYTES: Final = 1 << 30
+_LACKS: Final = "lacks.json"
+_MAX_LACKS: Final = 256
 _SEGMENT: Final = re.compile(r"([0-9]{12})-([0-9]{12})\.jsonl\Z")
 
 
@@ -60,9 +63,17 @@ class _End(msgspec.Struct, forbid_unknown_fields=True):
     seq: int
     """Number of the last line."""
     digest: str
-    """Of the last line (`change.digest`)."""
+    """Of the last line as it was told (`change.digest`): a snapshot may lack it."""
     sum: str
     """BLAKE2b of all lines with their ends, 64 hex digits."""
+
+
+class _Lacks(msgspec.Struct):
+    """What a machine misses of others' logs."""
+
+    format: int
+    lacks: list[tuple[str, int, int]]
+    """Machine, first and last number."""
 
 
 class Folder(Transport):
@@ -107,12 +118,15 @@ class Folder(Transport):
         home = self.path / machine
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(home, fresh[0].change.seq, fresh[-1].change.seq, (one.line for one in fresh))
+            if home.is_symlink():
+                raise TransportError(f"{home} is a link; what is told would be written elsewhere")
+            end = digest(fresh[-1].line)
+            _write(home, fresh[0].change.seq, fresh[-1].change.seq, end, (one.line for one in fresh))
             segments = self._segments(machine)
             if len(segments) > MAX_SEGMENTS:
                 self._compact(machine, segments)
         except OSError as error:
-            raise TransportError(f"{error.filename or home}: {error.strerror}") from error
+            raise _failed(home, error) from error
         return Head(fresh[-1].change.seq, digest(fresh[-1].line))
 
     def _check_there(self, machine: str, told: Sequence[Told], head: Head) -> None:
@@ -131,21 +145,85 @@ class Folder(Transport):
             raise TransportError(f"{self.path}: {error.strerror}") from error
         return sorted(names)[:MAX_MACHINES]
 
-    def pull(self, machine: str, after_seq: int) -> Page:
-        segments = [one for one in self._segments(machine) if one.last > after_seq]
-        if not segments:
-            return Page(upto=after_seq)
-        segment = segments[0]
+    def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
+        segments = self._segments(machine)
+        last = segments[-1].last if segments else 0
+        if last <= after_seq:
+            return Page(upto=after_seq, is_behind=last < after_seq)
+        segment = next(one for one in segments if one.last > after_seq)
+        start, missing, refused = after_seq, list[tuple[int, int]](), list[Refusal]()
         if segment.first > after_seq + 1:
-            why = f"lines {after_seq + 1} to {segment.first - 1} are not there yet"
-            return Page((), (Refusal(machine, why),), after_seq)
+            start = segment.first - 1
+            missing.append((after_seq + 1, start))
+            refused.append(Refusal(machine, f"lines {after_seq + 1} to {start} are not there (yet)"))
         if self._end(segment) is None:
-            return Page((), (Refusal(f"{machine}/{segment.path.name}", "is not whole (yet)"),), after_seq)
+            missing.append((start + 1, segment.last))
+            refused.append(Refusal(f"{machine}/{segment.path.name}", "is not whole (yet)"))
+            upto = start if segment.last == last else segment.last  # the newest is often on its way
+            return Page((), refused, upto, upto < last and segment.last < last, missing=missing)
         try:
-            told, refused, upto = self._lines(segment, machine, after_seq)
+            told, unread, upto = self._lines(segment, machine, start)
         except OSError as error:
             raise TransportError(f"{segment.path}: {error.strerror}") from error
-        return Page(told, refused, upto, upto < segments[-1].last)
+        return Page(told, [*refused, *unread], upto, upto < last, missing=missing)
+
+    def is_torn(self, machine: str) -> bool:
+        end = 0
+        for one in self._segments(machine):
+            if one.first > end + 1:
+                return True
+            end = one.last
+        return False
+
+    def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        path = self.path / machine / _LACKS
+        try:
+            if not gaps:
+                path.unlink(missing_ok=True)
+                return
+            rows = [(log, *gap) for log in sorted(gaps) for gap in gaps[log]][:_MAX_LACKS]
+            data = canonical({"format": FORMAT, "lacks": rows})
+            if small_file(path) != data:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with replacing(path) as out:
+                    out.write(data)
+        except OSError as error:
+            raise _failed(path, error) from error
+
+    def wanted(self, machine: str) -> tuple[str, bool]:
+        entries, is_own = set[str](), False
+        for other in self.machines():
+            data = small_file(self.path / other / _LACKS) if other != machine else b""
+            try:
+                lacks = msgspec.json.decode(data, type=_Lacks).lacks if data else []
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                continue
+            entries.update(digest(canonical([other, row]))[:8] for row in lacks[:_MAX_LACKS])
+            is_own |= any(row[0] == machine for row in lacks)
+        return ",".join(sorted(entries)[:_MAX_LACKS]), is_own
+
+    def rewrite(self, machine: str, gone: Collection[str] = ()) -> None:
+        """As `Transport.rewrite`; what is damaged in it is left out, for it was handed on before."""
+        segments = self._segments(machine)
+        whole = [one for one in segments if self._end(one) is not None]
+        try:
+            if gone and not any(_tells_of(change, gone) for change in _changes(whole)):
+                return
+            if whole and whole[-1] == segments[-1]:
+                self._write_anew(machine, 1, segments, whole, gone)
+        except OSError as error:
+            raise _failed(self.path / machine, error) from error
+
+    def withdraw(self, machine: str) -> None:
+        home = self.path / machine
+        try:
+            for one in self._segments(machine):
+                one.path.unlink(missing_ok=True)
+            (home / _LACKS).unlink(missing_ok=True)
+            with suppress(OSError):  # something else lies there
+                home.rmdir()
+        except OSError as error:
+            raise _failed(home, error) from error
 
     def _lines(self, segment: Segment, machine: str, after_seq: int) -> tuple[list[Told], list[Refusal], int]:
         told: list[Told] = []
@@ -215,20 +293,43 @@ class Folder(Transport):
         sizes = [one.path.stat().st_size for one in segments]
         if sizes[0] > 2 * sum(sizes[1:]):
             segments = segments[1:]
-        if any(self._end(one) is None for one in segments):
-            return
+        if all(self._end(one) is not None for one in segments):
+            self._write_anew(machine, segments[0].first, segments, segments, ())
+
+    def _write_anew(
+        self,
+        machine: str,
+        first: int,
+        segments: Sequence[Segment],
+        whole: Sequence[Segment],
+        gone: Collection[str],
+    ) -> None:
+        """One snapshot in the place of ``segments``, with what is needed of those that are ``whole``."""
         newest: dict[tuple[str, str, str], tuple[int, str, int]] = {}
-        for change in _changes(segments):
+        removed = set(gone)
+        for change in _changes(whole):
+            if REMOVED in change.fields:
+                removed.add(change.subject)
             for key, rank in _parts(change):
                 newest[key] = max(rank, newest.get(key, (-1, "", 0)))
-        last = segments[-1].last
+        end = self._end(whole[-1])
+        assert end is not None
         kept = (
-            line for change in _changes(segments) if (line := _still_needed(change, newest, last)) is not None
+            line for change in _changes(whole) if (line := _still_needed(change, newest, removed)) is not None
         )
-        snapshot = _write(self.path / machine, segments[0].first, last, kept)
+        snapshot = _write(self.path / machine, first, end.seq, end.digest, kept)
+        self._next.clear()
         for one in segments:
             if one.path != snapshot:
                 one.path.unlink(missing_ok=True)
+
+
+def _tells_of(change: Change, gone: Collection[str]) -> bool:
+    return change.subject in gone and (change.fields.keys() != {REMOVED} or bool(change.uses))
+
+
+def _failed(path: Path, error: OSError) -> TransportError:
+    return TransportError(f"{error.filename or path}: {error.strerror}")
 
 
 def _parts(change: Change) -> Iterator[tuple[tuple[str, str, str], tuple[int, str, int]]]:
@@ -240,12 +341,12 @@ def _parts(change: Change) -> Iterator[tuple[tuple[str, str, str], tuple[int, st
 
 
 def _still_needed(
-    change: Change, newest: dict[tuple[str, str, str], tuple[int, str, int]], last: int
+    change: Change, newest: dict[tuple[str, str, str], tuple[int, str, int]], removed: Collection[str]
 ) -> bytes | None:
-    """The line of a change with what no later one sets; None if nothing is left, but never for the last."""
-    if change.seq == last:  # its digest is the log's end
-        return encode(change)
+    """A change with what no later one sets and nothing of what is removed; None if nothing is left."""
     left = {key[2] for key, rank in _parts(change) if newest[key] == rank}
+    if change.subject in removed:
+        left &= {REMOVED}
     fields = {name: value for name, value in change.fields.items() if name in left}
     uses = {machine: count for machine, count in change.uses.items() if f"uses {machine}" in left}
     if not fields and not uses:
@@ -255,17 +356,16 @@ def _still_needed(
 
 def _end_of(path: Path) -> _End | None:
     """The last line of a segment if it is what the others make; reads the file in lines of bounded length."""
-    sums, count, last = blake2b(digest_size=32), 0, b""
+    sums, count = blake2b(digest_size=32), 0
     try:
         with open(path, "rb") as file:
             while line := file.readline(MAX_LINE_BYTES + 2):
                 if line.startswith(_END):
                     end = msgspec.json.decode(line, type=_End)
-                    said = (end.format, end.lines, end.digest, end.sum)
-                    is_whole = said == (FORMAT, count, digest(last), sums.hexdigest())
+                    is_whole = (end.format, end.lines, end.sum) == (FORMAT, count, sums.hexdigest())
                     return end if is_whole and not file.read(1) else None
                 sums.update(line)
-                count, last = count + 1, line.rstrip(b"\n")
+                count += 1
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
         return None
     return None
@@ -291,38 +391,14 @@ def _lines_of(path: Path, at: int = 0) -> Iterator[bytes]:
             yield line.rstrip(b"\n")
 
 
-def _write(home: Path, first: int, last: int, lines: Iterator[bytes]) -> Path:
+def _write(home: Path, first: int, last: int, end_digest: str, lines: Iterator[bytes]) -> Path:
     path = home / f"{first:012d}-{last:012d}.jsonl"
-    sums, count, line = blake2b(digest_size=32), 0, b""
+    sums, count = blake2b(digest_size=32), 0
     with replacing(path, is_durable=True) as out:
         for line in lines:
             out.write(line + b"\n")
             sums.update(line + b"\n")
             count += 1
-        end = {"format": FORMAT, "lines": count, "seq": last, "digest": digest(line), "sum": sums.hexdigest()}
+        end = {"format": FORMAT, "lines": count, "seq": last, "digest": end_digest, "sum": sums.hexdigest()}
         out.write(canonical(end) + b"\n")
     return path
-
-
-def check_home(path: Path, project: str, remote: str) -> None:
-    """Make ``path`` the folder of one project, or see that it is that project's.
-
-    Raises:
-        InvalidInputError: It is another project's, or can't be written.
-    """
-    note = path / "project.json"
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = orjson.loads(note.read_bytes()[:65536]) if note.exists() else None
-        if found is None:
-            with replacing(note) as out:
-                out.write(canonical({"format": FORMAT, "project": project, "remote": remote}) + b"\n")
-            return
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise InvalidInputError(f"{note} can't be read or written: {error}") from error
-    there = found.get("remote", "") if isinstance(found, dict) else ""
-    if remote and there and there != remote:
-        raise InvalidInputError(
-            f"{path} holds the memory of another project, whose remote is {str(there)[:200]!r} "
-            f"and not {remote!r}; name this one with --name"
-        )

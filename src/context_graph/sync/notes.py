@@ -21,6 +21,7 @@ from context_graph.sync.change import MEMORY, digest
 from context_graph.sync.register import Origin, Register
 
 _MACHINE: Final = "machine"
+_MAX_EARLIER: Final = 32
 _MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 
@@ -36,6 +37,8 @@ class Machine(msgspec.Struct):
     """The commit up to which the store's own changes have been stamped."""
     version: int = 0
     """The last version of any register."""
+    earlier: list[str] = []
+    """Its ids before, the last _MAX_EARLIER."""
 
 
 class Place(msgspec.Struct):
@@ -53,6 +56,16 @@ class Place(msgspec.Struct):
     """Number, digest and version after the push that is on its way."""
     read: dict[str, int] = {}
     """Machine -> number of the last line of its log that was read."""
+    marks: dict[str, str] = {}
+    """Machine -> by what the place tells that line from another of that number."""
+    gaps: dict[str, list[tuple[int, int]]] = {}
+    """Machine -> first and last number of lines that were not there; what follows was read."""
+    wanted: str | None = None
+    """What the place said last of what others look for (`Transport.wanted`)."""
+    purged: int = 0
+    """Up to this version, what was deleted for good is in no line that this machine wrote there."""
+    former: list[str] = []
+    """Ids under which this machine told with a clock that was wrong: their logs are to be withdrawn."""
 
 
 def register_name(kind: str, subject: str) -> str:
@@ -79,6 +92,7 @@ class SyncNotes:
 
     def take_new_id(self) -> None:
         """Be another machine from now on: every place is told all once more."""
+        self.machine.earlier = [*self.machine.earlier, self.machine.id][-_MAX_EARLIER:]
         self.machine.id = secrets.token_hex(16)
 
     def place(self, name: str) -> Place:
@@ -87,7 +101,15 @@ class SyncNotes:
         if note is None:
             return Place(self.machine.id)
         found = msgspec.convert(note, Place)
-        return found if found.machine == self.machine.id else Place(self.machine.id, read=found.read)
+        if found.machine == self.machine.id:
+            return found
+        return msgspec.structs.replace(
+            found, machine=self.machine.id, told=0, digest="", version=0, intent=None, purged=0
+        )
+
+    def places(self) -> list[str]:
+        """Their names."""
+        return [name.removeprefix("p:") for name, _ in self.table.scan("p:")]
 
     def keep_place(self, name: str, place: Place) -> None:
         """Note a place with the next commit."""
@@ -158,9 +180,14 @@ class SyncNotes:
 
     def registers(self) -> Iterator[Register]:
         """All of them."""
-        for prefix in ("m:", "l:"):
-            for _, note in self.table.scan(prefix):
-                yield Register.of(note)
+        return (register for _, register in self.registers_after(""))
+
+    def registers_after(self, name: str) -> Iterator[tuple[str, Register]]:
+        """(name, register) from after that note's name on, those of links first."""
+        for prefix in ("l:", "m:"):
+            if name < prefix or name.startswith(prefix):
+                for each, note in self.table.scan(prefix, name if name.startswith(prefix) else ""):
+                    yield each, Register.of(note)
 
     def commit(self) -> None:
         """Write all that changed. Raises StoreError: then nothing of it is written."""

@@ -16,7 +16,9 @@ from typing import Final
 import msgspec
 
 from context_graph.errors import ContextGraphError, StoreBusyError
-from context_graph.sync.run import Report, Side, exchange
+from context_graph.sync.hearing import Report
+from context_graph.sync.run import exchange
+from context_graph.sync.side import Side
 from context_graph.sync.transport import Transport
 from context_graph.whole_file import replacing
 

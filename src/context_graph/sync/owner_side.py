@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from context_graph.config import Location
 from context_graph.errors import OwnerError
-from context_graph.sync.run import Merged, Outgoing
+from context_graph.sync.side import Kept, Known, Lacking, Merged, Outgoing, Stamped
 from context_graph.sync.transport import Head, Refusal
 from context_graph.wire.client import request
 
@@ -25,7 +26,7 @@ class OwnerSide:
 
     def _ask(self, name: str, **given: Any) -> Any:
         """Raises OwnerError: It refuses; with its words."""
-        body = json.dumps(given).encode()
+        body = msgspec.json.encode(given)
         reply = request(
             f"sync.{name}",
             {},
@@ -37,7 +38,7 @@ class OwnerSide:
         if reply.exit_code:
             said = reply.stderr.decode(errors="replace").strip()
             raise OwnerError(said.removeprefix("context-graph: ") or f"sync.{name} failed")
-        return json.loads(reply.stdout)
+        return msgspec.json.decode(reply.stdout)
 
     def stamp(self, cursor: str) -> str | None:
         found: str | None = self._ask("stamp", cursor=cursor)["cursor"]
@@ -47,16 +48,24 @@ class OwnerSide:
         return str(self._ask("machine")["machine"])
 
     def outgoing(self, place: str, head: Head | None) -> Outgoing:
-        found = self._ask("outgoing", place=place, head=head)
-        unfit = [Refusal(*one) for one in found["unfit"]]
-        return Outgoing(found["machine"], [line.encode() for line in found["lines"]], found["more"], unfit)
+        return _outgoing(self._ask("outgoing", place=place, head=head))
+
+    def again(self, place: str, head: Head | None, lacking: Sequence[Lacking]) -> tuple[Outgoing, int]:
+        reply = self._ask("again", place=place, head=head, lacking=lacking)
+        return _outgoing(reply), reply["count"]
 
     def pushed(self, place: str) -> None:
         self._ask("pushed", place=place)
 
-    def read(self, place: str) -> dict[str, int]:
-        found: dict[str, int] = self._ask("read", place=place)["read"]
-        return found
+    def known(self, place: str) -> Known:
+        return msgspec.convert(self._ask("known", place=place), Known)
+
+    def keep(self, place: str, kept: Kept) -> None:
+        self._ask("keep", place=place, kept=kept)
+
+    def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
+        reply = self._ask("stamps", cursor=cursor)
+        return msgspec.convert(reply["rows"], list[Stamped]), reply["cursor"]
 
     def forget_told(self, place: str) -> int:
         """Delete here what was heard at that place; how many memories."""
@@ -65,21 +74,37 @@ class OwnerSide:
             count += forgotten
         return count
 
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
+    def merge(
+        self,
+        place: str,
+        machine: str,
+        lines: Sequence[bytes],
+        upto: int,
+        author: str = "",
+        *,
+        after: int | None = None,
+        missing: Sequence[tuple[int, int]] = (),
+        mark: str = "",
+    ) -> Merged:
         new, refused = 0, list[Refusal]()
         for at in range(0, max(1, len(lines)), _LINES):
-            some = [line.decode(errors="replace") for line in lines[at : at + _LINES]]
             is_last = at + _LINES >= len(lines)
-            found = self._ask(
+            reply = self._ask(
                 "merge",
-                place=place,
-                machine=machine,
-                lines=some,
+                **{"place": place, "machine": machine, "author": author, "after": after},
+                lines=[line.decode(errors="replace") for line in lines[at : at + _LINES]],
                 upto=upto if is_last else 0,
-                author=author,
+                missing=missing if is_last else (),
+                mark=mark if is_last else "",
             )
-            new += found["new"]
-            refused += [Refusal(*one) for one in found["refused"]]
-            if found["waits_for_clock"]:
+            new += reply["new"]
+            refused += [Refusal(*one) for one in reply["refused"]]
+            if reply["waits_for_clock"]:
                 break
-        return Merged(new, found["read"], refused, found["waits_for_clock"])
+            after = reply["read"] if after is not None else None
+        return Merged(new, reply["read"], refused, reply["waits_for_clock"])
+
+
+def _outgoing(reply: Any) -> Outgoing:
+    unfit = [Refusal(*one) for one in reply["unfit"]]
+    return Outgoing(reply["machine"], [line.encode() for line in reply["lines"]], reply["more"], unfit)

@@ -7,7 +7,7 @@ largest (clock, machine, digest) holds, for each machine its largest count of us
 from __future__ import annotations
 
 from _blake2 import blake2b
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -120,16 +120,25 @@ class Register:
 
     def untold(self, version: int, place: str) -> tuple[dict[tuple[int, str], list[str]], list[str]]:
         """What ``place`` was not told: fields by (clock, machine), and machines whose uses are new to it."""
+
+        def is_new(origin: Origin) -> bool:
+            return origin.version > version and origin.source != place
+
+        names = [name for name, origin in self.origins.items() if is_new(origin)]
+        users = [machine for machine, origin in self.use_origins.items() if is_new(origin)]
+        return self.groups(names), sorted(users)
+
+    def ahead(self, clock: int) -> list[str]:
+        """Its fields whose stamps are later than that clock."""
+        return [name for name, stamp in self.stamps.items() if stamp.clock > clock]
+
+    def groups(self, names: Iterable[str]) -> dict[tuple[int, str], list[str]]:
+        """Those of its fields that it has, by (clock, machine) of their stamps, in that order."""
         groups: dict[tuple[int, str], list[str]] = {}
-        for name, origin in self.origins.items():
-            if origin.version > version and origin.source != place:
+        for name in names:
+            if name in self.stamps:
                 groups.setdefault(self.stamps[name][:2], []).append(name)
-        users = [
-            machine
-            for machine, origin in self.use_origins.items()
-            if origin.version > version and origin.source != place
-        ]
-        return dict(sorted(groups.items())), sorted(users)
+        return dict(sorted(groups.items()))
 
     def note(self) -> dict[str, Any]:
         """As it is stored; fields that were set together stand together."""

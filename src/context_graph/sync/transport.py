@@ -54,6 +54,12 @@ class Page:
     """Whether there is more to be had now."""
     author: str = ""
     """Whose log it is, where the place itself knows that."""
+    missing: Sequence[tuple[int, int]] = ()
+    """First and last number of lines up to ``upto`` that must be there and are not."""
+    mark: str = ""
+    """By what the place tells line ``upto`` from another of that number; "" if it can't."""
+    is_behind: bool = False
+    """The place has lost what was read: the log ends before, or has another line there."""
 
 
 class ConflictError(ContextGraphError):
@@ -68,13 +74,20 @@ class TransportError(ContextGraphError):
     code: ClassVar[str] = "sync_transport"
 
 
+class ClockError(TransportError):
+    """The place takes nothing that was stamped so far in its future; what others told can be read."""
+
+    code: ClassVar[str] = "sync_clock"
+
+
 class Transport(Protocol):
     """The contract.
 
     - A push that returned is durable and seen by every later pull. One that raised or died may have happened:
       it is pushed again, and lines that are there already are not added twice.
     - Each log is read in its machine's order, without gaps that compaction did not make.
-    - What is damaged is told as `Refusal`, never given out in part, and ends its log there.
+    - What is damaged or missing is told as `Refusal` and in ``missing``, never given out in part; what
+      follows is given out. Who reads says what they miss (`want`), and others hand on what they know of it.
     - Every method takes bounded memory, whatever others wrote.
     """
 
@@ -103,24 +116,61 @@ class Transport(Protocol):
     def machines(self) -> Sequence[str]:
         """The machines that have a log, sorted. Raises TransportError."""
 
-    def pull(self, machine: str, after_seq: int) -> Page:
-        """At most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError."""
+    def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
+        """At most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError.
 
-    def news(self, read: Mapping[str, int], but: Collection[str]) -> Iterator[tuple[str, Page]]:
-        """A page of each log, as many as fit, that has more than was read; nothing if all was read.
+        Args:
+            mark: Of line ``after_seq``, as the page that brought it had it.
+        """
+
+    def news(
+        self, read: Mapping[str, int], but: Collection[str], marks: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[str, Page]]:
+        """A page of each log, as many as fit, that has more or less than was read; nothing if all was read.
 
         Args:
             read: Machine -> number of the last line that was read.
             but: Machines whose logs are not looked at.
+            marks: Of those lines.
 
         Raises:
             TransportError: It can't be reached.
         """
-        for machine in self.machines():
-            if machine not in but:
-                page = self.pull(machine, read.get(machine, 0))
-                if page.told or page.refused or page.upto > read.get(machine, 0):
-                    yield machine, page
+        for machine in sorted({*self.machines(), *read}.difference(but)):
+            after = read.get(machine, 0)
+            page = self.pull(machine, after, (marks or {}).get(machine, ""))
+            if page.told or page.refused or page.upto > after or page.is_behind:
+                yield machine, page
+
+    # What keeps places whole. A place that can't lose anything needs none of it.
+
+    def is_torn(self, machine: str) -> bool:
+        """Whether lines are missing in the middle of that machine's own log. Raises TransportError."""
+        return False
+
+    def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """Say that ``machine`` misses these lines of others; nothing any more if there are none.
+
+        Raises TransportError.
+        """
+        return None
+
+    def wanted(self, machine: str) -> tuple[str, bool]:
+        """What others miss: a text that is another one when they miss something else, and whether lines of
+        ``machine`` are among it. Raises TransportError.
+        """
+        return "", False
+
+    def rewrite(self, machine: str, gone: Collection[str] = ()) -> None:
+        """Write that machine's own log anew, without what was said of the subjects that are ``gone``.
+
+        Raises TransportError.
+        """
+        return None
+
+    def withdraw(self, machine: str) -> None:
+        """Take away the log of an id that this machine had. Raises TransportError."""
+        return None
 
 
 class InMemory(Transport):
@@ -154,7 +204,10 @@ class InMemory(Transport):
     def machines(self) -> Sequence[str]:
         return sorted(machine for machine, log in self._logs.items() if log)
 
-    def pull(self, machine: str, after_seq: int) -> Page:
+    def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
+        log = self._logs.get(machine, ())
+        if after_seq > len(log) or (mark and mark != digest(log[after_seq - 1].line)):
+            return Page(upto=after_seq, is_behind=True)
         rows = self._logs.get(machine, [])[after_seq : after_seq + PAGE_LINES]
         size = 0
         for number, one in enumerate(rows, 1):
@@ -163,4 +216,7 @@ class InMemory(Transport):
                 rows = rows[:number]
                 break
         upto = rows[-1].change.seq if rows else after_seq
-        return Page(rows, (), upto, upto < len(self._logs.get(machine, [])))
+        return Page(rows, (), upto, upto < len(log), mark=digest(rows[-1].line) if rows else mark)
+
+    def withdraw(self, machine: str) -> None:
+        self._logs.pop(machine, None)

@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,19 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
+def git(cli: Cli, *words: str) -> None:
+    """With a fixed author and time, so that the same words make the same commit."""
+    who = {"NAME": "somebody", "EMAIL": "somebody@example.org", "DATE": "2026-01-01T00:00:00Z"}
+    env = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
+    subprocess.run(["git", "-C", str(cli.project), *words], env={**os.environ, **env}, check=True)
+
+
+def with_history(cli: Cli, first: str = "the first commit") -> None:
+    shutil.rmtree(cli.project / ".git")
+    git(cli, "init", "-q")
+    git(cli, "commit", "-q", "--allow-empty", "-m", first)
+
+
 @pytest.fixture
 def other(cli: Cli, tmp_path: Path) -> Any:
     """The person's second machine: another home, a checkout of the same name."""
@@ -28,6 +43,8 @@ def other(cli: Cli, tmp_path: Path) -> Any:
     (project / ".git").mkdir(parents=True)
     home = tmp_path / "second" / "data"
     made = Cli(cli.launcher, project, {**cli.env, "CONTEXT_GRAPH_HOME": str(home)})
+    for one in (cli, made):
+        with_history(one)
     yield made
     made.stop_owner()
 
@@ -87,13 +104,12 @@ def test_what_a_synced_folder_does_to_files_is_survived(cli: Cli, other: Cli, sh
     first.write_bytes(whole[: len(whole) // 2])
     (home / f"{first.stem} (conflicted copy).jsonl").write_bytes(whole)
     found = sync(other, shared)
-    assert found["heard"] == 0 and "is not whole" in found["refused"][0]["why"] and texts(other) == []
+    assert found["heard"] == 1 and "is not whole" in found["refused"][0]["why"], "what follows is read"
     first.unlink()
-    found = sync(other, shared)
-    assert found["heard"] == 0 and "not there yet" in found["refused"][0]["why"]
+    assert sync(other, shared)["heard"] == 0 and texts(other) == ["The second fact of the day"]
     first.write_bytes(whole)
-    assert sync(other, shared)["heard"] == 2 and len(texts(other)) == 2
-    assert second.exists()
+    assert sync(other, shared)["heard"] == 1 and len(texts(other)) == 2
+    assert second.exists() and sync(other, shared)["refused"] == []
 
 
 def test_a_store_restored_from_a_backup_takes_a_new_id_and_nothing_is_lost(
@@ -151,6 +167,73 @@ def test_another_project_of_the_same_name_is_refused(cli: Cli, other: Cli, share
     assert done.returncode == 1 and "holds the memory of another project" in done.stderr
     assert "--name" in done.stderr
     assert sync(other, shared, "--name", "other-shop")["machines"] == 0
+
+
+def test_two_projects_of_one_name_are_told_apart_by_their_first_commit(
+    cli: Cli, other: Cli, shared: Path
+) -> None:
+    """Neither has a remote, or only the second."""
+    with_history(other, "the first commit of something else")
+    store(cli, "A salary that is nobody's business")
+    sync(cli, shared)
+    done = other.run("sync", "--folder", str(shared))
+    assert done.returncode == 1 and "whose first commit is" in done.stderr and texts(other) == []
+    git(other, "remote", "add", "origin", "https://example.org/b/app")
+    assert other.run("sync", "--folder", str(shared)).returncode == 1
+    git(cli, "remote", "add", "origin", "https://example.org/a/app")
+    assert sync(cli, shared)["told"] == 0, "one's own place is known"
+
+
+def test_without_evidence_it_asks_and_without_a_terminal_refuses(cli: Cli, other: Cli, shared: Path) -> None:
+    for one in (cli, other):
+        shutil.rmtree(one.project / ".git")
+        (one.project / ".git").mkdir()
+    store(cli, "A fact of the shop")
+    sync(cli, shared)
+    done = other.run("sync", "--folder", str(shared))
+    assert done.returncode == 1 and "terminal" in done.stderr and "--name" in done.stderr
+    assert sync(other, shared, "--name", cli.project.name)["heard"] == 1, "who names it means it"
+    assert sync(other, shared)["told"] == 0, "it is asked once"
+
+
+@pytest.mark.parametrize("what", ["a dangling link", "a pipe", "no end", "too long", "no JSON", "a folder"])
+def test_whatever_stands_in_project_json_harms_nobody(
+    cli: Cli, shared: Path, tmp_path: Path, what: str
+) -> None:
+    """Nothing is written outside the folder, nothing hangs, nothing is read to its end."""
+    home = shared / cli.project.name
+    home.mkdir()
+    note, outside = home / "project.json", tmp_path / "outside"
+    make: dict[str, Callable[[], object]] = {
+        "a dangling link": lambda: note.symlink_to(outside),
+        "a pipe": lambda: os.mkfifo(note),
+        "no end": lambda: note.symlink_to("/dev/zero"),
+        "too long": lambda: note.write_bytes(b" " * 100_000),
+        "no JSON": lambda: note.write_bytes(b"{"),
+        "a folder": note.mkdir,
+    }
+    make[what]()
+    done = cli.run("sync", "--folder", str(shared))
+    assert done.returncode == 1 and "project.json" in done.stderr and not outside.exists()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_link_in_the_place_of_a_folder_is_not_written_through(
+    cli: Cli, shared: Path, tmp_path: Path, depth: int
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    store(cli, "A fact of the shop")
+    if depth == 1:
+        (shared / cli.project.name).symlink_to(outside)
+    else:
+        machine = sync(cli, shared)["machine"]
+        home = shared / cli.project.name / machine
+        shutil.rmtree(home)
+        home.symlink_to(outside)
+        store(cli, "Another fact of the shop")
+    done = cli.run("sync", "--folder", str(shared))
+    assert list(outside.iterdir()) == [] and (depth == 2 or done.returncode == 1)
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "x" * 80])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,8 +149,30 @@ def test_a_token_is_a_secret_and_needs_no_second_password(
     elsewhere = cli.project.parent / "elsewhere"
     (elsewhere / ".git").mkdir(parents=True)
     second = Cli(cli.launcher, elsewhere, cli.env)
-    assert hub("join", again, by=second)["project"] == "second"
+    assert "by another name" in hub("join", again, by=second, fails=True)["error"]
+    assert hub("join", again, "--project", "second", by=second)["project"] == "second"
     assert "not what `hub invite` printed" in hub("join", "cg1.nothing", by=cli, fails=True)["error"]
+
+
+def test_a_token_used_in_another_checkout_joins_nothing(
+    cli: Cli, other: Cli, hub: Callable[..., dict[str, Any]], team: str
+) -> None:
+    """By the git remote where both are known, whatever the folders are called; else by the name."""
+    remotes = ((cli, "git@example.org:team/gateway.git"), (other, "https://example.org/team/payroll"))
+    for one, url in remotes:
+        shutil.rmtree(one.project / ".git")
+        for words in (["init", "-q"], ["remote", "add", "origin", url]):
+            subprocess.run(["git", "-C", str(one.project), *words], check=True)
+    hub("init", "--team", team)
+    token = hub("invite", "payroll", "--team", team)["token"]
+    for words in ([], ["--project", cli.project.name]):
+        error = hub("join", token, *words, by=other, fails=True)["error"]
+        assert "with another git remote" in error and "terminal" in error and cli.project.name in error
+    assert not list(other.root.rglob("hub.json"))
+    assert hub("join", token, by=cli)["project"] == cli.project.name
+    elsewhere = cli.project.parent / "another-name"
+    cli.project.rename(elsewhere)
+    assert hub("join", token, by=Cli(cli.launcher, elsewhere, cli.env))["project"] == cli.project.name
 
 
 def test_a_setting_alone_joins_nothing_and_tells_nothing(

@@ -191,6 +191,70 @@ def test_a_hub_from_an_older_backup_is_told_again_what_it_lacks(
         assert state(third) == state(some[0]) and texts(third) == texts(some[0])
 
 
+@pytest.mark.parametrize("gone", ["author", "deleter"])
+def test_a_hub_from_an_older_backup_gets_back_what_only_a_colleague_of_the_departed_knows(
+    tmp_path: Path, server: Postgres, hubs: Hubs, gone: str
+) -> None:
+    """Whoever told it, or deleted it for good, never comes again; neither is a newcomer told otherwise."""
+    with server.admin() as admin:
+        admin.execute("CREATE DATABASE live")
+    own = team(replace(server, address=make_conninfo(server.address, dbname="live")))
+    with ExitStack() as stack:
+        (departed, colleague, newcomer), places = stores(tmp_path, 3, stack), hubs(own, 3)
+        secret = colleague.store("the secret plan", rationale=WHY)
+        settle([departed, colleague], places[:2])
+        _between(server, places, "CREATE DATABASE backup TEMPLATE live")
+        if gone == "author":
+            for number in range(3):
+                departed.store(f"finding {number} after the backup", rationale=WHY)
+        departed.forget(secret.id, soft=False, reason="user_requested")
+        settle([departed, colleague], places[:2])
+        _between(server, places, "ALTER DATABASE live RENAME TO lost", "ALTER DATABASE backup RENAME TO live")
+        settle([colleague, newcomer], places[1:])
+        assert state(newcomer) == state(colleague) and texts(newcomer) == texts(colleague)
+        assert len(texts(newcomer)) == (3 if gone == "author" else 0)
+        assert newcomer.get(secret.id) is None and not held(own, "secret plan")
+
+
+def held(own: Team, word: str) -> bool:
+    with own.server.admin() as admin:
+        rows = admin.execute(
+            "SELECT FROM context_graph.change WHERE project = %s AND position(%s in line) > 0",
+            (own.project, word),
+        ).fetchall()
+    return bool(rows)
+
+
+@pytest.mark.parametrize("is_author_there", [True, False])
+@pytest.mark.parametrize("first", [1, 3, 5])
+def test_a_hole_in_a_log_is_named_and_filled(
+    tmp_path: Path, server: Postgres, hubs: Hubs, is_author_there: bool, first: int
+) -> None:
+    """A restore that was not whole, or an administrator's DELETE: at the beginning, amid, and at the end."""
+    own = team(server)
+    with ExitStack() as stack:
+        (author, colleague, newcomer), places = stores(tmp_path, 3, stack), hubs(own, 3)
+        for number in range(6):
+            author.store(f"finding {number} in a sentence of its own", rationale=WHY)
+            settle([author, colleague], places[:2])
+        machine = OpenStore(author).machine()
+        with server.admin() as admin:
+            admin.execute(
+                "DELETE FROM context_graph.change WHERE project = %s AND machine = %s "
+                "AND seq BETWEEN %s AND %s",
+                (own.project, machine, first, first + 1),
+            )
+        report = exchange(OpenStore(newcomer), places[2])
+        assert "are missing in the hub" in str(report.refused) and machine in str(report.refused)
+        assert len(texts(newcomer)) == 4, "what follows is read"
+        both = [author if is_author_there else colleague, newcomer]
+        settle(both, [places[0 if is_author_there else 1], places[2]])
+        assert state(newcomer) == state(both[0]) and len(texts(newcomer)) == 6
+        (late,) = stores(tmp_path / "late", 1, stack)
+        report = exchange(OpenStore(late), *hubs(own, 1))
+        assert len(texts(late)) == 6 and not report.refused
+
+
 def _between(server: Postgres, places: list[Hub], *statements: str) -> None:
     for place in places:
         place.close()

@@ -292,7 +292,8 @@ def test_a_poisoned_row_is_listed_and_what_follows_is_read(some_team: Team, hub:
         )
         admin.execute("DELETE FROM context_graph.change WHERE seq = 3 AND project = %s", (some_team.project,))
     page = place.pull(ONE, 0)
-    assert [one.change.seq for one in page.told] == [1, 4] and len(page.refused) == 1 and page.upto == 4
+    assert [one.change.seq for one in page.told] == [1, 4] and page.upto == 4 and page.missing == [(3, 3)]
+    assert [f"{ONE} line 2" in str(one) or "lines 3 to 3" in str(one) for one in page.refused] == [True] * 2
 
 
 def test_two_pushes_at_once_of_one_machine_make_one_log(some_team: Team, hub: Callable[..., Hub]) -> None:

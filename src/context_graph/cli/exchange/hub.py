@@ -16,6 +16,7 @@ import typer
 from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import age, columns, counted, size
 from context_graph.cli.console.terminal import shown
+from context_graph.cli.exchange.checkout import is_meant, remote_of
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 from context_graph.sync.hub import place_name
@@ -64,7 +65,10 @@ def init(team: Team, project: Project = None, json_: Json = False) -> None:
         from context_graph.sync.hub.teams import prepare
 
         name = _name("--project", project)
-        found = {"team": _name("--team", team), "project": name, "id": str(prepare(admin, team, name))}
+        # With --project it may be another than the one that lies here.
+        remote = _remote_digest() if project is None else ""
+        made = prepare(admin, team, name, remote)
+        found = {"team": _name("--team", team), "project": name, "id": str(made)}
     _show(
         found,
         f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`",
@@ -145,7 +149,7 @@ def join(
         typer.Option(
             "--project",
             metavar="NAME",
-            help="With hub_url: the project. Default: the name of the checkout's folder.",
+            help="The project there. Default: the token's, or the name of the checkout's folder.",
         ),
     ] = None,
     json_: Json = False,
@@ -173,11 +177,40 @@ def join(
     found = with_password(found, stores_with_hubs(location.root))
     with connect(found.url) as connection:
         seen = status(connection, found.project)
+    if not _is_here(seen, project):
+        raise InvalidInputError("nothing was joined")
     note(location.store, found)
     _tell_owner(location)
     words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}"
     words += "; `context-graph-cli sync` exchanges now"
     _show({name: seen[name] for name in ("project", "team", "role")}, words, json_)
+
+
+def _remote_digest() -> str:
+    """Of the checkout's remote; empty without one. The hub need not know where a project lies."""
+    from context_graph.sync.change import digest
+
+    remote = remote_of(checkout_top(working_dir()))
+    return digest(remote.encode()) if remote else ""
+
+
+def _is_here(seen: dict[str, Any], named: str | None) -> bool:
+    """Whether the hub's project is the one of this checkout: by the remote, else by the name, else asked."""
+    here, top = _remote_digest(), checkout_top(working_dir())
+    if seen["remote"] and here:
+        if seen["remote"] == here:
+            return True
+        word = "with another git remote"
+    elif seen["project"] in (named, top.name):
+        return True
+    else:
+        word = "by another name"
+    return is_meant(
+        f"{seen['project']!r} of team {seen['team']!r}",
+        f"{top.name!r}, {word}",
+        "the token" if named is None else "--project",
+        "nothing was joined: run it in that project's checkout, or in a terminal, which asks",
+    )
 
 
 def _by_address(url: str, name: str) -> Membership:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,6 +11,7 @@ import typer
 from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
+from context_graph.cli.exchange.checkout import first_commit_of, is_meant, remote_of
 from context_graph.config import Location, checkout_top, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from context_graph.sync.transport import Transport
 
 _MAX_NAME: Final = 48
-_GIT_S: Final = 5.0
+_ASKED: Final = (
+    "the folder",
+    "nothing shows that they are one: run it in a terminal, which asks, or name it with --name",
+)
 
 
 @both_forms
@@ -63,12 +66,14 @@ def sync(
         raise InvalidInputError(
             "--name goes with --folder; a hub's project has the name that `hub init` gave"
         )
-    where, place = _hub(location) if folder is None else _folder(folder, name)
+    where, place = _hub(location) if folder is None else _folder(location, folder, name)
     report = exchange_once(location.store, where, OwnerSide(location), place)
     found = {
         "place": where,
         "machine": report.machine,
         "told": report.told,
+        "handed_on": report.handed_on,
+        "clock_was_wrong": report.clock_was_wrong,
         "read_only": report.read_only,
         "heard": report.heard,
         "machines": len(report.machines),
@@ -79,16 +84,25 @@ def sync(
     print(json.dumps(found) if json_ else shown(_text(found)))
 
 
-def _folder(folder: str, name: str | None) -> tuple[str, Transport]:
-    from context_graph.sync.folder import Folder, check_home
+def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Transport]:
+    from context_graph.sync.folder import Folder
+    from context_graph.sync.home import FORMAT, Home, check_home
+    from context_graph.sync.once import last_exchanges
 
     top = checkout_top(working_dir())
     project = _checked(top.name if name is None else name)
     home = Path(folder).expanduser().absolute()
     if not home.is_dir():
         raise InvalidInputError(f"{home} is no folder; make it first, or name another one")
-    check_home(home / project, project, _remote(top))
-    return str(home / project), Folder(home / project)
+    place = Folder(home / project)
+
+    def is_same(there: str, here: str) -> bool:
+        last = last_exchanges(location.store).get(place.name)
+        was_here = last is not None and last.done_ms > 0
+        return was_here or name is not None or is_meant(there, here, *_ASKED)
+
+    check_home(place.path, Home(FORMAT, project, remote_of(top), first_commit_of(top)), is_same)
+    return str(place.path), place
 
 
 def _hub(location: Location) -> tuple[str, Transport]:
@@ -110,6 +124,12 @@ def _text(found: dict[str, Any]) -> str:
     told = "told nothing, as a reader" if found["read_only"] else f"told {counted(found['told'], 'change')}"
     others = counted(found["machines"], "other machine")
     lines = [f"{told}; heard {found['heard']} from {others}, in {found['place']}"]
+    if found["handed_on"]:
+        lines.append(f"  {counted(found['handed_on'], 'change')} of these were missing there")
+    if found["clock_was_wrong"]:
+        lines.append(
+            "  this machine's clock had been wrong: what it had told from later than now is told anew"
+        )
     lines += [f"  not taken: {one['where']}: {one['why']}" for one in found["refused"]]
     if found["refused_count"] > len(found["refused"]):
         lines.append(f"  and {found['refused_count'] - len(found['refused'])} more")
@@ -128,19 +148,3 @@ def _checked(name: str) -> str:
             f"--name {name[:_MAX_NAME]!r} must be 1 to {_MAX_NAME} letters, digits, '-', '_' or '.'"
         )
     return plain
-
-
-def _remote(top: Path) -> str:
-    """The checkout's remote `origin` without scheme, user or suffix; empty if it has none."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(top), "config", "--get", "remote.origin.url"],
-            capture_output=True,
-            timeout=_GIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    url = done.stdout.decode(errors="replace").strip()[:500]
-    plain = url.rpartition("://")[2].rpartition("@")[2].removesuffix("/").removesuffix(".git")
-    return plain.replace(":", "/", 1).lower()

@@ -14,8 +14,9 @@ from context_graph.wire.frames import Reply
 
 if TYPE_CHECKING:
     from context_graph.sync.exchange import OpenStore
+    from context_graph.sync.side import Outgoing
+    from context_graph.sync.transport import Head
 
-_NAMES: Final = ("stamp", "machine", "outgoing", "pushed", "read", "merge", "forget")
 _MAX_LINES: Final = 256
 
 
@@ -28,10 +29,24 @@ def _machine(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outgoing(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    return _page(side.outgoing(_text(given, "place"), _head(given)))
+
+
+def _again(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    from context_graph.sync.side import Lacking
+
+    out, count = side.again(_text(given, "place"), _head(given), _as(list[Lacking], given, "lacking"))
+    return {**_page(out), "count": count}
+
+
+def _head(given: dict[str, Any]) -> Head | None:
     from context_graph.sync.transport import Head
 
     head = given.get("head")
-    out = side.outgoing(_text(given, "place"), None if head is None else Head(int(head[0]), str(head[1])))
+    return None if head is None else Head(int(head[0]), str(head[1]))
+
+
+def _page(out: Outgoing) -> dict[str, Any]:
     return {
         "machine": out.machine,
         "lines": [line.decode() for line in out.lines],
@@ -45,17 +60,32 @@ def _pushed(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _read(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    return {"read": side.read(_text(given, "place"))}
+def _known(side: OpenStore, given: dict[str, Any]) -> list[Any]:
+    return list(side.known(_text(given, "place")))
+
+
+def _keep(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    from context_graph.sync.side import Kept
+
+    side.keep(_text(given, "place"), _as(Kept, given, "kept"))
+    return {}
+
+
+def _stamps(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    rows, cursor = side.stamps(_text(given, "cursor", empty=True))
+    return {"rows": rows, "cursor": cursor}
 
 
 def _merge(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    lines, upto = given.get("lines"), given.get("upto")
+    lines, upto, after = given.get("lines"), given.get("upto"), given.get("after")
     if not isinstance(lines, list) or len(lines) > _MAX_LINES or not isinstance(upto, int):
         raise InvalidInputError(f"lines must be at most {_MAX_LINES} texts, upto a number")
     merged = side.merge(
         *(_text(given, "place"), _text(given, "machine"), [str(one).encode() for one in lines], upto),
         _text(given, "author", empty=True),
+        after=after if isinstance(after, int) else None,
+        missing=_as(list[tuple[int, int]], given, "missing"),
+        mark=_text(given, "mark", empty=True),
     )
     return {
         "new": merged.new,
@@ -76,10 +106,24 @@ def _text(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
     return value
 
 
-_ANSWERS: Final = (_stamp, _machine, _outgoing, _pushed, _read, _merge, _forget)
+def _as(kind: Any, given: dict[str, Any], name: str) -> Any:
+    """``given[name]`` as that type. Raises InvalidInputError."""
+    import msgspec
+
+    try:
+        return msgspec.convert(given.get(name, []), kind)
+    except msgspec.ValidationError as error:
+        raise InvalidInputError(f"{name}: {error}") from error
 
 
-def _handler(answer: Callable[[OpenStore, dict[str, Any]], dict[str, Any]]) -> Callable[[Call], Reply]:
+_Answer = Callable[["OpenStore", dict[str, Any]], Any]
+_ANSWERS: Final[dict[str, _Answer]] = {
+    **{"stamp": _stamp, "machine": _machine, "outgoing": _outgoing, "again": _again, "pushed": _pushed},
+    **{"known": _known, "keep": _keep, "stamps": _stamps, "merge": _merge, "forget": _forget},
+}
+
+
+def _handler(answer: _Answer) -> Callable[[Call], Reply]:
     def handle(call: Call) -> Reply:
         from context_graph.sync.exchange import OpenStore  # few owners ever need it
 
@@ -89,5 +133,5 @@ def _handler(answer: Callable[[OpenStore, dict[str, Any]], dict[str, Any]]) -> C
 
 
 HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {
-    f"sync.{name}": _handler(answer) for name, answer in zip(_NAMES, _ANSWERS, strict=True)
+    f"sync.{name}": _handler(answer) for name, answer in _ANSWERS.items()
 }

@@ -19,10 +19,13 @@ from context_graph.sync.hub.schema import MEMBERS, migrate
 ROLES: Final = ("reader", "writer", "owner")
 
 
-def prepare(admin: Connection, team: str, project: str) -> UUID:
+def prepare(admin: Connection, team: str, project: str, remote: str = "") -> UUID:
     """Bring the tables up to date, and make team and project where they are missing; the project's id.
 
     A project that is there already is going to be indexed anew: newer builds may search in another way.
+
+    Args:
+        remote: A digest of the git remote of its checkouts, by which `hub join` tells them from others.
     """
     migrate(admin)
     with admin.transaction():
@@ -37,6 +40,10 @@ def prepare(admin: Connection, team: str, project: str) -> UUID:
         )
     made = project_id(admin, team, project)
     admin.execute("UPDATE context_graph.machine SET indexed = 0 WHERE project = %s", (made,))
+    if remote:
+        admin.execute(
+            "UPDATE context_graph.project SET remote = %s WHERE id = %s AND remote = ''", (remote, made)
+        )
     return made
 
 
@@ -164,7 +171,7 @@ def remove(admin: Connection, team: str, project: str, login: str) -> bool:
 def status(connection: Connection, project: str) -> dict[str, Any]:
     """The project as this member sees it. Raises ConfigError if they are no member (any more)."""
     row = connection.execute(
-        "SELECT p.name, t.name, m.role, p.quota_bytes FROM context_graph.project AS p "
+        "SELECT p.name, t.name, m.role, p.quota_bytes, p.remote FROM context_graph.project AS p "
         "JOIN context_graph.team AS t ON t.id = p.team "
         "JOIN context_graph.member AS m ON m.project = p.id AND m.login = session_user WHERE p.id = %s",
         (project,),
@@ -188,6 +195,7 @@ def status(connection: Connection, project: str) -> dict[str, Any]:
         "team": row[1],
         "role": row[2],
         "quota_bytes": row[3],
+        "remote": row[4],
         "used_bytes": sum(int(str(one["bytes"])) for one in rows),
         "members": [{"login": login, "role": role} for login, role in members],
         "machines": rows,

@@ -19,6 +19,7 @@ from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
     PAGE_BYTES,
     PAGE_LINES,
+    ClockError,
     ConflictError,
     Head,
     Page,
@@ -37,26 +38,37 @@ _NEWS_LINES: Final = 1024
 """Of one question about all logs, and of one of them _NEWS_PAGE."""
 _NEWS_PAGE: Final = 256
 _NEWS: Final = """
-WITH wanted AS (
+WITH known AS (
+  SELECT * FROM unnest(%(machines)s::text[], %(read)s::bigint[], %(marks)s::text[]) AS r (machine, seq, mark)
+), wanted AS (
   SELECT m.machine, m.last, m.login, coalesce(r.seq, 0) AS after,
+    r.mark <> '' AND NOT EXISTS (
+      SELECT FROM context_graph.change AS seen WHERE seen.project = m.project AND seen.machine = m.machine
+      AND seen.seq = r.seq AND seen.clock::text = r.mark
+    ) AS is_behind,
     sum(least(m.last - coalesce(r.seq, 0), %(page)s)) OVER (ORDER BY m.machine)
       - least(m.last - coalesce(r.seq, 0), %(page)s) AS lines_before
-  FROM context_graph.machine AS m
-  LEFT JOIN unnest(%(machines)s::text[], %(read)s::bigint[]) AS r (machine, seq) ON r.machine = m.machine
+  FROM context_graph.machine AS m LEFT JOIN known AS r ON r.machine = m.machine
   WHERE m.project = %(project)s AND m.last > coalesce(r.seq, 0) AND m.machine <> ALL (%(but)s)
 )
-SELECT machine, seq, line, last, login FROM (
-  SELECT machine, last, login, seq, line,
-    sum(octet_length(line)) OVER (ORDER BY machine, seq) - octet_length(line) AS bytes_before
-  FROM wanted CROSS JOIN LATERAL (
-    SELECT seq, line FROM context_graph.change AS own
+SELECT machine, after, last, login, coalesce(is_behind, false), seq, line, clock FROM (
+  SELECT machine, after, last, login, is_behind, seq, line, clock,
+    sum(coalesce(octet_length(line), 0)) OVER (ORDER BY machine, seq) - coalesce(octet_length(line), 0)
+      AS bytes_before
+  FROM wanted LEFT JOIN LATERAL (
+    SELECT seq, line, clock FROM context_graph.change AS own
     WHERE own.project = %(project)s AND own.machine = wanted.machine AND own.seq > wanted.after
     ORDER BY own.seq LIMIT %(page)s
-  ) AS of_it
+  ) AS of_it ON true
   WHERE lines_before < %(lines)s
-) AS sized WHERE bytes_before < %(bytes)s ORDER BY machine, seq
+) AS sized WHERE bytes_before < %(bytes)s
+UNION ALL
+SELECT r.machine, r.seq, 0, '', true, NULL, NULL, NULL FROM known AS r
+  LEFT JOIN context_graph.machine AS m ON m.project = %(project)s AND m.machine = r.machine
+  WHERE r.seq > coalesce(m.last, 0) AND r.machine <> ALL (%(but)s)
+ORDER BY machine, seq
 """
-"""What is new in all logs: some of each, as many logs as fit, each from its beginning."""
+"""What is new in all logs: some of each, as many logs as fit; and which logs have lost some."""
 
 
 class Hub(Transport):
@@ -66,6 +78,7 @@ class Hub(Transport):
         self._url, self._project, self._answer_s = url, UUID(str(project)), answer_s
         self._name = place_name(str(self._project))
         self._open: Connection | None = None
+        self._audits = ""
 
     @property
     def name(self) -> str:
@@ -93,12 +106,13 @@ class Hub(Transport):
         """
         with self.asking() as connection:
             row = connection.execute(
-                "SELECT role FROM context_graph.member "
-                "WHERE project = %s AND login = session_user AND removed_at IS NULL",
+                "SELECT m.role, p.audits FROM context_graph.member AS m JOIN context_graph.project AS p "
+                "ON p.id = m.project WHERE p.id = %s AND m.login = session_user AND m.removed_at IS NULL",
                 (self._project,),
             ).fetchone()
         if row is None:
             raise TransportError("you are no member of this project in the hub (any more)")
+        self._audits = str(row[1])
         return row[0] == "reader"
 
     def head(self, machine: str) -> Head | None:
@@ -141,23 +155,24 @@ class Hub(Transport):
             ).fetchall()
         return [str(row[0]) for row in rows]
 
-    def pull(self, machine: str, after_seq: int) -> Page:
+    def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
         with self.asking() as connection:
-            there = self.head_in(connection, machine)
-            if there is None or there.seq <= after_seq:
-                return Page(upto=after_seq)
+            there = self.head_in(connection, machine) or Head(0, "")
+            if there.seq <= after_seq:
+                return Page(upto=after_seq, is_behind=there.seq < after_seq)
             rows = connection.execute(
-                "SELECT seq, line FROM (SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq) "
-                "- octet_length(line) AS before FROM (SELECT seq, line FROM context_graph.change "
+                "SELECT seq, line, clock FROM (SELECT seq, line, clock, "
+                "sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS before FROM ("
+                "SELECT seq, line, clock FROM context_graph.change "
                 "WHERE project = %s AND machine = %s AND seq > %s ORDER BY seq LIMIT %s) AS taken) AS sized "
                 "WHERE before < %s ORDER BY seq",
                 (self._project, machine, after_seq, PAGE_LINES, PAGE_BYTES),
             ).fetchall()
-        if not rows:
-            return Page((), (Refusal(f"{machine} line {after_seq + 1}", "is missing in the hub"),), after_seq)
-        return _page(machine, rows, there.seq)
+        return _page(machine, rows, after_seq, there.seq)
 
-    def news(self, read: Mapping[str, int], but: Collection[str]) -> Iterator[tuple[str, Page]]:
+    def news(
+        self, read: Mapping[str, int], but: Collection[str], marks: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[str, Page]]:
         """All logs in one question: a machine in a team of a hundred asks once, not a hundred times."""
         with self.asking() as connection:
             rows = connection.execute(
@@ -167,15 +182,30 @@ class Hub(Transport):
                     "but": list(but),
                     "machines": list(read),
                     "read": list(read.values()),
+                    "marks": [(marks or {}).get(machine, "") for machine in read],
                     "page": _NEWS_PAGE,
                     "lines": _NEWS_LINES,
                     "bytes": PAGE_BYTES,
                 },
             ).fetchall()
         for machine, some in groupby(rows, lambda row: str(row[0])):
-            found = [row[1:] for row in some]
-            last, author = found[0][2:]
-            yield machine, _page(machine, [row[:2] for row in found], int(str(last)), str(author))
+            of_it = list(some)
+            after, last, author, is_behind = of_it[0][1:5]
+            if is_behind:
+                yield machine, Page(upto=int(str(after)), is_behind=True)
+            else:
+                lines = [row[5:] for row in of_it if row[5] is not None]
+                yield machine, _page(machine, lines, int(str(after)), int(str(last)), str(author))
+
+    def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        """The server looks itself, gives lost lines their numbers back, and has members look (`wanted`)."""
+        with self.asking() as connection:
+            for log in gaps:
+                connection.execute("SELECT context_graph.mend(%s, %s)", (self._project, log))
+        self.is_read_only()
+
+    def wanted(self, machine: str) -> tuple[str, bool]:
+        return self._audits, False
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
         """Every line of every log with whose it is. Raises TransportError."""
@@ -266,20 +296,33 @@ def _parts(told: Sequence[Told]) -> Iterator[list[Told]]:
 def _error_of(error: psycopg.Error) -> ContextGraphError:
     if error.sqlstate == CONFLICT:
         return ConflictError(said(error))
-    if error.sqlstate in (QUOTA, AHEAD, UNFIT):
+    if error.sqlstate == AHEAD:
+        return ClockError(f"the hub takes nothing: {said(error)}")
+    if error.sqlstate in (QUOTA, UNFIT):
         return TransportError(f"the hub takes nothing: {said(error)}")
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return TransportError(f"the hub refuses it: {said(error)}")
     return TransportError(f"the hub failed: {said(error)}")
 
 
-def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: str = "") -> Page:
-    """Rows of one log, (number, line) each, in order; ``last`` is the log's last number."""
+def _page(machine: str, rows: Sequence[Sequence[object]], after: int, last: int, author: str = "") -> Page:
+    """Rows of one log that follow line ``after``, (number, line, clock) each; ``last`` is the log's end."""
     told: list[Told] = []
     refused: list[Refusal] = []
-    upto = 0
-    for seq, text in rows:
-        upto, line = int(str(seq)), str(text).encode()
+    missing: list[tuple[int, int]] = []
+    where, upto, mark = f"{machine} of {author}" if author else machine, after, ""
+
+    def miss(end: int) -> None:
+        if end > upto:
+            missing.append((upto + 1, end))
+            refused.append(Refusal(where, f"lines {upto + 1} to {end} are missing in the hub"))
+
+    if not rows:
+        miss(last)
+        upto = last
+    for seq, text, clock in rows:
+        miss(int(str(seq)) - 1)
+        upto, mark, line = int(str(seq)), str(clock), str(text).encode()
         if not line:  # what it told was deleted for good
             continue
         try:
@@ -288,5 +331,5 @@ def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: s
                 raise InvalidInputError("a change of another log or number")
             told.append(Told(change, line))
         except InvalidInputError as error:
-            refused.append(Refusal(f"{machine} line {upto}", str(error)))
-    return Page(told, refused, upto, upto < last, author)
+            refused.append(Refusal(f"{where} line {upto}", str(error)))
+    return Page(told, refused, upto, upto < last, author, missing, mark)

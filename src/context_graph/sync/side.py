@@ -1,0 +1,124 @@
+"""What an exchange asks of a store, in slices: hooks are served in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from context_graph.sync.transport import Head, Refusal
+
+CLOCK: Final = "clock "
+"""How a cursor of `Side.stamp` begins while stamps are made anew."""
+
+
+class Outgoing(NamedTuple):
+    """Lines to push, in order; all are there already if there are none and no ``more``."""
+
+    machine: str
+    lines: Sequence[bytes]
+    more: bool
+    unfit: Sequence[Refusal] = ()
+    """What is too long to be told."""
+
+
+class Merged(NamedTuple):
+    """What came of a page."""
+
+    new: int
+    """Lines that told something new."""
+    read: int
+    """Number of the last line that has been read."""
+    refused: Sequence[Refusal]
+    waits_for_clock: bool
+    """A line from later than our clock allows: its log waits there."""
+
+
+Gaps = list[tuple[int, int]]
+"""First and last number of lines that are missing."""
+Lacking = tuple[str, str, list[str], list[str]]
+"""Kind and subject, fields, and machines whose uses: what a place has not."""
+Stamped = tuple[str, str, list[tuple[int, str, list[str]]], dict[str, int]]
+"""Kind and subject, fields by the clock and machine of their stamps, and uses: what a store knows."""
+
+
+class Known(NamedTuple):
+    """What a store knows of a place."""
+
+    read: Mapping[str, int]
+    """Machine -> number of the last line of its log there that was read."""
+    marks: Mapping[str, str]
+    """Of those lines."""
+    gaps: Mapping[str, Gaps]
+    """Lines that were not there."""
+    wanted: str | None
+    """What others were looking for the last time; None before the first exchange."""
+    former: Sequence[str]
+    """Ids whose logs there are to be withdrawn."""
+    earlier: Sequence[str]
+    """Ids that this machine had before."""
+    removed: Sequence[str]
+    """Memories that were deleted for good and may still stand in what this machine has written there."""
+    purged: int
+    """Version of the notes after which ``removed`` begins, and ``version`` up to which it goes."""
+    version: int
+    more: bool
+    """Whether there may be more of it."""
+
+
+class Kept(NamedTuple):
+    """What was seen to at a place; None and empty for what was not."""
+
+    read: Mapping[str, int] | None = None
+    marks: Mapping[str, str] = {}
+    wanted: str | None = None
+    purged: int | None = None
+    withdrawn: Sequence[str] = ()
+
+
+class Side(Protocol):
+    """The store's side, in slices (`exchange.OpenStore`)."""
+
+    def stamp(self, cursor: str) -> str | None:
+        """Note what was changed here; where to go on, None at the end. "" at first.
+
+        A cursor that begins with CLOCK says that stamps from later than now are made anew.
+        """
+
+    def machine(self) -> str:
+        """The store's id."""
+
+    def outgoing(self, place: str, head: Head | None) -> Outgoing: ...
+
+    def again(self, place: str, head: Head | None, lacking: Sequence[Lacking]) -> tuple[Outgoing, int]: ...
+
+    def pushed(self, place: str) -> None: ...
+
+    def known(self, place: str) -> Known: ...
+
+    def keep(self, place: str, kept: Kept) -> None: ...
+
+    def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
+        """All that the store knows, in slices from ""."""
+
+    def merge(
+        self,
+        place: str,
+        machine: str,
+        lines: Sequence[bytes],
+        upto: int,
+        author: str = "",
+        *,
+        after: int | None = None,
+        missing: Sequence[tuple[int, int]] = (),
+        mark: str = "",
+    ) -> Merged: ...
+
+
+def without(gaps: Iterable[tuple[int, int]], after: int, upto: int) -> Gaps:
+    """What of ``gaps`` does not lie among the lines from behind ``after`` up to ``upto``."""
+    return [
+        part
+        for first, last in gaps
+        for part in ((first, min(last, after)), (max(first, upto + 1), last))
+        if part[0] <= part[1]
+    ]
