@@ -41,9 +41,12 @@ const LAST_STATE: u8 = 4;
 /// A slot may be caught in the middle of a write; a write is over long before the third look.
 const TRIES: usize = 3;
 
-/// A thing, such as a file, as the cache knows it.
+/// A thing about which there may be something to tell, as the cache knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Thing(u64);
+pub struct Thing {
+    key: u64,
+    is_file: bool,
+}
 
 impl Thing {
     /// A file, by its absolute path without `.` and `..`: its folder's name and its own count, so that each checkout has
@@ -52,20 +55,24 @@ impl Thing {
         let behind = |end: usize| path.get(..end)?.iter().rposition(|byte| *byte == b'/');
         let slash = behind(path.len()).unwrap_or(0);
         let above = behind(slash).map_or(0, |at| at + 1);
-        [above, slash + 1].map(|from| {
-            let hash = fnv1a64(path.get(from..).unwrap_or(path));
-            Thing(hash ^ hash >> 32)
-        })
+        [above, slash + 1].map(|from| Thing { is_file: true, ..Thing::named(path.get(from..).unwrap_or(path)) })
+    }
+
+    /// What a rule may be about besides one file: `gen/` is a folder of any place, `*.py` a kind of file, `$npm` a
+    /// program, or what it is told to do.
+    pub fn named(name: &[u8]) -> Thing {
+        let hash = fnv1a64(name);
+        Thing { key: hash ^ hash >> 32, is_file: false }
     }
 
     fn mark(self) -> u32 {
-        ((self.0 >> 32) as u32).max(1)
+        ((self.key >> 32) as u32).max(1)
     }
 
     fn is_in(self, filter: &[u8]) -> bool {
-        let part = (self.0 & 0xff) as usize * 64;
+        let part = (self.key & 0xff) as usize * 64;
         (0..FILTER_BITS)
-            .map(|number| (self.0 >> (8 + 9 * number)) as usize & 0x1ff)
+            .map(|number| (self.key >> (8 + 9 * number)) as usize & 0x1ff)
             .all(|bit| filter.get(part + bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
     }
 }
@@ -150,7 +157,7 @@ impl Slot {
 
     /// Whether nothing more is told about `thing` in this session.
     fn is_done(&self, thing: Thing) -> bool {
-        u32_at(&self.bytes, FLAGS_AT) & FILES_OVER != 0
+        (thing.is_file && u32_at(&self.bytes, FLAGS_AT) & FILES_OVER != 0)
             || (DONE_AT..SLOT_BYTES).step_by(4).any(|at| u32_at(&self.bytes, at) == thing.mark())
     }
 

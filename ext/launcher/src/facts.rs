@@ -6,6 +6,9 @@ use crate::pathname::normal;
 
 /// Words of a command that are looked at; a longer one is a script, whose end says little.
 const WORDS_MAX: usize = 256;
+/// Folders of a path that are looked at, the nearest ones, and letters of a name.
+const FOLDERS_MAX: usize = 16;
+const NAME_MAX: usize = 64;
 /// What is kept of a text.
 const TEXT_MAX: usize = 8192;
 
@@ -42,17 +45,43 @@ impl Facts {
         Some(facts)
     }
 
-    /// The files that the tool call touches, seen from the folder `cwd`: every path, and every word of a command that has a
-    /// slash. Too many do no harm, one too few would.
-    pub fn files(&self, cwd: &[u8]) -> Vec<Thing> {
-        let words = |command| <[u8]>::split(command, |byte| between(*byte)).filter(|word| word.contains(&b'/'));
-        let named = self.commands.iter().flat_map(|command| words(&command[..]).take(WORDS_MAX));
-        self.paths.iter().map(|path| &path[..]).chain(named).flat_map(|path| things(path, cwd)).collect()
+    /// What the tool call touches, seen from the folder `cwd`: the files of every path and of every word of a command that
+    /// has a slash, their folders and their kinds, and each word of a command as a program or what it is told to do. Too
+    /// many do no harm, one too few would.
+    pub fn things(&self, cwd: &[u8]) -> Vec<Thing> {
+        let mut things = Vec::with_capacity(16);
+        self.paths.iter().for_each(|path| push_file(path, cwd, &mut things));
+        for command in &self.commands {
+            for word in command.split(|byte| between(*byte)).filter(|word| !word.is_empty()).take(WORDS_MAX) {
+                if word.contains(&b'/') {
+                    push_file(word, cwd, &mut things);
+                }
+                push_word(word, &mut things);
+            }
+        }
+        things
     }
 }
 
-fn things(path: &[u8], cwd: &[u8]) -> [Thing; 2] {
-    Thing::of_file(&if path.starts_with(b"/") { normal(&[path]) } else { normal(&[cwd, path]) })
+fn push_file(path: &[u8], cwd: &[u8], things: &mut Vec<Thing>) {
+    let whole = if path.starts_with(b"/") { normal(&[path]) } else { normal(&[cwd, path]) };
+    things.extend(Thing::of_file(&whole));
+    let mut parts = whole.rsplit(|byte| *byte == b'/');
+    let name = parts.next().unwrap_or(&[]);
+    if let Some(dot) = name.iter().rposition(|byte| *byte == b'.') {
+        let ending = name.get(dot + 1..).unwrap_or(&[]).to_ascii_lowercase();
+        things.push(Thing::named(&[b"*.", &ending[..]].concat()));
+    }
+    let folders = parts.filter(|folder| !folder.is_empty()).take(FOLDERS_MAX);
+    things.extend(folders.map(|folder| Thing::named(&[folder, b"/"].concat())));
+}
+
+fn push_word(word: &[u8], things: &mut Vec<Thing>) {
+    let slash = word.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let name = word.get(slash..).unwrap_or(&[]);
+    if !name.is_empty() && name.len() <= NAME_MAX && !name.starts_with(b"-") {
+        things.push(Thing::named(&[b"$", &name.to_ascii_lowercase()[..]].concat()));
+    }
 }
 
 /// Whether the byte ends a word of a command.
@@ -65,7 +94,7 @@ mod tests {
     use super::*;
 
     fn of(body: &str) -> Vec<Thing> {
-        Facts::read(body.as_bytes()).map_or_else(Vec::new, |facts| facts.files(b"/w/app"))
+        Facts::read(body.as_bytes()).map_or_else(Vec::new, |facts| facts.things(b"/w/app"))
     }
 
     #[test]
@@ -78,12 +107,19 @@ mod tests {
             r#"{"command":"cd x && python3 'src/a.py' --fast"}"#,
             r#"{"command":"grep -n b ./src/a.py|head"}"#,
         ] {
-            assert_eq!(of(&format!(r#"{{"tool_input":{input}}}"#)), file, "{input}");
+            let things = of(&format!(r#"{{"tool_input":{input}}}"#));
+            assert!(file.iter().all(|one| things.contains(one)), "{input}");
+            assert!(things.contains(&Thing::named(b"*.py")) && things.contains(&Thing::named(b"src/")), "{input}");
         }
     }
 
     #[test]
-    fn words_without_a_slash_are_no_files() {
-        assert_eq!(of(r#"{"tool_input":{"command":"make test"}}"#), []);
+    fn words_of_a_command_are_programs_and_what_they_do() {
+        let things = of(r#"{"tool_input":{"command":"cd web && /usr/bin/NPM -q install"}}"#);
+        for name in [&b"$npm"[..], b"$install", b"$cd", b"$web"] {
+            assert!(things.contains(&Thing::named(name)));
+        }
+        assert!(!things.contains(&Thing::named(b"$-q")));
+        assert_eq!(of(r#"{"tool_input":{"command":"make test"}}"#), [b"$make", b"$test"].map(|name| Thing::named(name)));
     }
 }

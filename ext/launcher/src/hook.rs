@@ -220,8 +220,8 @@ impl Hook<'_> {
     /// Whether the cache has nothing for this tool call.
     fn is_quiet(&self) -> bool {
         let event = &self.event;
-        let files = self.facts.as_ref().map_or_else(Vec::new, |facts| facts.files(&event.places.cwd));
-        event.env.identity_lines.is_none() && brief::is_quiet(&event.places.store, self.session(), &files)
+        let things = self.facts.as_ref().map_or_else(Vec::new, |facts| facts.things(&event.places.cwd));
+        event.env.identity_lines.is_none() && brief::is_quiet(&event.places.store, self.session(), &things)
     }
 
     /// Whether the event says nothing that a later one would not say: a tool call before it has run, unless somebody will

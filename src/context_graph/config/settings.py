@@ -96,6 +96,12 @@ class Settings:
     memory_at_file: bool = _setting(
         True, "Whether a tool call on a file brings what an earlier session did there, once a file."
     )
+    rule_reminders: str = _setting(
+        "note",
+        "At a command that a rule of the user is about: note says the rule, hold also refuses a call that "
+        "goes against it, once a session.",
+        choices=("note", "hold"),
+    )
     memory_floor: float = _setting(
         0.4, "Least relevance of a text that a prompt brings; summaries and code need more.", range=(0.0, 1.0)
     )

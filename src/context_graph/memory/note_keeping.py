@@ -18,7 +18,7 @@ from uuid import UUID
 from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import NOTED, MemoryNode
-from context_graph.model.note import KIND, NOTE, Note, NoteKind, kind_of_memory
+from context_graph.model.note import KIND, NOTE, OPEN_KEY, Note, NoteKind, kind_of_memory
 
 VOID: Final = "the session's later words say otherwise"
 """Reason in the tombstone of a note that its session no longer makes."""
@@ -38,6 +38,11 @@ def note_id(session_id: str, note: Note) -> UUID:
     """The id of a session's note, the same whenever it is made anew."""
     named = f"{session_id}\0{note.kind}\0{note.key}".encode("utf-8", "replace")
     return UUID(bytes=blake2b(named, digest_size=16, person=b"session-note").digest(), version=5)
+
+
+def open_note_id(session_id: str) -> UUID:
+    """The id of the note that has what a session left open; there may be none."""
+    return note_id(session_id, Note(NoteKind.OPEN, "", OPEN_KEY, 0))
 
 
 def nodes_of(

@@ -25,6 +25,8 @@ KIND: Final = "kind"
 NOTE: Final = "note"
 """Key of a note's metadata that has what belongs to its kind."""
 MAX_NOTE_CHARS: Final = 1600
+OPEN_KEY: Final = "open"
+"""What the note of a session's open ends rests on."""
 EVERYWHERE: Final = "everywhere"
 """Scope of what holds in all projects of its user."""
 

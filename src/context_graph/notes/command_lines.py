@@ -153,6 +153,11 @@ def commands_in(line: str) -> tuple[Command, ...]:
     return tuple(found)
 
 
+def parts_of(line: str) -> list[str]:
+    """The commands of ``line``, each as it stands there, also those that only look."""
+    return [raw for raw, _, _ in _parts(line) if raw]
+
+
 def failed_by(output: str) -> bool:
     """Whether a run's output says that something failed, for runs whose exit code a pipe has hidden."""
     return _FAILED.found(output)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from context_graph.model.note import MAX_NOTE_CHARS, Note, NoteKind
+from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
 from context_graph.notes.changes import Files, files_text, is_test
 from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.notes.compaction import Bullet
@@ -386,7 +386,9 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
     lines = list(dict.fromkeys(lines))
     if lines:
         at_ms = max((turn.at_ms for turn in gathered.turns), default=gathered.compacted_ms)
-        yield Note(NoteKind.OPEN, _cut("\n".join(f"- {line}" for line in lines[:8])), key="open", at_ms=at_ms)
+        yield Note(
+            NoteKind.OPEN, _cut("\n".join(f"- {line}" for line in lines[:8])), key=OPEN_KEY, at_ms=at_ms
+        )
 
 
 def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:

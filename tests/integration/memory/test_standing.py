@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.support.cli import Cli
-from tests.support.sessions import context_of, hook, memory
+from tests.support.sessions import context_of, hook, memory, remember
+
+from context_graph.memory.embed import default_provider
 
 ERROR = "Exit code 1\nImportError: libvips.so.42: cannot open shared object file: No such file or directory"
 OTHER = "Exit code 1\nImportError: cannot import name 'Picture' from 'gallery.models'"
@@ -83,6 +87,130 @@ def test_what_solved_an_error_is_told_where_it_comes_again(cli: Cli, told_to: st
     told = bash(cli, "s-2", "python export.py --all", ERROR)
     assert "This error was solved here on " in told and "apt-get install -y libvips42" in told
     assert "libvips42" not in bash(cli, "s-2", "python export.py --all", ERROR), "once a session"
+
+
+def touched(cli: Cli, session: str, path: str) -> str:
+    edit = {"file_path": f"{cli.project}/{path}", "old_string": "a", "new_string": "b"}
+    return context_of(hook(cli, "pre-tool", session, tool_name="Edit", tool_input=edit))
+
+
+def about_to(cli: Cli, session: str, command: str) -> Any:
+    return hook(cli, "pre-tool", session, tool_name="Bash", tool_input={"command": command})
+
+
+FILLING = (
+    "Always use British English in the manual.",
+    "Never use floats for money.",
+    "Always answer in plain sentences without emojis.",
+    "Never add a dependency without asking me first.",
+    "Never log names of customers.",
+    "Dates are always written as year, month and day.",
+    "Never write comments that say what the code says.",
+    "Always keep functions shorter than forty lines.",
+    "Never catch an exception without handling it.",
+    "Always close sockets in the function that opened them.",
+    "Never print anything from library code.",
+    "Always measure before you make something faster.",
+    "Never use global variables.",
+    "Always show prices with tax.",
+    "Never abbreviate names of months.",
+    "Always ask before you delete a table.",
+)
+"""Rules of all work, so many that a start has no room for one of a folder."""
+
+
+def test_a_rule_of_a_folder_or_a_kind_of_file_is_told_at_such_a_file_once(cli: Cli) -> None:
+    says(cli, "s-1", "Never edit files under gen/, change the proto files instead.", *FILLING)
+    says(cli, "s-2", "Migrations in *.sql must be reversible, always.")
+    rule = "Never edit files under gen/"
+    assert rule not in start(cli, "s-3")
+    memory(cli, "list")
+    assert touched(cli, "s-3", "app/main.ts") == ""
+    told = touched(cli, "s-3", "gen/api.pb.go")
+    assert "The user said, " in told and rule in told
+    assert rule not in touched(cli, "s-3", "gen/other.pb.go"), "once"
+    assert default_provider().count_tokens(told) <= 120
+
+
+def test_a_rule_that_names_a_program_is_told_at_its_command_once(cli: Cli) -> None:
+    says(cli, "s-1", "Use pnpm here, not npm.", *FILLING)
+    start(cli, "s-2")
+    memory(cli, "list")
+    told = context_of(about_to(cli, "s-2", "cd web && npm install lodash"))
+    if "pnpm" in told:  # else the start told it
+        assert "The user said, " in told and default_provider().count_tokens(told) <= 60
+    assert context_of(about_to(cli, "s-2", "npm install chalk")) == "", "once"
+    assert context_of(about_to(cli, "s-2", "pnpm add chalk")) == ""
+
+
+def test_a_call_against_a_rule_is_held_once_where_that_is_asked_for(cli: Cli) -> None:
+    says(cli, "s-1", "Add the basket. Use pnpm here, not npm.")
+    start(cli, "s-2")
+    assert "permissionDecision" not in str(about_to(cli, "s-2", "npm install lodash")), (
+        "by default it is told"
+    )
+    (cli.project / ".claude").mkdir(exist_ok=True)
+    (cli.project / ".claude/context-graph.toml").write_text('rule_reminders = "hold"\n')
+    cli.run("owner", "stop")
+    start(cli, "s-3")
+    assert "permissionDecision" not in str(about_to(cli, "s-3", "pnpm add lodash"))
+    held = about_to(cli, "s-3", "npm install lodash")["hookSpecificOutput"]
+    assert held["permissionDecision"] == "deny"
+    reason = held["permissionDecisionReason"]
+    assert "Use pnpm here, not npm." in reason and "Repeat the call if you still mean it" in reason
+    assert "permissionDecision" not in str(about_to(cli, "s-3", "npm install lodash")), "never twice"
+    cli.run("owner", "stop")
+    start(cli, "s-3")
+    assert "permissionDecision" not in str(about_to(cli, "s-3", "npm install lodash")), "nor by a new owner"
+
+
+def test_a_rule_that_claude_stored_holds_no_call(cli: Cli) -> None:
+    remember(cli, "Use pnpm here, not npm.", "--scope", "user")
+    (cli.project / ".claude").mkdir(exist_ok=True)
+    (cli.project / ".claude/context-graph.toml").write_text('rule_reminders = "hold"\n')
+    start(cli, "s-1")
+    assert "permissionDecision" not in str(about_to(cli, "s-1", "npm install lodash"))
+
+
+def test_a_run_of_tests_whose_failure_a_pipe_hid_is_told_what_solved_it(cli: Cli) -> None:
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt="Make thumbnails of the pictures", prompt_id="p")
+    bash(cli, "s-1", "pytest tests/test_a.py", ERROR)
+    bash(cli, "s-1", "apt-get install -y libvips42")
+    bash(cli, "s-1", "pytest tests/test_a.py")
+    hook(cli, "session-end", "s-1", reason="other")
+    start(cli, "s-2")
+    memory(cli, "list")
+    call = {"tool_name": "Bash", "tool_input": {"command": "pytest tests/test_b.py | tail -5"}}
+    output = f"E   {ERROR.splitlines()[-1]}\n1 failed in 0.2s"
+    told = context_of(hook(cli, "post-tool", "s-2", **call, tool_response={"stdout": output}))
+    assert "apt-get install -y libvips42" in told
+    assert default_provider().count_tokens(told) <= 100
+
+
+def test_an_error_that_nobody_solved_is_said_to_be_so(cli: Cli) -> None:
+    for name in ("s-1", "s-2"):
+        hook(cli, "session-start", name, source="startup")
+        hook(cli, "prompt-submit", name, prompt="Make thumbnails of the pictures", prompt_id="p")
+        assert bash(cli, name, "python thumbnails.py", ERROR) == ""
+        hook(cli, "session-end", name, reason="other")
+    start(cli, "s-3")
+    told = bash(cli, "s-3", "python thumbnails.py", ERROR)
+    assert "This error was seen in 2 earlier sessions" in told and "never solved here" in told
+    assert bash(cli, "s-3", "python thumbnails.py", ERROR) == "", "once"
+
+
+def test_what_always_failed_is_told_at_the_command(cli: Cli) -> None:
+    for number in range(3):
+        says(cli, f"s-{number}", "Add the basket")
+        bash(cli, f"s-{number}", "python -m pytest", "sh: 1: python: not found, says the shell of this box")
+        bash(cli, f"s-{number}", "python3 -m pytest")
+        hook(cli, "session-end", f"s-{number}", reason="other")
+    assert "always failed" not in start(cli, "s-9")
+    memory(cli, "list")
+    told = context_of(about_to(cli, "s-9", "python -m pytest tests"))
+    assert '"python -m pytest" always failed here' in told and "python3 -m pytest" in told
+    assert context_of(about_to(cli, "s-9", "python -m pytest")) == "", "once"
 
 
 def test_with_memories_off_nothing_is_told(cli: Cli) -> None:

@@ -14,7 +14,7 @@ from context_graph.memory.embed import default_provider
 from context_graph.store.layout import META
 from context_graph.store.schema import open_database
 
-TOLD = 'tests were run with "pytest -q", e.g. "pytest -q tests/test_bucket.py" (3 of 6 runs without failure'
+TOLD = 'tests were run with "pytest -q" (in 3 sessions'
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +37,8 @@ def test_the_profile_is_told_once_sessions_agree_and_survives_a_restart(cli: Cli
     for number in (1, 2, 3):
         work_session(cli, f"s-{number}")
     text = started(cli, "s-4")
-    assert TOLD in text and "in 3 sessions" in text
-    assert default_provider().count_tokens(text) <= 250
+    assert TOLD in text
+    assert default_provider().count_tokens(text) <= 300
     cli.run("owner", "restart")
     assert TOLD in started(cli, "s-5")
 

@@ -1,44 +1,49 @@
-"""Finds what earlier sessions did with a file, when a session works with it: one line, once a file.
+"""Finds what earlier sessions did with a file and learned there, when a session works with it, once a file.
 
-An index from path to memories is kept in the owner, built from their metadata a few hundred at a time.
-A file that few sessions worked on is told about when it is first read, or named by a second command. One that
-many did says little: it must be touched three times, or be about to change. docs/capture.md has figures.
+An index from path to memories is kept in the owner, built from their metadata a few hundred at a time: notes
+of changes and lessons, and the summary of a session that left none about the file. A file that few sessions
+worked on is told about at the first touch. One that many did says little: it must be touched three times, or
+be about to change. Of several notes the one that shares most words with what the session was asked is told.
+docs/capture.md has figures.
 """
 
 from __future__ import annotations
 
 import os.path
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from context_graph.memory.context.error_lessons import is_of_a_test
 from context_graph.memory.context.following import Follower
+from context_graph.memory.context.quoting import words_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.model.memory import CAPTURED, MemoryNode
-from context_graph.model.note import kind_of_memory
+from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
-from context_graph.text.sentences import shortened
 
 FILE_TOKENS: Final = 120
 SESSION_TOKENS: Final = 600
 RARE: Final = 0.05
-"""Share of all sessions that may have worked on a file that is told about at once; one always may."""
+"""Share of all sessions that may have worked on a file that is told about at once."""
+FEW: Final = 3
+"""So many sessions always may: in a store of a few each file has been in most of them."""
 TOUCHES: Final = 3
 _KEPT: Final = 16
 """Memories of one path, the newest."""
 _SESSIONS: Final = 64
 _PATHS: Final = 512
-_GOAL_CHARS: Final = 120
-_PART_CHARS: Final = 90
+_MOST_ASKED: Final = 80
 
+_TOLD_AT_FILES: Final = (NoteKind.CHANGE, NoteKind.LESSON)
 _READING: Final = frozenset({"Read"})
-_NAMING: Final = SHELLS | {"Grep"}
+_SEARCHING: Final = frozenset({"Grep"})
 
 
 class About(NamedTuple):
@@ -47,7 +52,8 @@ class About(NamedTuple):
     at_ms: int
     node_id: UUID
     session_id: str
-    is_summary: bool
+    kind: NoteKind | None
+    """Of a note; None for a summary or another memory."""
 
 
 @dataclass(slots=True)
@@ -57,6 +63,8 @@ class _Session:
     touches: Counter[str] = field(default_factory=Counter)
     told: set[str] = field(default_factory=set)
     done: list[str] = field(default_factory=list)
+    asked: frozenset[str] = frozenset()
+    """The words of its last prompts."""
     tokens: int = 0
 
 
@@ -81,7 +89,7 @@ class FileMemories(Follower):
 
     def about(self, path: str) -> list[About]:
         """The memories about a file, by its path in the checkout, the newest first."""
-        return sorted(self._about.get(path, {}).values(), reverse=True)
+        return sorted(self._about.get(path, {}).values(), key=lambda one: -one.at_ms)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
         for path in self._paths_of.pop(node.id, ()):
@@ -93,21 +101,27 @@ class FileMemories(Follower):
         self._paths_of[node.id] = paths
         if node.source == CAPTURED:
             self._summaries.add(node.id)
-        entry = About(node.created_at_ms, node.id, node.session_id or "", node.source == CAPTURED)
+        kind = kind_of_memory(node.metadata)
+        entry = About(node.created_at_ms, node.id, node.session_id or "", kind)
         for path in paths:
             self._fresh.append((path, entry.session_id))
             kept = self._about.setdefault(path, OrderedDict())
             kept[node.id] = entry
             if len(kept) > _KEPT:
-                oldest = min(kept.values())
+                oldest = min(kept.values(), key=lambda one: one.at_ms)
                 del kept[oldest.node_id]
                 self._paths_of[oldest.node_id].remove(path)
 
     def _paths(self, node: MemoryNode) -> Iterator[str]:
-        if kind_of_memory(node.metadata) is not None:
-            return  # its session's summary stands for it
-        evidence = node.metadata.get(KEY)
+        evidence, kind = node.metadata.get(KEY), kind_of_memory(node.metadata)
         files = evidence.get("files") if isinstance(evidence, dict) else None
+        if kind is not None:
+            note = node.metadata.get(NOTE)
+            named = note.get("files") if isinstance(note, dict) and kind in _TOLD_AT_FILES else ()
+            if kind is NoteKind.LESSON and is_of_a_test(node.content.partition(": ")[2]):
+                return  # its cure was the work itself
+            yield from (path for path in (files or named or ()) if named and isinstance(path, str))
+            return
         if node.source == CAPTURED:
             work = SessionWork.from_json(node.metadata.get("capture"))
             yield from (self.inside(work.root, path) for path in work.worked_on())
@@ -128,7 +142,9 @@ class FileMemories(Follower):
 
     # What a session is told
 
-    def due(self, event: HookEvent, shown: set[str], *, editing: bool) -> tuple[str, list[About]] | None:
+    def due(
+        self, event: HookEvent, shown: Container[str], *, editing: bool
+    ) -> tuple[str, list[About]] | None:
         """The file that the event touches and the memories to choose from, the newest first; None if it is
         nothing new, or nothing worth a line.
 
@@ -137,24 +153,41 @@ class FileMemories(Follower):
             editing: Whether the call is about to change the file.
         """
         session = self._session(event.session_id)
-        for path in self._touched(event, editing=editing):
+        for path in self.touched(event, editing=editing):
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
             if path in session.told or session.tokens >= SESSION_TOKENS:
                 session.done.append(path)
                 continue
-            found = [
-                one
-                for one in self.about(path)
-                if one.session_id != event.session_id and str(one.node_id) not in shown
-            ]
-            few = len(found) <= max(1.0, RARE * len(self._summaries))
-            needed = TOUCHES if not few else 2 if event.tool_name in _NAMING else 1
-            if not found:
+            rows = self._untold(event.session_id, path, shown)
+            sessions = len({one.session_id or one.node_id for one in rows})
+            few = sessions <= max(FEW, RARE * len(self._summaries))
+            needed = TOUCHES if not few else 2 if event.tool_name in _SEARCHING else 1
+            if not rows:
                 session.done.append(path)
-            if found and (editing or session.touches[path] >= needed):
-                return path, found
+            elif editing or session.touches[path] >= needed:
+                return path, rows
         return None
+
+    def _untold(self, session_id: str, path: str, shown: Container[str]) -> list[About]:
+        """What the session was not told of a file; a summary only where its session left no note about it."""
+        rows = [one for one in self.about(path) if one.session_id != session_id]
+        noted = {one.session_id for one in rows if one.kind is not None}
+        return [
+            one
+            for one in rows
+            if str(one.node_id) not in shown and (one.kind is not None or one.session_id not in noted)
+        ]
+
+    def asked(self, session_id: str, prompt: str) -> None:
+        """Note what the session is asked: of several notes about a file the one that shares it is told."""
+        session = self._session(session_id)
+        words = words_of(prompt)
+        session.asked = words if len(words) >= _MOST_ASKED else frozenset({*words, *session.asked})
+
+    def shares(self, session_id: str, text: str) -> int:
+        """How many words of what the session was asked ``text`` has."""
+        return len(self._session(session_id).asked & words_of(text))
 
     def told(self, session_id: str, path: str, tokens: int) -> None:
         """Note that the session was told about a file."""
@@ -179,14 +212,14 @@ class FileMemories(Follower):
         """Tokens that the session may still be told."""
         return max(0, SESSION_TOKENS - self._session(session_id).tokens)
 
-    def _touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
-        """The files of the project that a tool call reads, changes or names."""
+    def touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
+        """The files of the project that a call reads, changes or names, by their paths in the checkout."""
         root = root_of(event.cwd)
         if event.tool_name in EDITING | _READING:
             path = relative_path(event.parts.file_path, root)
             if path and (event.tool_name in EDITING) == editing:
                 yield self.inside(event.cwd, path)
-        elif event.tool_name in _NAMING and not editing:
+        elif event.tool_name in SHELLS | _SEARCHING and not editing:
             given = relative_paths(f"{event.parts.command} {event.parts.file_path}", root)
             yield from (self.inside(event.cwd, path) for path in paths_in(given) if "/" in path)
 
@@ -198,36 +231,3 @@ class FileMemories(Follower):
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(session_id)
         return session
-
-
-def line_about(work: SessionWork, path: str) -> str:
-    """What a session did with a file: what for, what failed, what was decided, which test was run."""
-    if not work.prompts:
-        return ""
-    own = next((one for one in (*work.changed, *work.read) if path.endswith(one)), path)
-    what = "Changed" if own in work.changed else "Read"
-    others = [os.path.basename(one) for one in work.worked_on() if one != own][:2]
-    parts = [f"{what} for: {shortened(work.prompts[0], _GOAL_CHARS)}"]
-    broke = _what_broke(work)
-    if broke:
-        parts.append(f"Failed: {shortened(broke, _PART_CHARS)}")
-    tests = [way["example"] for way in work.ways.values() if way["kind"] == "test" and way["example"]]
-    if tests and tests[-1] not in broke:
-        parts.append(f"Tested with: {shortened(tests[-1], _PART_CHARS)}")
-    chosen = work.chosen()
-    if chosen:
-        parts.append(f"Decided: {shortened(chosen[-1], _PART_CHARS)}")
-    others = [os.path.basename(one) for one in work.worked_on() if one != own][:2]
-    if others:
-        parts.append(f"With it: {', '.join(others)}")
-    return "\n".join(parts)
-
-
-def _what_broke(work: SessionWork) -> str:
-    """The last failure that is not one of the session's own scripts; one that was overcome says so."""
-    still = [(name, why) for name, why in work.failures.items()]
-    overcome = [(f"{name} (worked later)", why) for name, why in work.overcome.items()]
-    for name, why in [*reversed(still), *reversed(overcome)]:
-        if not any(script in name for script in work.made) and not name.startswith("rm "):
-            return f"{name}: {why}"
-    return ""

@@ -135,6 +135,11 @@ class Ledger:
         """Ids of the memories that the session's context holds already."""
         return set(self._session(session_id).shown)
 
+    def told_at(self, session_id: str, event: str) -> set[str]:
+        """Ids of the memories that the session was told at such an event. Cost: as `report`."""
+        entries = [one for one in self._entries() if (one["session_id"], one["event"]) == (session_id, event)]
+        return {memory["id"] for entry in entries for memory in entry["memories"]}
+
     def record(
         self,
         session_id: str,

@@ -7,32 +7,38 @@ enough sessions agree, so a young project has none.
 
 from __future__ import annotations
 
+import os.path
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
-from context_graph.memory.context.quoting import age_text, fence, quoted
+from context_graph.memory.context.quoting import Line, day_text, quoted
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way, ways_of_counts
-from context_graph.notes.command_lines import KINDS
+from context_graph.memory.evidence import top_of
 from context_graph.store.graph.tables import ProfileTable
+from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 VERSION: Final = 1
-MAX_TOKENS: Final = 250
+MAX_TOKENS: Final = 300
 """Of what a session's start is told, whatever the settings allow beyond."""
-LEAST_SESSIONS: Final = {"test": 2, "build": 3, "lint": 3, "run": 3}
+LEAST_SESSIONS: Final = {"test": 2, "build": 3, "lint": 3}
 """In which a command worked, before it is told how something is done here: what tested twice tests the third
 time as well, which can't be said of what built or ran."""
 LEAST_FAILED: Final = 3
 """Sessions in which a command failed and none in which it worked, before it is told as failing always."""
 
 _MAX_FORMS: Final = 64
+_WORDS: Final = 40
+_FILE: Final = linear(
+    r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)+|[\w-]+\.(?:py|sh|js|mjs|cjs|ts|rb|pl|php|toml|cfg|ini)"
+)
+"""A script or a file as a command names it; a bare word is a program or a target."""
 _MAX_OPTIONS: Final = 12
-_TOLD: Final = {"test": 3, "build": 1, "lint": 2, "run": 1}
+_TOLD: Final = {"test": 2, "lint": 2, "build": 1}
 """Different commands of a kind that are told."""
-_FAILING_TOLD: Final = 2
 _USUAL: Final = 0.5
 """The share of a command's runs from which an option belongs to it."""
 _FADES: Final = 10
@@ -41,7 +47,6 @@ _NAMES: Final = {
     "test": "tests were run with",
     "build": "built or installed with",
     "lint": "checked with",
-    "run": "run with",
 }
 
 
@@ -91,12 +96,22 @@ class Profile:
             made.add(work)
         return made
 
-    def lines(self, now_ms: int) -> list[str]:
-        """What is told of the project, the most useful first; [] for a young one."""
-        told = [*self._ways_told("test", now_ms), *self._failing_told()]
-        for kind in KINDS[1:]:
-            told += self._ways_told(kind, now_ms)
-        return told
+    def lines(self, now_ms: int, is_there: Callable[[str], bool]) -> list[str]:
+        """How tests, builds and checks are run here, the most useful first; [] for a young project.
+
+        Args:
+            is_there: Whether the files that a command names are still there.
+        """
+        return [line for kind in _TOLD for line in self._ways_told(kind, now_ms, is_there)]
+
+    def never_worked(self) -> dict[str, str]:
+        """Form of a command that always failed -> a line that says so, and what worked instead."""
+        never = [
+            form
+            for form, way in self.ways.items()
+            if not way["ok"] and way["failed_sessions"] >= LEAST_FAILED and way.get("error")
+        ]
+        return {form: self._failing_line(form) for form in never}
 
     def usual(self, kind: str) -> list[tuple[str, str]]:
         """(form, key) of the commands by which ``kind`` is done here, the most usual first."""
@@ -152,40 +167,29 @@ class Profile:
         age = (self.sessions - way["nth"]) / _FADES
         return bool(way["kind"]), (way["sessions"] + way["failed_sessions"]) * 0.5**age
 
-    def _ways_told(self, kind: str, now_ms: int) -> Iterator[str]:
+    def _ways_told(self, kind: str, now_ms: int, is_there: Callable[[str], bool]) -> Iterator[str]:
         for form, _ in self.usual(kind):
             way = self.ways[form]
-            runs, worked = way["ok"] + way["failed"], way["ok"]
+            runs = way["ok"] + way["failed"]
             options = [name for name, count in way["options"].items() if count >= _USUAL * runs]
             usual = shortened(" ".join((form, *options)), 100)
-            example = f", e.g. {quoted(way['example'])}" if way["example"] not in ("", usual) else ""
-            age = age_text(way["at_ms"], now_ms).removesuffix(" old")
-            went = f"{worked} of {runs} runs without failure" if worked < runs else _times(runs)
-            when = f"in {way['sessions']} sessions, last {age} ago"
-            yield f"{_NAMES[kind]} {quoted(usual)}{example} ({went}, {when})"
+            if not is_there(usual):
+                continue
+            tells = kind == "test" and way["example"] not in ("", usual) and is_there(way["example"])
+            example = f", e.g. {quoted(way['example'])}" if tells else ""
+            times = f"in {way['sessions']} sessions, last on {day_text(way['at_ms'], now_ms)}"
+            yield f"{_NAMES[kind]} {quoted(usual)}{example} ({times})"
 
-    def _failing_told(self) -> Iterator[str]:
-        never = [
-            form
-            for form, way in self.ways.items()
-            if not way["ok"] and way["failed_sessions"] >= LEAST_FAILED and way.get("error")
-        ]
-        never.sort(key=lambda form: -self.ways[form]["failed_sessions"])
-        for form in never[:_FAILING_TOLD]:
-            way = self.ways[form]
-            worked = self._same(way) or way["then"]
-            instead = f"; what worked: {quoted(worked)}" if worked else ""
-            times = f"in {way['failed_sessions']} sessions"
-            yield f"{quoted(form)} always failed ({times}): {quoted(way['error'])}{instead}"
+    def _failing_line(self, form: str) -> str:
+        way = self.ways[form]
+        worked = self._same(way) or way["then"]
+        instead = f"; what worked: {quoted(worked)}" if worked else ""
+        return f"{quoted(form)} always failed here (in {way['failed_sessions']} sessions){instead}"
 
     def _same(self, way: dict[str, Any]) -> str:
         """The form by which the same program did work; "" if none did."""
         forms = [form for form, one in self.ways.items() if one["key"] == way["key"] and one["ok"]]
         return max(forms, key=self._weight, default="")
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _ways_of(work: SessionWork) -> dict[str, Way]:
@@ -229,13 +233,24 @@ class Profiles:
         return self._known
 
 
-def fitting(lines: Iterable[str], budget: int, count: Callable[[str], int]) -> list[str]:
-    """As many of ``lines`` as fit ``budget`` tokens, in order, the fence included."""
-    kept: list[str] = []
-    used = count(fence(()))
+def fitting(lines: Iterable[str], budget: int, count: Callable[[str], int]) -> list[Line]:
+    """As many of ``lines`` as fit ``budget`` tokens, in order."""
+    kept: list[Line] = []
     for line in lines:
         tokens = count(f"- {line}\n")
-        if used + tokens <= budget:
-            kept.append(f"- {line}")
-            used += tokens
+        if tokens <= budget:
+            kept.append(Line(line))
+            budget -= tokens
     return kept
+
+
+def files_are_there(folder: str) -> Callable[[str], bool]:
+    """Tells of a command line whether the files that it names are there, in the project of ``folder``."""
+    top = top_of(folder)
+
+    def is_there(command: str) -> bool:
+        words = [word.split("::")[0] for word in command.split()[:_WORDS] if not word.startswith("-")]
+        named = [word for word in words if _FILE.fullmatch(word)]
+        return all(os.path.exists(os.path.join(top, word)) for word in named)
+
+    return is_there

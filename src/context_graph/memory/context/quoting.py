@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -129,6 +130,17 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One line of our own making; text from outside in it is `quoted`."""
+
+    text: str
+    node_id: str = ""
+    """The memory that it tells; "" for none."""
+    is_head: bool = False
+    """Whether it stands above others and is no point of a list."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fenced:
     """The text for the context, "" when nothing fits, and the memories that its parts come from."""
 
@@ -146,7 +158,8 @@ def fenced(
     now_ms: int,
     count: Callable[[str], int],
     cut: Callable[[str, int], str],
-    lines: Sequence[str] = (),
+    lines: Sequence[Line] = (),
+    label: bool = True,
 ) -> Fenced:
     """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included.
 
@@ -154,11 +167,12 @@ def fenced(
         query: Of a long memory, the sentences that share its words are shown. "" for none.
         count: Exact token count of a text.
         cut: The start of a text in at most so many tokens.
-        lines: Whole lines that stand before the memories, whatever the budget leaves for those.
+        lines: Lines that stand before the memories, whatever the budget leaves for those.
+        label: Whether the text says what it is.
     """
-    frame = fence(lines)
+    told = [line.text if line.is_head else f"- {line.text}" for line in lines]
+    frame = fence(told, label=label)
     used, chars = count(frame), len(frame)
-    lines = list(lines)
     shown: list[tuple[str, int]] = []
     asked = words_of(query)
     for quote in quotes:
@@ -169,19 +183,19 @@ def fenced(
         tokens = count(line)
         if tokens > room:
             continue
-        lines.append(line)
+        told.append(line)
         shown.append((quote.node_id, tokens))
         used += tokens
         chars += len(line) + 1
-    if not lines:
+    if not told:
         return Fenced("", 0, ())
-    text = fence(lines)
+    text = fence(told, label=label)
     return Fenced(text, count(text), tuple(shown))
 
 
-def fence(lines: Iterable[str]) -> str:
+def fence(lines: Iterable[str], *, label: bool = True) -> str:
     """``lines``, in which all text from outside is `quoted`, between the tags that label them."""
-    return "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
+    return "\n".join((FENCE_OPEN, *([_LABEL] if label else []), *lines, FENCE_CLOSE))
 
 
 def _line(
@@ -250,6 +264,12 @@ def age_text(created_at_ms: int, now_ms: int) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit} old"
     return f"{seconds} s old"
+
+
+def day_text(at_ms: int, now_ms: int) -> str:
+    """The day of a time, UTC: `3 Nov`, with its year if that is not this one's."""
+    day, now = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at_ms, now_ms))
+    return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != now.year else "")
 
 
 def words_of(text: str) -> frozenset[str]:

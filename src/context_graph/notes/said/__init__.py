@@ -4,8 +4,19 @@ Pure: reads its own data files and nothing else.
 """
 
 from context_graph.notes.said.concerns import concerns
+from context_graph.notes.said.contradicting import contradicts
 from context_graph.notes.said.finding import decisions, read, statements
 from context_graph.notes.said.likeness import repeated, replaces
 from context_graph.notes.said.statement import About, Statement
 
-__all__ = ["About", "Statement", "concerns", "decisions", "read", "repeated", "replaces", "statements"]
+__all__ = [
+    "About",
+    "Statement",
+    "concerns",
+    "contradicts",
+    "decisions",
+    "read",
+    "repeated",
+    "replaces",
+    "statements",
+]

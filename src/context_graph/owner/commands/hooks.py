@@ -77,10 +77,14 @@ class _Answering:
         """Whether the client's model is shown what this answer tells."""
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
-    def tell(self, *, context: str = "", message: str = "") -> Reply:
-        """The document in the client's format: the context to add, and the gates' decision."""
+    def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
+        """The document in the client's format: the context to add, and the gates' decision.
+
+        Args:
+            refusal: Why a call is refused that the gates let through.
+        """
         log = self.call.context.store.requirement_log
-        return self.call.gates.answer(self.hook, log, context=context, message=message)
+        return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 
     def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
         """The answer in one of seed 001's formats."""
@@ -185,7 +189,8 @@ def _pre_tool(one: _Answering) -> Reply:
     live = one.applied.live
     if not one.for_client:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
-    return one.tell(context=_before_call(one) if one.tells else "")
+    context = _before_call(one) if one.tells else ""
+    return one.tell(context=context, refusal=_held(one))
 
 
 def _before_call(one: _Answering) -> str:
@@ -194,7 +199,7 @@ def _before_call(one: _Answering) -> str:
     if one.applied.twin or one.event.agent_id:
         return ""
     due = "" if is_late(one.call.request) else one.call.context.telling.at_call(one.applied.live, one.mode)
-    parts = (due, _at_file(one, editing=True))
+    parts = (due, _at_call(one, before=True))
     return "\n".join(part for part in parts if part)
 
 
@@ -207,11 +212,19 @@ def _subagent_start(one: _Answering) -> Reply:
     return one.tell(context=context.memory_hooks.for_task(one.event, task, one.call.settings))
 
 
-def _at_file(one: _Answering, *, editing: bool) -> str:
-    """What earlier sessions did with the file that a call of this session's own touches."""
+def _at_call(one: _Answering, *, before: bool) -> str:
+    """What is known of the file and the command of a call of this session's own."""
     if one.event.agent_id or is_late(one.call.request):
         return ""
-    return one.call.context.memory_hooks.for_file(one.event, one.call.settings, editing=editing)
+    return one.call.context.memory_hooks.for_call(one.event, one.call.settings, before=before)
+
+
+def _held(one: _Answering) -> str:
+    """Why a call is refused that goes against a rule of the user; "" where it is let through."""
+    if one.applied.twin or is_late(one.call.request):
+        return ""
+    rule = one.call.context.memory_hooks.held_by(one.event, one.call.settings)
+    return f"{rule} Repeat the call if you still mean it: it is held once." if rule else ""
 
 
 def _post_tool(one: _Answering) -> Reply:
@@ -222,9 +235,8 @@ def _post_tool(one: _Answering) -> Reply:
         is_told_before = takes_context(one.format, EventKind.PRE_TOOL)
         is_own = is_told_before and not one.event.agent_id
         told = telling.alarm(applied.live, one.mode) if is_own else _before_call(one)
-        failed = one.event.kind is EventKind.POST_TOOL_FAILURE
-        known = one.call.context.memory_hooks.for_failure(one.event, one.call.settings) if failed else ""
-        parts = (told, known, _at_file(one, editing=False))
+        known = one.call.context.memory_hooks.for_error(one.event, one.call.settings)
+        parts = (told, known, _at_call(one, before=False))
         return one.tell(context="\n".join(part for part in parts if part))
     output = one.output(applied.live, notice(applied.outcome, queues=one.call.settings.auto_dream))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered

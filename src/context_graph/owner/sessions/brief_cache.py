@@ -223,6 +223,12 @@ class BriefCache:
             if slot.done or slot.files_over:
                 self.write(replace(slot, done=(), files_over=False))
 
+    def forget_done_in(self, session_id: str) -> None:
+        """There may be something to tell about any file again in one session. Raises as `put`."""
+        known = self._known(session_id)
+        if known is not None and (known.done or known.files_over):
+            self.write(replace(known, done=(), files_over=False))
+
     def add(self, paths: Iterable[str]) -> None:
         """There may be something to tell about these files. Raises as `put`. Cost: a write for each."""
         self._open()

@@ -52,12 +52,14 @@ def parts_of(given: HookInput, redactor: TextRedactor) -> EventParts:
     if given.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
         return EventParts(words=_long(given.last_message, redactor))
     call = given.tool_input if isinstance(given.tool_input, Mapping) else {}
+    path = _first(call, _PATH_CHARS, *_PATHS)
+    command = _first(call, _COMMAND_CHARS, "command") if given.tool_name in SHELLS else ""
     if not given.tool_name or given.kind is EventKind.PRE_TOOL:  # its result tells the rest
-        return _clean(EventParts(file_path=_first(call, _PATH_CHARS, *_PATHS)), redactor)
+        return _clean(EventParts(file_path=path, command=command), redactor)
     answer = given.tool_response
     parts = EventParts(
-        file_path=_first(call, _PATH_CHARS, *_PATHS),
-        command=_first(call, _COMMAND_CHARS, "command") if given.tool_name in SHELLS else "",
+        file_path=path,
+        command=command,
         description=_first(call, _NAME_CHARS, "description"),
         pattern=_first(call, _NAME_CHARS, "pattern", "query"),
         url=_first(call, _PATH_CHARS, "url"),

@@ -173,8 +173,17 @@ class Gates:
         self._log = log
         self._cache: GateCache | None = None
 
-    def answer(self, hook: HookCall, log: RequirementLog, *, context: str = "", message: str = "") -> Reply:
-        """The reply in the client's format: the others' ``context`` and ``message``, and the gate's decision.
+    def answer(
+        self,
+        hook: HookCall,
+        log: RequirementLog,
+        *,
+        context: str = "",
+        message: str = "",
+        refusal: str = "",
+    ) -> Reply:
+        """The reply in the client's format: the others' ``context`` and ``message``, and the gate's decision;
+        where that lets a call through, their ``refusal``.
 
         The event is durable already. Never raises: a gate that fails allows, and says so.
         """
@@ -187,6 +196,8 @@ class Gates:
         if result is None or result.deferred:
             return _leave_it(context, message)
         self._record(log, hook.event, name, result)
+        if refusal and result.decision not in ("deny", "block"):
+            result.decision, result.reason = "deny", refusal
         from context_graph.gates.decide.hooks import rendered
 
         return Reply(0, APPLIED, stdout=rendered(name, result, context=context, message=message))

@@ -19,18 +19,18 @@ from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import author_of
 from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
 from context_graph.owner.sessions.compactions import Compactions
+from context_graph.owner.sessions.injections import Injections, context_of
 from context_graph.owner.sessions.session_works import SessionWorks, pointer
 from context_graph.owner.sessions.standing import Standing
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
-    from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.ledger import Ledger
     from context_graph.memory.context.quoting import Quote
     from context_graph.memory.memex import Memex
-    from context_graph.memory.recall import Recall, Recalled
-    from context_graph.model.edge import GraphEdge
+    from context_graph.memory.recall import Recalled
     from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
 
@@ -40,8 +40,6 @@ Users = Callable[[str, bool], "Memex | None"]
 
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
-_SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
-_LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
 _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
@@ -84,14 +82,9 @@ class MemoryHooks:
         self._project = project
         self._settings = settings
         self._log = log
-        self._made_ledger: Ledger | None = None
-        self._evidence: list[HookEvent] = []
-        self._ended: list[str] = []
-        self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
-        """Of each answer: what it showed, the best first, and the edges that were followed for it."""
+        self.injections = Injections(store, memex, has_memory, self._of_user)
         self._to_ask: tuple[list[MemoryNode], str] | None = None
         """Memories last shown, and where: git is to be asked whether their branches were merged."""
-        self._files: FileMemories | None = None
         self._files_due = False
         """Whether memories are left to be read into the index of files."""
         self._warm = False
@@ -104,16 +97,15 @@ class MemoryHooks:
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
-        self._standing = Standing(memex, lambda: (self.works.account, self._of_user()))
+        self._standing = Standing(memex, lambda: (self.works.account, self._of_user()), brief)
+        self._calls = CallLines(memex, self._standing, brief, self._holding, self.works.profile)
 
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
         return bool(
             self._due
-            or self._evidence
-            or self._ended
-            or self._used
+            or self.injections.has_work
             or self._to_ask
             or self._files_due
             or self._warm
@@ -136,12 +128,7 @@ class MemoryHooks:
             from context_graph.git.repository import branch_of
 
             self.works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
-        ledger, context = self._made_ledger, _context_of(event)
-        if ledger is not None and ledger.awaits(context):
-            if event.kind in _SHOWN_EVENTS:
-                self._evidence.append(replace(event, session_id=context))
-            elif event.kind in _LAST_EVENTS:
-                self._ended.append(context)
+        self.injections.noted(event, context_of(event))
 
     def tidy(self) -> None:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near.
@@ -149,8 +136,8 @@ class MemoryHooks:
         Raises TookTooLong if one of these was ended; see `Chores.do`.
         """
         self._capture_due()
-        if self._evidence or self._ended or self._used:
-            self._chores.do("ledger", "the ledger of what was brought", self._write_ledger)
+        if self.injections.has_work:
+            self._chores.do("ledger", "the ledger of what was brought", self.injections.write)
         if self._to_ask:
             (nodes, folder), self._to_ask = self._to_ask, None
             self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
@@ -178,25 +165,12 @@ class MemoryHooks:
 
     def _read_files(self) -> None:
         """One step of the index of files: the rest comes with the next requests."""
-        from context_graph.memory.context.at_file import FileMemories
-
-        if self._files is None:
-            self._files = FileMemories()
-        self._take_files(self._files)
+        self._files_due = not self._calls.read()
 
     def note_files(self) -> None:
         """Take what was stored since into the index of files: the next tool call may touch one of them."""
-        if self._files is not None and not self._files_due and self._memex().seq > self._files.seen:
-            self._guarded("file", self._take_files, self._files)
-
-    def _take_files(self, files: FileMemories) -> None:
-        memex = self._memex()
-        self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
-        fresh = files.taken()
-        if fresh:
-            self._brief.add(path for path, _ in fresh)
-            sessions = {session for _, session in fresh}
-            self._brief.forget_done(but=sessions.pop() if len(sessions) == 1 else "")
+        if self._calls.is_behind and not self._files_due:
+            self._guarded("file", self._read_files)
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory import relevance  # noqa: F401
@@ -235,27 +209,53 @@ class MemoryHooks:
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         if not (budget and task.strip() and self._has_any()):
             return ""
-        own = replace(event, session_id=_context_of(event))
+        own = replace(event, session_id=context_of(event))
         return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
 
-    def for_file(self, event: HookEvent, settings: Settings, *, editing: bool) -> str:
-        """The fenced line about the file that a tool call touches; "" in nearly every call.
+    def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
+        """The fenced lines about what a tool call touches or runs; "" in nearly every call.
 
-        Until the index of files is built, after the first session's start, nothing is known.
+        Until the index of files is built, after the first session's start, nothing is known of them.
+
+        Args:
+            before: Whether the call has not run yet: then it is told of what it changes or runs, else of what
+                it read.
         """
-        if self._files is None or not (settings.memory_at_file and settings.memory_inject):
+        if not (settings.memory_inject and self._has_any()):
             return ""
-        told = self._guarded("file", partial(self._about_file, self._files, event, editing=editing))
-        return told or ""
+        about = partial(self._calls.at_file, event, self.ledger.shown(event.session_id), editing=before)
+        lines = (self._guarded("file", about) or []) if settings.memory_at_file else []
+        told = self.injections.show(event, "file", lines=lines, label=False)
+        if before:
+            shown = self.ledger.shown(event.session_id)
+            lines = self._guarded("command", self._calls.at_command, event, shown, settings) or []
+            told = "\n".join(
+                filter(None, (told, self.injections.show(event, "command", lines=lines, label=False)))
+            )
+        return told
 
-    def for_failure(self, event: HookEvent, settings: Settings) -> str:
+    def for_error(self, event: HookEvent, settings: Settings) -> str:
         """The fenced solution of an error that was solved here before; "" if none is known."""
         if event.agent_id or not (settings.memory_inject and self._has_memory()):
             return ""
-        lines = self._guarded("failure", self._standing.at_failure, event)
-        return (
-            self._shown(event, "failure", [], settings.memory_inject_tokens, "", lines=lines) if lines else ""
-        )
+        shown = self.ledger.shown(event.session_id)
+        line = self._guarded("failure", self._calls.at_error, event, shown)
+        return self.injections.show(event, "failure", lines=[line] if line else [], label=False)
+
+    def held_by(self, event: HookEvent, settings: Settings) -> str:
+        """The user's rule that a command goes against, where such calls are to be held; "" for none.
+
+        Each rule holds one call of a session, also across a restart: what held is written at once.
+        """
+        if settings.rule_reminders != HOLD or event.agent_id or not self._has_any():
+            return ""
+        rule = self._guarded("rules", self._standing.contradicted, event.session_id, commands_of(event))
+        held = self.ledger.told_at(event.session_id, "held") if rule is not None else ()
+        if rule is None or rule.node_id in held:
+            return ""
+        self.injections.show(event, "held", lines=[rule])
+        self.ledger.flush()
+        return rule.text
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """What a session's start is told: the project's profile and what the last session left open.
@@ -266,10 +266,12 @@ class MemoryHooks:
             previous: Gives the ids of the sessions before this one, the last first; they are looked through
                 for a summary when this session has none of its own to go on with.
         """
+        budget = settings.memory_inject_tokens if settings.memory_inject else 0
+        told = (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+        # Only now: the start captures what was due, and with it a store's first memory.
         self._warm = self._warm or (settings.memory_inject and self._has_memory())
         self._files_due = self._files_due or (self._warm and settings.memory_at_file)
-        budget = settings.memory_inject_tokens if settings.memory_inject else 0
-        return (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+        return told
 
     def compacted(self, event: HookEvent, summary: str) -> None:
         """Compare the summary that the client made of a compaction, raw, with what the session had."""
@@ -285,14 +287,7 @@ class MemoryHooks:
     @property
     def ledger(self) -> Ledger:
         """The store's injection ledger."""
-        if self._made_ledger is None:
-            from context_graph.memory.context.ledger import Ledger
-            from context_graph.store.graph.tables import InjectionRecords
-
-            if not self._has_memory():
-                self._memex()  # it makes the ledger's family in a store that has none
-            self._made_ledger = Ledger(InjectionRecords(self._store.engine), self._is_common)
-        return self._made_ledger
+        return self.injections.ledger
 
     def stats(self) -> dict[str, Any]:
         """The captures due, and the ledger's totals if there is a memory."""
@@ -316,18 +311,21 @@ class MemoryHooks:
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
-        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked) or []
+        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known) or []
+        self._calls.asked(event.session_id, asked)
         likely: list[tuple[MemoryNode, float]] = []
         for one in sorted((*found.nodes, *others), key=lambda one: -one.score):
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
-            is_known = is_known or self._standing.has_told(event.session_id, node.id)
+            is_known = is_known or str(node.id) in {line.node_id for line in rules}
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
             if one.score >= floor_unasked(floor, bar_of(node)):
                 likely.append((node, one.score))
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
-        return self._shown(event, what, quotes, budget, asked, found, lines=rules)
+        return self.injections.show(
+            event, what, lines=rules, quotes=quotes, budget=budget, query=asked, recall=found
+        )
 
     def _of_user(self) -> Memex | None:
         """The memory of what the served account's user said of all his work; None if there is none."""
@@ -365,48 +363,17 @@ class MemoryHooks:
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
 
-    def _about_file(self, files: FileMemories, event: HookEvent, *, editing: bool) -> str:
-        from context_graph.memory.capture import work_of
-        from context_graph.memory.context.at_file import FILE_TOKENS, line_about
-        from context_graph.memory.embed import default_provider
-
-        memex = self._memex()
-        if memex.seq > files.seen:  # a capture, or a memory stored since
-            self._take_files(files)
-        due = files.due(event, self.ledger.shown(event.session_id), editing=editing)
-        self._brief.add_done(event.session_id, *files.done(event.session_id))
-        if due is None:
-            return ""
-        path, found = due
-        node = memex.get(found[0].node_id)
-        if node is None:
-            return ""
-        text = line_about(work_of(node), path) if found[0].is_summary else node.content
-        quotes = self._quotes([(node, 1.0)], event.cwd) if text else []
-        budget = min(FILE_TOKENS, files.room(event.session_id))
-        told, lines = "", text.splitlines() if quotes else []
-        while lines and not told:  # what has no room goes without its last lines
-            shown = [replace(one, content="\n".join(lines), relevance=None, whole=True) for one in quotes]
-            told = self._shown(event, "file", shown, budget, path)
-            lines.pop()
-        files.told(event.session_id, path, default_provider().count_tokens(told))
-        self._brief.add_done(event.session_id, *files.done(event.session_id))
-        return told
-
-    def _is_common(self, path: str) -> bool:
-        from context_graph.memory.context.ledger import is_common
-
-        memex = self._memex()
-        return is_common(memex.names_file(path), memex.count())
+    def _holding(self, nodes: Sequence[MemoryNode], folder: str) -> dict[str, str]:
+        """Ids of those of ``nodes`` that no other memory superseded, with how what each rests on is today."""
+        quotes = self._quotes([(node, 1.0) for node in nodes], folder)
+        return {quote.node_id: quote.standing for quote in quotes}
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context.profile import MAX_TOKENS
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
-            self._standing.forget(event.session_id)
-            if self._files is not None:
-                self._files.forget(event.session_id)
+            self._calls.forget(event.session_id)
         if event.source == "compact":
             told = self._compacted(event, budget)
             if told:
@@ -432,7 +399,8 @@ class MemoryHooks:
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context import open_ends
-        from context_graph.memory.context.profile import fitting
+        from context_graph.memory.context.profile import files_are_there, fitting
+        from context_graph.memory.context.quoting import fence
         from context_graph.memory.embed import default_provider
 
         self._capture_due()  # what was said a moment ago holds already
@@ -442,65 +410,15 @@ class MemoryHooks:
             # An older build's store has no profile, and what was forgotten must not count.
             self._counted = True
             self.works.profiles.count_anew()
+        self._guarded("command", self._calls.note_ways)
         quote = self.works.left_open(event, previous)
-        room = budget - (open_ends.TOKENS if quote is not None else 0)
-        told = self.works.profile().lines(event.at_ms)
-        rules = self._guarded("rules", self._standing.at_start, event.session_id)
-        lines = [*(rules or ()), *fitting(told, room, default_provider().count_tokens)]
-        return self._shown(
-            event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
-        )
-
-    def _shown(
-        self,
-        event: HookEvent,
-        what: str,
-        quotes: Sequence[Quote],
-        budget: int,
-        query: str,
-        found: Recall | None = None,
-        lines: Sequence[str] = (),
-    ) -> str:
-        from context_graph.memory.context.ledger import Injected
-        from context_graph.memory.context.quoting import fenced
-        from context_graph.memory.embed import default_provider
-
-        counter = default_provider()
-        shown = fenced(
-            quotes,
-            query=query,
-            budget=budget,
-            now_ms=event.at_ms,
-            count=counter.count_tokens,
-            cut=counter.cut_tokens,
-            lines=lines,
-        )
-        if shown.shown and self._has_memory():
-            by_id = {quote.node_id: quote for quote in quotes}
-            led = found.led_to() if found is not None else {}
-            why = found.worth() if found is not None else {}
-            memories = [
-                Injected(
-                    node_id,
-                    by_id[node_id].relevance or 0.0,
-                    tokens,
-                    by_id[node_id].content,
-                    tuple(led.get(node_id, ())),
-                    why.get(node_id, {}),
-                )
-                for node_id, tokens in shown.shown
-            ]
-            self.ledger.record(
-                event.session_id,
-                what,
-                memories,
-                at_ms=event.at_ms,
-                prompt_id=event.prompt_id,
-                asked=query,
-                tokens=shown.tokens,
-            )
-            self._used.append(([one.node_id for one in memories], found.followed if found else ()))
-        return shown.text
+        count, there = default_provider().count_tokens, files_are_there(event.cwd or self._project or "")
+        rules = self._guarded("rules", self._standing.at_start, self.ledger.shown(event.session_id)) or []
+        room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
+        room -= open_ends.TOKENS if quote is not None else 0
+        lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
+        what, quotes = event.source or "startup", [quote] if quote else []
+        return self.injections.show(event, what, lines=[*rules, *lines], quotes=quotes, budget=budget)
 
     def _capture(self, session_id: str, sealed: int | None) -> None:
         """Refresh the session's summary, then remove the announcement; if it fails the announcement stays."""
@@ -520,24 +438,6 @@ class MemoryHooks:
         )
         self._store.event_log.captured(session_id)
 
-    def _write_ledger(self) -> None:
-        evidence, self._evidence = self._evidence, []
-        for event in evidence:
-            self.ledger.observe(event)
-        ended, self._ended = self._ended, []
-        for session_id in ended:
-            self.ledger.ended(session_id)
-        used, self._used = self._used, []
-        self.ledger.flush()
-        of_user = self._of_user()
-        for shown, followed in used:
-            self._memex().touch(shown, followed)
-            if of_user is not None:
-                of_user.touch(shown)
-        worth = self.ledger.worth_of_edges()
-        if worth:
-            self._memex().reward(worth)
-
     def _guarded(self, what: str, work: Callable[..., T], *args: Any) -> T | None:
         """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
         try:
@@ -545,11 +445,6 @@ class MemoryHooks:
         except (ContextGraphError, OSError) as error:
             self._log.error("memory %s: %s", what, error)
             return None
-
-
-def _context_of(event: HookEvent) -> str:
-    """Names the context that an event belongs to: its session's, or its subagent's own."""
-    return f"{event.session_id}/{event.agent_id}" if event.agent_id else event.session_id
 
 
 def _capture_key(session_id: str) -> str:

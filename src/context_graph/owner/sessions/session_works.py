@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config.paths import account_of, client_dir
@@ -80,8 +81,16 @@ class SessionWorks:
             work = self.work(session_id)
             if work is None or not work.text() or work.branch not in (None, here):
                 continue
-            return self.quote(session_id, work, open_ends(work), "open")
+            quote = self.quote(session_id, work, open_ends(work), "open")
+            return quote and replace(quote, node_id=self._open_note(session_id) or quote.node_id)
         return None
+
+    def _open_note(self, session_id: str) -> str:
+        """The note that has a session's open ends: its summary tells more, and was not shown with them."""
+        from context_graph.memory.note_keeping import open_note_id
+
+        node_id = open_note_id(session_id)
+        return str(node_id) if self._has_memory() and self._memex().get(node_id) is not None else ""
 
     def profile(self) -> Profile:
         """The project's profile, with what the sessions did whose summary is still to be refreshed."""

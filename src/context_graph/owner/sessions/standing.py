@@ -1,109 +1,189 @@
-"""Tells a session the rules that concern its work, and the solution of an error it meets, from its notes."""
+"""Reads the rules and lessons of a store for its sessions, and has the launcher ask where they may be due."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from context_graph.model import HookEvent
+from context_graph.owner.sessions.brief_cache import BriefCache
 
 if TYPE_CHECKING:
+    from context_graph.memory.context.error_lessons import ErrorLessons
+    from context_graph.memory.context.quoting import Line
     from context_graph.memory.context.standing_notes import StandingNotes
     from context_graph.memory.memex import Memex
+    from context_graph.model.memory import MemoryNode
+    from context_graph.model.note import NoteKind
 
-START_TOKENS: Final = 240
+START_TOKENS: Final = 200
 PROMPT_TOKENS: Final = 150
 _PROMPT_RULES: Final = 4
 _READ: Final = 256
 """Notes of a kind that are read first, the newest."""
 _ACCOUNTS: Final = 8
 """Accounts whose rules are held beside the project's."""
+TEST_KEYS: Final = tuple(
+    f"${word}"
+    for word in (
+        *("pytest", "test", "tests", "tox", "nox", "unittest", "jest", "vitest", "mocha", "ctest", "rspec"),
+        *("phpunit", "nextest", "check", "playwright", "cypress", "testing", "spec", "e2e", "integration"),
+    )
+)
+"""What a run of tests has among its words: where lessons are, the output of one may hold a known error."""
 
 
 class Standing:
-    """What one store's sessions are told without asking. Not thread-safe.
+    """The rules and lessons of one store. Not thread-safe.
+
+    Each method that tells takes ``shown``, the ids of what the session was told: that is not told again.
 
     Args:
         memex: Opens the store's memory at its first call.
         users: Names the account that is served, and opens its memory of what holds in all projects, if any.
+        brief: Is told for which files and commands there may be something to tell.
     """
 
-    def __init__(self, memex: Callable[[], Memex], users: Callable[[], tuple[str, Memex | None]]) -> None:
+    def __init__(
+        self,
+        memex: Callable[[], Memex],
+        users: Callable[[], tuple[str, Memex | None]],
+        brief: BriefCache,
+    ) -> None:
         self._memex = memex
         self._users = users
+        self._brief = brief
         self._by_account: OrderedDict[str, StandingNotes] = OrderedDict()
+        self._lessons: ErrorLessons | None = None
+        self._keys: dict[str, set[str]] = {}
+        self._noted: set[str] = set()
+        """Keys that the launcher's filter has."""
 
-    def at_start(self, session_id: str) -> list[str]:
+    def at_start(self, shown: Container[str]) -> list[Line]:
         """The rules that hold for all work, in at most START_TOKENS."""
-        notes = self._read()
-        return _headed(self._lines(notes, session_id, notes.for_start(session_id), START_TOKENS))
+        return _headed(self._fitting(self._rules().for_start(shown), START_TOKENS))
 
-    def at_prompt(self, session_id: str, prompt: str) -> list[str]:
-        """The rules that concern a prompt and were not told yet, in at most PROMPT_TOKENS."""
-        notes = self._read()
-        rules = islice(notes.concerning(session_id, prompt), _PROMPT_RULES)
-        return _headed(self._lines(notes, session_id, rules, PROMPT_TOKENS))
+    def at_prompt(self, session_id: str, prompt: str, shown: Container[str]) -> list[Line]:
+        """The rules that concern a prompt, in at most PROMPT_TOKENS."""
+        rules = self._rules().concerning(session_id, prompt, shown)
+        return _headed(self._fitting(islice(rules, _PROMPT_RULES), PROMPT_TOKENS))
 
-    def at_failure(self, event: HookEvent) -> list[str]:
-        """What solved the error of a call that failed, if that is known and was not told yet."""
-        notes = self._read()
-        lesson = notes.solution(event.session_id, event.output_text)
-        return [] if lesson is None else self._lines(notes, event.session_id, [lesson], PROMPT_TOKENS)
+    def at_path(self, session_id: str, path: str, shown: Container[str], tokens: int) -> list[Line]:
+        """The rules whose scope is a file, by its path in the checkout."""
+        return _said(self._fitting(self._rules().about_path(session_id, path, shown), tokens))
 
-    def has_told(self, session_id: str, node_id: UUID) -> bool:
-        """Whether the session was told that note."""
-        return any(notes.was_told(session_id, node_id) for notes in self._by_account.values())
+    def at_command(
+        self, session_id: str, commands: Sequence[str], shown: Container[str], tokens: int
+    ) -> list[Line]:
+        """The rules that name the program or act of a command."""
+        return _said(self._fitting(self._rules().about_command(session_id, commands, shown), tokens))
 
-    def forget(self, session_id: str) -> None:
-        """The session's context was compacted: what it was told is not there any more."""
-        for notes in self._by_account.values():
-            notes.forget(session_id)
+    def contradicted(self, session_id: str, commands: Sequence[str]) -> Line | None:
+        """The user's rule that one of ``commands`` goes against; None for none."""
+        rule = self._rules().contradicted(session_id, commands)
+        return _said([rule])[0] if rule is not None and self._is_there(rule) else None
 
-    def _lines(
-        self, notes: StandingNotes, session_id: str, rows: Iterable[tuple[UUID, str]], tokens: int
-    ) -> list[str]:
-        """The lines of ``rows`` that fit, which the session is told now."""
+    def at_error(self, event: HookEvent, shown: Container[str]) -> Line | None:
+        """What solved the error of a call, or how often it was met; None for nothing known or new."""
+        lessons = self._read_lessons()
+        output = f"{event.output_text}\n{event.parts.tail}"
+        line = lessons.line(event.session_id, event.parts.command, output, shown, now_ms=event.at_ms)
+        return line if line is not None and self._is_there(line) else None
+
+    def done(self, keys: Iterable[str], shown: Container[str]) -> list[str]:
+        """Those of ``keys`` of which a session was told all that there is."""
+        tests = frozenset(TEST_KEYS if self._lessons else ())
+        known = (key for key in keys if key in self._keys and key not in tests)
+        return [key for key in known if all(one in shown for one in self._keys[key])]
+
+    def _fitting(self, rows: Iterable[Line], tokens: int) -> list[Line]:
+        """The lines of ``rows`` that fit; what was forgotten is left out."""
         from context_graph.memory.embed import default_provider
 
-        count, told, lines = default_provider().count_tokens, [], []
-        places = [one for one in (self._memex(), self._users()[1]) if one is not None]
-        for node_id, line in rows:
-            if all(one.get(node_id) is None for one in places):  # it was forgotten
+        count, lines = default_provider().count_tokens, []
+        for line in rows:
+            if not self._is_there(line):
                 continue
-            tokens -= count(line)
-            if tokens < 0:
-                break
-            told.append(node_id)
-            lines.append(f"- {line}")
-        if told:
-            notes.note_told(session_id, told)
+            cost = count(line.text)
+            if cost <= tokens:  # a longer one may leave room for a shorter one
+                tokens -= cost
+                lines.append(line)
         return lines
 
-    def _read(self) -> StandingNotes:
-        """The notes, with what was stored since: the first time those that count, then what changed."""
+    def _is_there(self, line: Line) -> bool:
+        places = (self._memex(), self._users()[1])
+        return any(one is not None and one.get(UUID(line.node_id)) is not None for one in places)
+
+    def _rules(self) -> StandingNotes:
+        """The rules, with what was stored since: the first time those that count, then what changed."""
         from context_graph.memory.context.standing_notes import StandingNotes
-        from context_graph.memory.filters import RecallFilters
         from context_graph.model.note import NoteKind
 
         memex, (account, of_user) = self._memex(), self._users()
         notes = self._by_account.get(account)
+        is_new = notes is None
         if notes is None:
             notes = self._by_account[account] = StandingNotes()
             if len(self._by_account) > _ACCOUNTS:
                 self._by_account.popitem(last=False)
-            for kind in (NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON):
-                page = memex.list(limit=_READ, filters=RecallFilters(kind=kind))
-                notes.take(reversed(page.nodes))
+            notes.take(_newest(memex, (NoteKind.RULE, NoteKind.DECISION)))
             notes.seen = memex.seq
         elif memex.seq > notes.seen:
+            is_new = True
             notes.read(memex.stored_after(notes.seen), memex.seq)
         if of_user is not None and of_user.seq > notes.of_user.seen:
+            is_new = True
             notes.of_user.read(of_user.stored_after(notes.of_user.seen), of_user.seq)
+        if is_new:
+            self._keys = notes.keys()
+            self._note_keys(self._keys)
+            self._read_lessons()
         return notes
 
+    def _read_lessons(self) -> ErrorLessons:
+        from context_graph.memory.capture import CAPTURE_TAG
+        from context_graph.memory.context.error_lessons import ErrorLessons
+        from context_graph.memory.filters import RecallFilters
+        from context_graph.model.note import NoteKind
 
-def _headed(rules: list[str]) -> list[str]:
-    return ["The user said:", *rules] if rules else []
+        memex, lessons = self._memex(), self._lessons
+        if lessons is None:
+            lessons = self._lessons = ErrorLessons()
+            lessons.take(_newest(memex, (NoteKind.LESSON,)))
+            summaries = memex.list(limit=_READ, filters=RecallFilters(tags=(CAPTURE_TAG,)))
+            lessons.take(reversed(summaries.nodes))
+            lessons.seen = memex.seq
+        elif memex.seq > lessons.seen:
+            lessons.read(memex.stored_after(lessons.seen), memex.seq)
+        if len(lessons):
+            self._note_keys(TEST_KEYS)
+        return lessons
+
+    def _note_keys(self, keys: Iterable[str]) -> None:
+        fresh = set(keys) - self._noted
+        if fresh:
+            self._brief.add(sorted(fresh))
+            self._brief.forget_done()
+            self._noted |= fresh
+
+
+def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
+    """The newest notes of each kind, the older ones first."""
+    from context_graph.memory.filters import RecallFilters
+
+    for kind in kinds:
+        yield from reversed(memex.list(limit=_READ, filters=RecallFilters(kind=kind)).nodes)
+
+
+def _headed(rules: list[Line]) -> list[Line]:
+    from context_graph.memory.context.quoting import Line
+
+    return [Line("The user said:", is_head=True), *rules] if rules else []
+
+
+def _said(rules: list[Line]) -> list[Line]:
+    return [replace(one, text=f"The user said, {one.text}") for one in rules]

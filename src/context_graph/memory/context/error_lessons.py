@@ -1,0 +1,269 @@
+"""Finds what solved an error before, when a call fails or a run of tests prints it again.
+
+Two errors are the same if most of their words are, names and numbers aside. Whether their names must agree
+too, the solution says: one that names what the error names (`apt-get install libpq5`) is for that name alone,
+one that names nothing of it (`alembic upgrade head`) is for all of its kind. What an environment lacks is
+always lacked by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.memory.context.following import Follower, keep_newest
+from context_graph.memory.context.quoting import Line, day_text, quoted
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import NOTE, NoteKind, kind_of_memory
+from context_graph.notes.failures import ABSENT, normalised
+from context_graph.text.patterns import linear
+from context_graph.text.phrases import error_line
+from context_graph.text.sentences import shortened
+
+_LESSONS: Final = 512
+_UNSOLVED: Final = 1024
+_SOLVED_CHARS: Final = 200
+_ERROR_CHARS: Final = 100
+_SOLVED: Final = "Solved by: "
+_EDIT: Final = "edit of "
+_ERROR: Final = linear(r"Error(?: \(\d+ times\))?: ")
+_ALIKE: Final = 0.6
+"""Share of the words of two errors, names and numbers aside, from which they are the same."""
+_LEAST_WORDS: Final = 3
+"""Words of an error that tell one from another: an exit code alone says nothing."""
+_SEEN: Final = 2
+"""Sessions that met an error and did not solve it, before that is told."""
+_ALIKE_BESIDE: Final = 0.8
+"""The same for a line that is not the output's most telling one."""
+_ERRORS: Final = 12
+_PIECE_CHARS: Final = 3
+_EVERYWHERE: Final = frozenset("dev python python3 node com org github".split())  # noqa: SIM905
+_LINE_CHARS: Final = 400
+_WHOLE: Final = frozenset(
+    "upgrade migrate migrations sync setup bootstrap seed generate codegen init ci prepare".split()  # noqa: SIM905
+)
+_LINES: Final = 60
+"""Of an output, from its end, that are looked at; the cause of an error stands above its last line, too."""
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_NAMED: Final = linear(r"[\"'`“”‘’«»]([^\"'`“”‘’«»]{1,80})[\"'`“”‘’«»]")
+_NAME_LIKE: Final = linear(r"[\w@-]+(?:[./:\\][\w@-]+)+|[\w-]*\d[\w.-]*|[a-z]+_\w+|(?:^|\s)-l\w+")
+_PLACE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*|\S*(?:Error|Exception|ERROR):?")
+"""Where an error is, and what it is called."""
+_NAMES_ERROR: Final = linear(
+    r"(?i)error|exception|fatal|cannot|could not|can't|not found|denied|refused|unable"
+)
+_BEHIND_TEST: Final = linear(r"^(?:E\s+|(?:FAILED|ERROR) \S+ - )")
+_BEFORE: Final = linear(r"([\w.+-]+): (?:command )?not found|(?:port |::|[\d*]:|host:)(\d{4,5})(?:\W|$)")
+_INSTALLS: Final = linear(r" (?:install|add|get)((?: +(?:-[\w-]+|[\w./@:=<>~^-]+))+)")
+_PIECE: Final = re.compile(r"[^\W_]{3,}")
+_BY_NAME: Final = linear(
+    r"(?i)in use|already (?:allocated|running|exists)|no such file|not found|does not exist|cannot find|"
+    r"no module|missing|permission denied|unable to|no matching|did not match|unknown"
+)
+"""Of errors that are about one thing: what mended another thing of the kind may mend nothing here."""
+_OF_A_TEST: Final = linear(
+    r"(?i)^E?\s*assert |assertionerror|^FAILED |^--- FAIL|"
+    r"expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
+)
+"""What a test of one's own says of the code under work: its cure was an edit of that code."""
+
+
+@dataclass(slots=True)
+class _Lesson:
+    node_id: UUID
+    at_ms: int
+    session_id: str
+    error: str
+    words: frozenset[str]
+    names: frozenset[str]
+    """Pieces of names in the error that must stand in another one that it is to solve."""
+    text: str
+    solved_by: str
+
+    def is_for(self, error: str, here: str) -> bool:
+        """Whether it is about what an error, its command and its output, in lower case, name."""
+        if self.solved_by.startswith(_EDIT) and quoted_in(error) != quoted_in(self.text):
+            return False
+        if self.names:
+            return all(name in here for name in self.names)
+        if error == self.text and not quoted_in(error):
+            return True
+        packages = [piece for match in _INSTALLS.finditer(self.solved_by) for piece in _pieces_of(match[1])]
+        return not packages or any(piece in here for piece in packages)
+
+
+class ErrorLessons(Follower):
+    """The lessons of a store, and the errors that nobody solved. Not thread-safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lessons: OrderedDict[UUID, _Lesson] = OrderedDict()
+        self._unsolved: OrderedDict[UUID, tuple[str, int, frozenset[str]]] = OrderedDict()
+        """Summary -> its session, its end, the errors that were left."""
+
+    def __len__(self) -> int:
+        return len(self._lessons)
+
+    def _take(self, node: MemoryNode, *, deleted: bool) -> None:
+        self._lessons.pop(node.id, None)
+        self._unsolved.pop(node.id, None)
+        if deleted:
+            return
+        if kind_of_memory(node.metadata) is NoteKind.LESSON:
+            self._take_lesson(node)
+            return
+        work = node.metadata.get("capture")
+        failures = work.get("failures") if isinstance(work, dict) else None
+        if isinstance(failures, Mapping):
+            errors = frozenset(normalised(why) for why in failures.values() if isinstance(why, str))
+            row = node.session_id or "", node.created_at_ms, errors
+            keep_newest(self._unsolved, node.id, row, _UNSOLVED)
+
+    def _take_lesson(self, node: MemoryNode) -> None:
+        note = node.metadata.get(NOTE)
+        extra: Mapping[str, Any] = note if isinstance(note, dict) else {}
+        lines = node.content.splitlines()
+        solved = next((line.removeprefix(_SOLVED) for line in lines if line.startswith(_SOLVED)), "")
+        head = _ERROR.match(lines[0]) if lines else None
+        text = lines[0][head.end() :] if head else str(extra.get("error", ""))
+        error = normalised(text)
+        words = _telling(text)
+        if not solved or len(words) < _LEAST_WORDS or is_of_a_test(text):
+            return
+        needed = _needed(text, solved)
+        lesson = _Lesson(
+            node.id, node.created_at_ms, node.session_id or "", error, words, needed, text, solved
+        )
+        keep_newest(self._lessons, node.id, lesson, _LESSONS)
+
+    def line(
+        self, session_id: str, command: str, output: str, shown: Container[str], *, now_ms: int
+    ) -> Line | None:
+        """What is told of the error in ``output``; None if nothing is known, or all of it was shown.
+
+        Args:
+            output: Of the call, its end at least.
+            shown: Ids of what the session was told.
+        """
+        here, alike = f"{command} {output}".casefold(), list[tuple[bool, int, _Lesson]]()
+        errors = _errors_of(output)
+        for number, error in enumerate(errors):
+            words, same = _telling(error), normalised(error)
+            if len(words) < _LEAST_WORDS or is_of_a_test(error):
+                continue
+            share = _ALIKE if number == 0 else _ALIKE_BESIDE
+            alike += [
+                (one.error == same, one.at_ms, one)
+                for one in self._lessons.values()
+                if one.session_id != session_id
+                and (one.error == same or _are_alike(one.words, words, share))
+                and one.is_for(error, here)
+            ]
+        if alike:
+            *_, lesson = max(alike, key=lambda row: row[:2])
+            return None if str(lesson.node_id) in shown else _solved_line(lesson, now_ms)
+        return self._never_solved(session_id, errors[0] if errors else "", shown, now_ms)
+
+    def _never_solved(self, session_id: str, error: str, shown: Container[str], now_ms: int) -> Line | None:
+        if len(_telling(error)) < _LEAST_WORDS or is_of_a_test(error):
+            return None
+        same = normalised(error)
+        rows = [
+            (at_ms, node_id)
+            for node_id, (session, at_ms, errors) in self._unsolved.items()
+            if session != session_id and same in errors
+        ]
+        if len(rows) < _SEEN or str(max(rows)[1]) in shown:
+            return None
+        at_ms, node_id = max(rows)
+        day = day_text(at_ms, now_ms)
+        return Line(
+            f"This error was seen in {len(rows)} earlier sessions, last on {day}, and never solved here.",
+            str(node_id),
+        )
+
+
+def _solved_line(lesson: _Lesson, now_ms: int) -> Line:
+    solved, error = shortened(lesson.solved_by, _SOLVED_CHARS), shortened(lesson.text, _ERROR_CHARS)
+    return Line(
+        f"This error was solved here on {day_text(lesson.at_ms, now_ms)} by: {quoted(solved)} "
+        f"(it was {quoted(error)})",
+        str(lesson.node_id),
+    )
+
+
+def is_of_a_test(error: str) -> bool:
+    """Whether an error is what a test says of the code under work."""
+    return bool(_OF_A_TEST.found(error))
+
+
+def _telling(error: str) -> frozenset[str]:
+    """The words of an error, without what it names."""
+    return frozenset(_WORD.findall(_NAMED.sub(" ", error).casefold()))
+
+
+def _are_alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
+    return len(one & other) >= share * len(one | other)
+
+
+def _errors_of(output: str) -> list[str]:
+    """The lines of an output that name an error, the most telling first, without what a test runner puts
+    before them.
+    """
+    lines = [line.strip() for line in output.splitlines()[-_LINES:]]
+    lines = [error_line("\n".join(lines)), *(one for one in reversed(lines) if _NAMES_ERROR.found(one))]
+    bare = [_BEHIND_TEST.sub("", line) for line in lines if 0 < len(line) <= _LINE_CHARS]
+    return list(dict.fromkeys(bare))[:_ERRORS]
+
+
+def quoted_in(error: str) -> frozenset[str]:
+    """What an error has in quotes."""
+    return frozenset(match[1] for match in _NAMED.finditer(error))
+
+
+def _names(error: str) -> frozenset[str]:
+    """The telling pieces of the names in an error: quoted words, paths, files, ports, a missing command."""
+    named = [*quoted_in(error)]
+    named += [match[0] for match in _NAME_LIKE.finditer(_PLACE.sub(" ", error))]
+    named += [word for match in _BEFORE.finditer(error) for word in match.groups() if word]
+    return frozenset(piece for name in named for piece in _PIECE.findall(name.casefold()))
+
+
+def _needed(error: str, solved: str) -> frozenset[str]:
+    """The pieces of an error's names that must stand in another one that ``solved`` is to solve."""
+    names, low = _names(error), solved.casefold()
+    mentioned = frozenset(name for name in names if name in low)
+    is_edit = all(step.startswith(_EDIT) for step in solved.split("; then "))
+    is_by_name = bool(ABSENT.found(error) or _BY_NAME.found(error))
+    if is_by_name and not is_edit and not any(map(_sets_up_all, solved.split("; then "))):
+        return names | _telling(_PLACE.sub(" ", error))
+    return names if is_edit else mentioned
+
+
+def _pieces_of(packages: str) -> list[str]:
+    """What the names of packages are made of, without `lib`, which many share; [] where a file lists them."""
+    words = [word for word in packages.casefold().split() if not word.startswith("-")]
+    if any(word == "." or word.endswith((".txt", ".lock")) for word in words):
+        return []
+    pieces = [
+        piece.removeprefix("lib").rstrip("0123456789") for word in words for piece in _PIECE.findall(word)
+    ]
+    return [piece for piece in pieces if len(piece) >= _PIECE_CHARS and piece not in _EVERYWHERE]
+
+
+def _sets_up_all(step: str) -> bool:
+    """Whether a command brings the whole environment up to date: `alembic upgrade head`, `npm ci`."""
+    words = step.replace("&&", " ").split()
+    if any(word.rsplit(":", 1)[-1] in _WHOLE for word in words):
+        return True
+    for verb in ("install", "up"):
+        if verb in words:
+            rest = words[words.index(verb) + 1 :]
+            return all(
+                word.startswith("-") or word == "." or word.endswith((".txt", ".lock")) for word in rest
+            )
+    return False

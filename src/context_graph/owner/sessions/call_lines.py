@@ -1,0 +1,229 @@
+"""Chooses what a session is told at a tool call: of the file it touches, the command it runs, its error."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from context_graph.config import Settings
+from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import SHELLS
+from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.standing import Standing
+
+if TYPE_CHECKING:
+    from context_graph.memory.context.at_file import About, FileMemories
+    from context_graph.memory.context.profile import Profile
+    from context_graph.memory.context.quoting import Line
+    from context_graph.memory.memex import Memex
+    from context_graph.model.memory import MemoryNode
+
+COMMAND_TOKENS: Final = 60
+ERROR_TOKENS: Final = 100
+_FENCE_TOKENS: Final = 24
+"""Of the tags around lines without a label."""
+_RULE_TOKENS: Final = 50
+"""Of a file's, for rules whose scope it is."""
+_NOTES: Final = 2
+"""Of one file: what was changed, and what was learned."""
+_JUDGED: Final = 6
+_SESSIONS: Final = 64
+HOLD: Final = "hold"
+"""The choice of `rule_reminders` that refuses a call."""
+
+
+class CallLines:
+    """Of one store. Not thread-safe.
+
+    Args:
+        holds: Of memories the ids of those that no other one superseded, with how they stand.
+        profile: What the project's sessions have in common.
+    """
+
+    def __init__(
+        self,
+        memex: Callable[[], Memex],
+        standing: Standing,
+        brief: BriefCache,
+        holds: Callable[[Sequence[MemoryNode], str], dict[str, str]],
+        profile: Callable[[], Profile],
+    ) -> None:
+        self._memex, self._standing, self._brief = memex, standing, brief
+        self._holds, self._profile = holds, profile
+        self.files: FileMemories | None = None
+        """None until a session's start has it built."""
+        self._ways: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """Session -> ways that always failed and of which it was told."""
+
+    def read(self) -> bool:
+        """Take a step of what was stored into the index of files; whether that was all."""
+        from context_graph.memory.context.at_file import FileMemories
+
+        if self.files is None:
+            self.files = FileMemories()
+        files, memex = self.files, self._memex()
+        is_all = files.read(memex.stored_after(files.seen), memex.seq)
+        fresh = files.taken()
+        if fresh:
+            self._brief.add(path for path, _ in fresh)
+            sessions = {session for _, session in fresh}
+            self._brief.forget_done(but=sessions.pop() if len(sessions) == 1 else "")
+        return is_all
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was stored that the index of files has not."""
+        return self.files is not None and self._memex().seq > self.files.seen
+
+    def note_ways(self) -> None:
+        """Have the launcher ask about the commands that always failed."""
+        for form in self._profile().never_worked():
+            words = [word for word in form.split() if not word.startswith("-")]
+            self._brief.add(f"${word.rsplit('/', 1)[-1].lower()}" for word in words[-1:])
+
+    def asked(self, session_id: str, prompt: str) -> None:
+        """Note what a session is asked."""
+        if self.files is not None:
+            self.files.asked(session_id, prompt)
+
+    def forget(self, session_id: str) -> None:
+        """The session's context was compacted: all may be told again."""
+        self._ways.pop(session_id, None)
+        self._brief.forget_done_in(session_id)
+        if self.files is not None:
+            self.files.forget(session_id)
+
+    def at_file(self, event: HookEvent, shown: set[str], *, editing: bool) -> list[Line]:
+        """The lines about the file that a call reads, changes or names; [] in nearly every call."""
+        files = self.files
+        if files is None:
+            return []
+        if self.is_behind:  # a capture, or a memory stored since
+            self.read()
+        from context_graph.memory.context.at_file import FILE_TOKENS
+
+        session_id = event.session_id
+        paths = list(files.touched(event, editing=editing))
+        rules = [
+            line
+            for path in paths[:1]
+            for line in self._standing.at_path(session_id, path, shown, _RULE_TOKENS)
+        ]
+        budget = min(FILE_TOKENS, files.room(session_id)) - _FENCE_TOKENS
+        room = _Room(budget - sum(_tokens(line.text) for line in rules))
+        due = files.due(event, shown, editing=editing)
+        notes = [] if due is None else self._about(due[0], due[1], event, room)
+        if due is not None:
+            tokens = sum(_tokens(line.text) for line in notes)
+            files.told(session_id, due[0], tokens + _FENCE_TOKENS if notes else 0)
+        done, over = files.done(session_id)
+        told = {line.node_id for line in rules}
+        keys = [key for path in paths for key in keys_of_path(path)]
+        done += self._standing.done(keys, {*shown, *told})
+        self._brief.add_done(session_id, done, over)
+        return [*rules, *notes]
+
+    def _about(self, path: str, rows: Sequence[About], event: HookEvent, room: _Room) -> list[Line]:
+        from context_graph.memory.capture import work_of
+        from context_graph.memory.context.file_lines import line_about, line_of_session
+        from context_graph.model.memory import CAPTURED
+
+        nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
+        standing = self._holds(nodes, event.cwd)
+        nodes = [node for node in nodes if str(node.id) in standing]
+        if self.files is not None:
+            shares = {node.id: self.files.shares(event.session_id, node.content) for node in nodes}
+            nodes.sort(key=lambda node: (-shares[node.id], node.source == CAPTURED, -node.created_at_ms))
+        lines: list[Line] = []
+        for node in nodes[:_NOTES]:
+            if node.source == CAPTURED:
+                work = work_of(node)
+                line = line_of_session(work, node, path, now_ms=event.at_ms, fits=room.fits)
+            else:
+                stands = standing[str(node.id)]
+                line = line_about(node, path, now_ms=event.at_ms, fits=room.fits, standing=stands)
+            if line is not None:
+                room.take(line.text)
+                lines.append(line)
+        return lines
+
+    def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
+        """The rules that name what a command runs, and what always failed in its stead."""
+        commands = commands_of(event)
+        if not commands:
+            return []
+        room = COMMAND_TOKENS - _FENCE_TOKENS
+        lines = self._standing.at_command(event.session_id, commands, shown, room)
+        room -= sum(_tokens(line.text) for line in lines)
+        lines += [
+            line for line in self._never_worked(event.session_id, commands) if _tokens(line.text) <= room
+        ]
+        if settings.rule_reminders != HOLD:  # else a rule that was told may still hold a call
+            told = {line.node_id for line in lines}
+            keys = [f"${word.lower()}" for one in commands for word in one.split()]
+            self._brief.add_done(event.session_id, self._standing.done(keys, {*shown, *told}))
+        return lines
+
+    def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
+        """The way of working that one of ``commands`` is and that always failed, once a session."""
+        from context_graph.memory.context.following import keep_newest
+        from context_graph.memory.context.quoting import Line
+
+        told = self._ways.get(session_id, frozenset())
+        for form, text in self._profile().never_worked().items():
+            if form not in told and any(f"{one} ".startswith(f"{form} ") for one in commands):
+                keep_newest(self._ways, session_id, told | {form}, _SESSIONS)
+                return [Line(text)]
+        return []
+
+    def at_error(self, event: HookEvent, shown: set[str]) -> Line | None:
+        """What solved the error of a call that failed, or of a run of tests whose failure a pipe hid."""
+        if event.kind is not EventKind.POST_TOOL_FAILURE and not _is_failed_test(event):
+            return None
+        line = self._standing.at_error(event, shown)
+        return line if line is not None and _tokens(line.text) <= ERROR_TOKENS - _FENCE_TOKENS else None
+
+
+def commands_of(event: HookEvent) -> list[str]:
+    """The commands of a shell's call, each by itself; [] for another tool."""
+    if event.tool_name not in SHELLS:
+        return []
+    from context_graph.notes.command_lines import line_of, parts_of
+
+    return parts_of(line_of(event.parts.command))
+
+
+def _is_failed_test(event: HookEvent) -> bool:
+    if event.tool_name not in SHELLS:
+        return False
+    from context_graph.notes.command_lines import commands_in, failed_by, line_of
+
+    is_test = any(one.kind == "test" for one in commands_in(line_of(event.parts.command)))
+    return is_test and failed_by(f"{event.output_text}\n{event.parts.tail}")
+
+
+def keys_of_path(path: str) -> list[str]:
+    """The keys of the launcher's filter that a file has besides itself: its type and the folders above it."""
+    *folders, name = path.split("/")
+    kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
+    return [*(f"{one}/" for one in folders if one), *kinds]
+
+
+class _Room:
+    """Tokens that are left."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left = tokens
+
+    def fits(self, text: str) -> bool:
+        return _tokens(text) <= self._left
+
+    def take(self, text: str) -> None:
+        self._left -= _tokens(text)
+
+
+def _tokens(text: str) -> int:
+    from context_graph.memory.embed import default_provider
+
+    return default_provider().count_tokens(text) + 2

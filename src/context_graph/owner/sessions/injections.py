@@ -1,0 +1,166 @@
+"""Puts lines and memories into contexts, fenced; the ledger has what each session was told and used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from context_graph.model import EventKind, HookEvent
+from context_graph.store.sessions.sessions import SessionStore
+
+if TYPE_CHECKING:
+    from context_graph.memory.context.ledger import Injected, Ledger
+    from context_graph.memory.context.quoting import Fenced, Line, Quote
+    from context_graph.memory.memex import Memex
+    from context_graph.memory.recall import Recall
+    from context_graph.model.edge import GraphEdge
+
+_SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
+_LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
+
+
+class Injections:
+    """Of one store. Not thread-safe.
+
+    Args:
+        of_user: Opens the memory of what the served account's user said of all his work, if there is one.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        memex: Callable[[], Memex],
+        has_memory: Callable[[], bool],
+        of_user: Callable[[], Memex | None],
+    ) -> None:
+        self._store, self._memex, self._has_memory, self._of_user = store, memex, has_memory, of_user
+        self._made: Ledger | None = None
+        self._evidence: list[HookEvent] = []
+        self._ended: list[str] = []
+        self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
+        """Of each answer: what it showed, the best first, and the edges that were followed for it."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store's ledger."""
+        if self._made is None:
+            from context_graph.memory.context.ledger import Ledger
+            from context_graph.store.graph.tables import InjectionRecords
+
+            if not self._has_memory():
+                self._memex()  # it makes the ledger's family in a store that has none
+            self._made = Ledger(InjectionRecords(self._store.engine), self._is_common)
+        return self._made
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `write` has anything to do."""
+        return bool(self._evidence or self._ended or self._used)
+
+    def noted(self, event: HookEvent, context: str) -> None:
+        """Note a durable event of a context: it may show that something was used. Cost: a look-up."""
+        if self._made is not None and self._made.awaits(context):
+            if event.kind in _SHOWN_EVENTS:
+                self._evidence.append(replace(event, session_id=context))
+            elif event.kind in _LAST_EVENTS:
+                self._ended.append(context)
+
+    def show(
+        self,
+        event: HookEvent,
+        what: str,
+        *,
+        lines: Sequence[Line] = (),
+        quotes: Sequence[Quote] = (),
+        budget: int = 0,
+        query: str = "",
+        recall: Recall | None = None,
+        label: bool = True,
+    ) -> str:
+        """The fenced text of ``lines``, and of ``quotes`` as far as the budget goes; "" for nothing to tell.
+
+        Args:
+            what: The ledger's name of the occasion.
+            recall: Where the quotes come from.
+            label: Whether the text says what it is; else the tags alone do.
+        """
+        if not (lines or quotes):
+            return ""
+        from context_graph.memory.context.quoting import fenced
+        from context_graph.memory.embed import default_provider
+
+        counter = default_provider()
+        shown = fenced(
+            quotes,
+            query=query,
+            budget=budget,
+            now_ms=event.at_ms,
+            count=counter.count_tokens,
+            cut=counter.cut_tokens,
+            lines=lines,
+            label=label,
+        )
+        memories = [*_of_lines(lines, counter.count_tokens), *_of_quotes(shown, quotes, recall)]
+        if memories:
+            self.ledger.record(
+                event.session_id,
+                what,
+                memories,
+                at_ms=event.at_ms,
+                prompt_id=event.prompt_id,
+                asked=query,
+                tokens=shown.tokens,
+            )
+            self._used.append(([one.node_id for one in memories], recall.followed if recall else ()))
+        return shown.text
+
+    def write(self) -> None:
+        """Write what was shown and used since."""
+        evidence, self._evidence = self._evidence, []
+        for event in evidence:
+            self.ledger.observe(event)
+        ended, self._ended = self._ended, []
+        for session_id in ended:
+            self.ledger.ended(session_id)
+        used, self._used = self._used, []
+        self.ledger.flush()
+        of_user = self._of_user()
+        for shown, followed in used:
+            self._memex().touch(shown, followed)
+            if of_user is not None:
+                of_user.touch(shown)
+        worth = self.ledger.worth_of_edges()
+        if worth:
+            self._memex().reward(worth)
+
+    def _is_common(self, path: str) -> bool:
+        from context_graph.memory.context.ledger import is_common
+
+        memex = self._memex()
+        return is_common(memex.names_file(path), memex.count())
+
+
+def _of_lines(lines: Sequence[Line], count: Callable[[str], int]) -> Iterator[Injected]:
+    from context_graph.memory.context.ledger import Injected
+
+    for line in lines:
+        if line.node_id:
+            yield Injected(line.node_id, 0.0, count(line.text), line.text)
+
+
+def _of_quotes(shown: Fenced, quotes: Sequence[Quote], recall: Recall | None) -> Iterator[Injected]:
+    from context_graph.memory.context.ledger import Injected
+
+    by_id = {quote.node_id: quote for quote in quotes}
+    led = recall.led_to() if recall is not None else {}
+    why = recall.worth() if recall is not None else {}
+    for node_id, tokens in shown.shown:
+        quote = by_id[node_id]
+        edges = tuple(led.get(node_id, ()))
+        yield Injected(node_id, quote.relevance or 0.0, tokens, quote.content, edges, why.get(node_id, {}))
+
+
+def context_of(event: HookEvent) -> str:
+    """Names the context that an event belongs to: its session's, or its subagent's own."""
+    return f"{event.session_id}/{event.agent_id}" if event.agent_id else event.session_id

@@ -1,0 +1,102 @@
+"""What solved an error is told for the same error, and for no other one.
+
+`error_lessons.json` has pairs of a failure that was solved and a later one, of which it says whether the
+solution helps.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from context_graph.memory.context.error_lessons import ErrorLessons
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import KIND, NOTE
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of
+
+NOW = 1_790_100_000_000
+CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("error_lessons.json").read_text())
+
+
+def lessons_of(command: str, error: str, steps: list[str]) -> list[MemoryNode]:
+    """The lessons of a session in which ``command`` failed so, that was done, and it worked."""
+    gathered, failures = Gathered(), Gathered().failures
+    failures.failed(command, error, 1, 0, scratch=False)
+    for number, step in enumerate(steps, 2):
+        if step.startswith("edit "):
+            _, path, line = step.split(" ", 2)
+            failures.edited(path, line, own=False)
+        else:
+            failures.worked(step, number, 0)
+    failures.worked(command, len(steps) + 2, 0)
+    gathered.failures = failures
+    return [
+        MemoryNode(
+            id=uuid4(),
+            content=note.text,
+            rationale="a note of a session",
+            created_at_ms=NOW - 86_400_000,
+            last_accessed_ms=NOW,
+            importance=0.5,
+            session_id="s-1",
+            metadata={KIND: str(note.kind), NOTE: dict(note.extra)},
+        )
+        for note in notes_of(gathered)
+        if note.kind == "lesson"
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_solution_is_told_for_the_same_error_alone(case: dict[str, Any]) -> None:
+    lessons = ErrorLessons()
+    lessons.take(lessons_of(case["command"], case["error"], case["then"]))
+    again = case["again"], case["its_error"]
+    line = lessons.line("s-2", *again, (), now_ms=NOW)
+    assert (line is not None) is case["helps"], line
+    if line is not None:
+        assert "was solved here on " in line.text and case["then"][0].split()[-1] in line.text
+        assert lessons.line("s-2", *again, {line.node_id}, now_ms=NOW) is None, "once"
+        assert lessons.line("s-1", *again, (), now_ms=NOW) is None, "not to its own session"
+
+
+def test_among_many_lessons_no_wrong_one_is_told() -> None:
+    lessons = ErrorLessons()
+    for case in CASES:
+        lessons.take(lessons_of(case["command"], case["error"], case["then"]))
+    assert len(lessons) > 40
+    wrong = []
+    for case in CASES:
+        line = lessons.line("s-2", case["again"], case["its_error"], (), now_ms=NOW)
+        own = [step for step in case["then"] if line is not None and step[:30] in line.text]
+        if own and not case["helps"]:
+            wrong.append(case["name"])
+    assert wrong == []
+
+
+def test_an_error_that_two_sessions_left_is_said_to_be_unsolved() -> None:
+    def summary(session: str, error: str) -> MemoryNode:
+        work = {"failures": {"python app.py": error}}
+        return MemoryNode(
+            id=uuid4(),
+            content="Goal: run it",
+            rationale="a summary of a session",
+            created_at_ms=NOW - 86_400_000,
+            last_accessed_ms=NOW,
+            importance=0.5,
+            session_id=session,
+            metadata={"capture": work},
+        )
+
+    error = "ImportError: libvips.so.42: cannot open shared object file: No such file or directory"
+    lessons = ErrorLessons()
+    lessons.take([summary("s-1", error)])
+    assert lessons.line("s-9", "python x.py", error, (), now_ms=NOW) is None, "one session says little"
+    lessons.take([summary("s-2", error)])
+    line = lessons.line("s-9", "python x.py", error, (), now_ms=NOW)
+    assert line is not None and "seen in 2 earlier sessions" in line.text and "libvips" not in line.text
+    assert lessons.line("s-9", "python x.py", "ImportError: no", (), now_ms=NOW) is None
