@@ -76,6 +76,10 @@ class Requirement:
         """Whether a satisfaction belongs to one session; guards and approvals always do."""
         return self.scope in ("session", "single_use") or self.type in ("guard", "dynamic")
 
+    def names_git(self, verbs: frozenset[str]) -> bool:
+        """Whether a trigger names one of git's ``verbs``."""
+        return any(not verbs.isdisjoint(named.split()) for _, _, named in self.triggers if named)
+
     def names_tool(self, tool_name: str) -> bool:
         return any(
             covers(tool, tool_name, command=bool(pattern or git)) for tool, pattern, git in self.triggers

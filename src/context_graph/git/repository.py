@@ -261,11 +261,28 @@ def has_moved(repo: Repo, before: dict[str, Any]) -> bool:
     return actions is None or any(not one.startswith(b"checkout:") for one in actions)
 
 
+_WITHOUT_COMMIT = (b"checkout:", b"reset:", b"rebase", b"pull", b"merge", b"clone:", b"branch:", b"fetch")
+"""How HEAD's log begins where git has moved it without a commit that it asks its hooks about."""
+
+
+def makes_commit(repo: Repo, before: dict[str, Any]) -> bool:
+    """Whether HEAD has moved since ``before`` by a new commit; without a log of HEAD nothing says so."""
+    if _log_size(repo) < 0 or not has_moved(repo, before):
+        return False
+    actions = _actions_since(repo, before.get("log"))
+    return actions is None or any(not action.startswith(_WITHOUT_COMMIT) for action in actions)
+
+
+def keeps_reftable(repo: Repo) -> bool:
+    """Whether its references are in a table that only git reads."""
+    return os.path.isdir(repo.common_dir + "/reftable")
+
+
 def _resolve_head(repo: Repo, head: str) -> str:
     if not head.startswith("ref:"):
         return head
     name = head[len("ref:") :].strip()
-    if name == "refs/heads/.invalid" or os.path.isdir(repo.common_dir + "/reftable"):
+    if name == "refs/heads/.invalid" or keeps_reftable(repo):
         done = ask_git(repo, "rev-parse", "-q", "--verify", "HEAD", timeout_s=_WAIT_S)
         return os.fsdecode(done.stdout.strip()) if done is not None else ""
     for folder in dict.fromkeys((repo.git_dir, repo.common_dir)):
@@ -289,5 +306,5 @@ def _actions_since(repo: Repo, size: object) -> list[bytes] | None:
     if not isinstance(size, int) or size < 0:
         return None
     data = _read(repo.git_dir + "/logs/HEAD", _LOG_BYTES, size)
-    lines = [line.partition(b"\t")[2] for line in data.splitlines() if b"\t" in line]
+    lines = [line.partition(b"\t")[2] for line in data.splitlines()]
     return lines or None

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.gates.installed import A, B, GateProject, decided_by
+from tests.support.gates.installed import A, Answer, B, GateProject, decided_by
 
 RULES = """
 version: "1.0"
@@ -165,6 +166,13 @@ def test_a_push_is_used_up_by_the_end_of_the_call_that_made_it(shell: Shell) -> 
     )
     shell.project.bash("make publish", verb="post-tool")
     assert shell.held("make publish")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system shows git's command line")
+def test_a_push_that_only_shows_what_it_would_do_passes(shell: Shell) -> None:
+    for line in ("git push -q --dry-run origin HEAD", "git -C . push -n origin HEAD"):
+        assert not shell.held(line)
+    assert shell.held("git push -q origin HEAD:n")
 
 
 def test_a_person_is_never_asked(shell: Shell) -> None:
@@ -348,6 +356,73 @@ def test_a_folder_that_an_installer_wrote_into_is_put_right(shell: Shell) -> Non
     shell.start(source="resume")
     assert shell.held("git commit -q --allow-empty -m x")
     assert folder.stat().st_mode & 0o222 == 0
+
+
+# Commits that no hook was asked about
+
+PLUMBING = "git update-ref HEAD $(git commit-tree -p HEAD -m x $(git write-tree))"
+BY_HAND = "git -c core.hooksPath=/dev/null commit -q --allow-empty -m x"
+
+
+def _call(shell: Shell, command: str, session: str = A) -> Answer:
+    """The whole call, as far as the text lets it run: what its end tells."""
+    project, name = shell.project, f"toolu_{command}"
+    given = {"tool_name": "mcp__shell__run", "tool_input": {"line": command}, "tool_use_id": name}
+    assert project.hook("pre-tool", session, **given).decision == "allow"
+    done = shell.run(command, session=session)
+    return project.hook("post-tool", session, **given, tool_response={"stdout": done.stdout})
+
+
+@pytest.mark.parametrize("command", [PLUMBING, BY_HAND])
+def test_a_commit_past_the_hooks_is_told_and_held_against_the_stop(either: Shell, command: str) -> None:
+    answer = _call(either, command)
+    tip = either.tip()[:8]
+    for text in (answer.message, answer.context):
+        assert tip in text and "review was not asked for" in text
+    assert either.project.stop().names == ["review"]
+    assert _call(either, "true").message == "", "told once"
+    either.project.req("satisfy", "review", "--session", A)
+    assert either.project.stop().decision == "allow"
+
+
+def test_such_a_commit_uses_up_what_was_met_for_one(shell: Shell) -> None:
+    shell.project.req("satisfy", "review", "--session", A)
+    assert _call(shell, PLUMBING).message == "", "it was met"
+    assert shell.held("git commit -q --allow-empty -m x")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git checkout -q -b next", "git reset -q --hard HEAD~1", "git merge -q --ff-only later"),
+        *(
+            "git rebase -q --onto later HEAD~1",
+            "git fetch -q . later:other",
+            "git stash -q; git stash pop -q",
+        ),
+        *("git pull -q . later", "git branch -f other later", "git notes add -m n", "true"),
+    ],
+)
+def test_what_moves_head_without_a_commit_is_not_told(shell: Shell, command: str) -> None:
+    shell.run("git commit -q --allow-empty -m 1; git branch later", session="")
+    shell.run("git checkout -q later; echo l > l; git add l; git commit -qm l; git checkout -q -", session="")
+    (shell.project.root / "a").write_text("changed\n") if "stash" in command else None
+    if "rebase" in command:
+        shell.run("echo n > n; git add n; git commit -qm n", session="")
+    assert _call(shell, command).document == {}
+    assert shell.project.stop().decision == "allow"
+
+
+def test_a_persons_commit_between_two_calls_is_not_told(shell: Shell) -> None:
+    assert _call(shell, "true").document == {}
+    shell.run("git commit -q --allow-empty -m mine", session="")
+    assert _call(shell, "true").document == {}
+
+
+def test_a_commit_that_a_hook_was_asked_about_is_not_told(shell: Shell) -> None:
+    shell.project.req("satisfy", "review", "--session", A)
+    for line in ("git commit -q --allow-empty -m 1; git commit -q --allow-empty -m 2", "true"):
+        assert "past" not in _call(shell, line).message
 
 
 # What is said where nothing can decide

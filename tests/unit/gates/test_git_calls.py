@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.gates.decide.git_calls import git_calls, runs_git
+from context_graph.gates.decide.git_calls import git_calls, mcp_runs_git, runs_git
 
 ALIASES = {"ci": "commit -v", "up": "new -a", "new": "!git add -A && git commit", "st": "status", "a": "a"}
 
@@ -84,3 +84,27 @@ def test_a_call_has_its_verb_its_words_and_its_folder() -> None:
     assert (call.folder, call.verb, call.rest) == ("/w/a/b", "push", ["-q", "origin", "HEAD"])
     (call,) = git_calls("git ci -m x", "/w", aliases=lambda: ALIASES)
     assert (call.verb, call.rest) == ("commit", ["-v", "-m", "x"])
+
+
+@pytest.mark.parametrize(
+    "tool", ["git__git_commit", "git__commit", "github__push_files", "x__gitPush", "gitlab__push-files"]
+)
+def test_an_mcp_tool_counts_where_its_names_say_git_and_the_verb(tool: str) -> None:
+    assert mcp_runs_git(f"mcp__{tool}", ["commit", "push"])
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        *(
+            "git__git_log",
+            "git__git_status",
+            "github__list_commits",
+            "github__get_commit",
+            "git__show_commit",
+        ),
+        *("database__commit", "android__push", "github__create_issue", "git", "git__git_diff_commit"),
+    ],
+)
+def test_another_does_not(tool: str) -> None:
+    assert not mcp_runs_git(f"mcp__{tool}", ["commit", "push"])

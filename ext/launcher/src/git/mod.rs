@@ -23,6 +23,13 @@ const HELD: i32 = 1;
 /// the push.
 const ASKING: [&[u8]; 5] = [b"pre-commit", b"prepare-commit-msg", b"pre-merge-commit", b"pre-applypatch", b"pre-push"];
 
+/// Whether git only shows what it would push, as far as its own command line says.
+fn is_dry_run(name: &[u8]) -> bool {
+    let words = if name == b"pre-push" { sys::words_of_parent() } else { Vec::new() };
+    let behind = words.iter().skip_while(|word| *word != b"push");
+    behind.skip(1).take_while(|word| *word != b"--").any(|word| word == b"--dry-run" || word == b"-n")
+}
+
 /// Runs the hook `path`, a name or where it lies, with git's `args`; returns its exit code if it becomes no program.
 pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8]> + Clone) -> i32 {
     sys::ignore_write_signals();
@@ -30,7 +37,7 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
     // The pre-commit framework calls the hook that it found by this name.
     let name = name.strip_suffix(b".legacy").unwrap_or(name);
     let cwd = sys::working_dir().unwrap_or_default();
-    if ASKING.contains(&name) && env.session_id.is_some() {
+    if ASKING.contains(&name) && env.session_id.is_some() && !is_dry_run(name) {
         let env = folder::of_root(env, folder);
         match question::ask(&env, &cwd, name, args.clone()) {
             Decision::Passes(said) => sys::write_all(sys::stderr(), &said),

@@ -15,7 +15,9 @@ pub use file::{
     canonical, executable, first_bytes, is_folder, is_same, kind, open, open_below, try_lock, working_dir, Open,
 };
 pub use own::{peer_uid, random, signals_as_input};
-pub use process::{ask_program, become_program, caller, exit, exit_on_panic, ignore_write_signals, spawn_detached};
+pub use process::{
+    ask_program, become_program, caller, exit, exit_on_panic, ignore_write_signals, spawn_detached, words_of_parent,
+};
 pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 pub use rustix::fs::{fdatasync, fstat, lstat, mkdir, readlink, stat, symlink, FileType, Mode};

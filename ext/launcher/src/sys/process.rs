@@ -40,6 +40,12 @@ fn above_shell(pid: u32) -> Option<u32> {
     SHELLS.contains(&name).then(above)?
 }
 
+/// The command line of our parent; empty where the system does not tell it, or it is long.
+pub fn words_of_parent() -> Vec<Vec<u8>> {
+    let line = super::first_bytes(format!("/proc/{}/cmdline", super::parent()).as_bytes()).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
 /// From here on a panic ends the process silently with `code`. None is expected; but a hook that dies by a signal, or
 /// worse exits with 2, is a bug that the user's session pays for.
 pub fn exit_on_panic(code: i32) {

@@ -16,12 +16,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from context_graph.gates.decide import git_tips
 from context_graph.gates.decide.call_outcomes import call_ended
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
-from context_graph.gates.decide.git_hook import git_ended
 from context_graph.gates.decide.messages import briefing, guidance
-from context_graph.gates.decide.tool_call import Part, acted_on, command_of
+from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
@@ -144,8 +144,12 @@ def after_tool(decision: Decision) -> None:
     # Without a project of its own, a command may have left the folder that it began in.
     for part in acted_on(event) or map(Part, decision.session_projects()):
         _after(decision, part, success)
-    if command_of(event.hook.tool_input) or event.hook.tool_name.startswith("mcp__"):
-        git_ended(decision, well=success)
+    _of_the_call(decision, success)
+    git_tips.call_ended(decision, well=success)
+
+
+def _of_the_call(decision: Decision, success: bool) -> None:
+    event = decision.event
     project = decision.governed()
     if project is None:
         return

@@ -8,6 +8,7 @@ from context_graph.gates.decide.call_outcomes import let_through, settle
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.exemptions import is_exempt
+from context_graph.gates.decide.git_tips import call_begins
 from context_graph.gates.decide.held import hold, remember
 from context_graph.gates.decide.messages import denial, human_only_denial
 from context_graph.gates.decide.protected_files import edited_file
@@ -27,6 +28,8 @@ def before_tool(decision: Decision) -> None:
     _gate(decision)
     if not decision.result.decision and not decision.result.deferred:
         hold(decision)
+    if not decision.result.decision and not decision.result.deferred:
+        call_begins(decision)
 
 
 def _gate(decision: Decision) -> None:

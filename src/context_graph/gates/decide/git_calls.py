@@ -18,6 +18,12 @@ _CHANGING = frozenset(("init", "clone", "switch", "checkout", "worktree"))
 """Behind one of these another repository or branch may be meant."""
 
 _SHOWING = {"commit": frozenset(("--short", "--porcelain", "--long")), "push": frozenset(("-n",))}
+_BETWEEN = str.maketrans("_-.", "   ")
+_READING = frozenset(
+    ("get", "list", "show", "search", "read", "find", "view", "diff", "log", "describe", "fetch")
+)
+"""What a tool does that only tells of commits and pushes."""
+
 _HELPING = frozenset(("--dry-run", "--help", "-h"))
 _ALIASES = 5
 
@@ -97,6 +103,16 @@ def _resolved(call: GitCall, command: ShellCommand, aliases: Aliases | None) -> 
         call = _parsed([*text.split(), *call.rest], command)
         call.folder = there
     yield call
+
+
+def mcp_runs_git(tool_name: str, verbs: Collection[str]) -> bool:
+    """Whether a tool of an MCP server is one of git's ``verbs`` by its names: `mcp__git__git_commit`."""
+    server, _, tool = tool_name.removeprefix("mcp__").partition("__")
+    if not tool or "git" not in f"{server} {tool}".lower():
+        return False
+    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in tool)
+    words = spaced.translate(_BETWEEN).split()
+    return any(verb in words for verb in verbs) and _READING.isdisjoint(words)
 
 
 def runs_git(

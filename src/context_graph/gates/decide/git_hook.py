@@ -38,7 +38,7 @@ def before_git(decision: Decision) -> None:
         return
     decision.result.project = project.root
     verbs = verbs_of(hook, repo)
-    asked = [entry for entry in decision.rules(project).active if is_asked(entry, verbs)]
+    asked = [entry for entry in decision.rules(project).active if entry.names_git(verbs)]
     context = decision.context(project, may_run=decision.may_run) if asked else None
     if context is None:
         return
@@ -53,29 +53,13 @@ def _judge(decision: Decision, context: EvaluationContext, asked: list[Requireme
     event, hook, result = decision.event, decision.event.git, decision.result
     assert hook is not None
     passes = Passes(context.files, event.session_id)
-    _settle(decision, context, passes)
+    for branch, name in passes.settle(event.at):
+        decision.keep(context.at_branch(context.files.load(branch, event.at)), "consumed", [name])
+    context.state = context.files.load(context.branch, event.at)
     judge(decision, context, asked, busy=passes.in_use(hook.pid, event.at))
     if not result.decision and not result.deferred:
         uses = [(context.branch, e.name) for e in asked if e.scope == "single_use" and e.type == "blocking"]
         passes.add(repo, hook.pid, uses, event.at, is_push=hook.name == PUSH)
-
-
-def git_ended(decision: Decision, *, well: bool) -> None:
-    """Use up what the commits and pushes of a call that has ended have used; ``well`` if it succeeded."""
-    for project in decision.session_projects():
-        passes = Passes(decision.files(project), decision.event.session_id)
-        context = decision.context(project, detached=True) if passes else None
-        if context is not None:
-            _settle(decision, context, passes, call_ended_well=well)
-
-
-def _settle(
-    decision: Decision, context: EvaluationContext, passes: Passes, *, call_ended_well: bool = False
-) -> None:
-    at = decision.event.at
-    for branch, name in passes.settle(at, call_ended_well=call_ended_well):
-        decision.keep(context.at_branch(context.files.load(branch, at)), "consumed", [name])
-    context.state = context.files.load(context.branch, at)
 
 
 def verbs_of(hook: GitHook, repo: Repo) -> frozenset[str]:
@@ -86,11 +70,6 @@ def verbs_of(hook: GitHook, repo: Repo) -> frozenset[str]:
     under_way = (verb for name, verb in _UNDER_WAY.items() if os.path.exists(f"{repo.git_dir}/{name}"))
     source = ("merge",) if hook.args[1:2] == ["merge"] else ()
     return frozenset(("commit", *under_way, *source))
-
-
-def is_asked(entry: Requirement, verbs: frozenset[str]) -> bool:
-    """Whether one of the requirement's triggers names one of git's ``verbs``."""
-    return any(not verbs.isdisjoint(named.split()) for _, _, named in entry.triggers if named)
 
 
 def _repository(event: GateEvent, hook: GitHook) -> Repo | None:

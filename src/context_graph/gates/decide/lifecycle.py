@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from shlex import quote
 from typing import Any
 
@@ -10,6 +11,7 @@ from context_graph.gates.decide.after_tool import forget_failures, satisfy_by_sk
 from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
+from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.held import forget, remember
 from context_graph.gates.decide.messages import PROGRAM, briefing
 from context_graph.gates.decide.tool_call import project_of
@@ -251,6 +253,8 @@ def _end_in(decision: Decision, project: Project) -> None:
         end_pause(project.repo.common_dir, event.session_id)
     except OSError as error:
         decision.tell_failure("the pause can't be ended", error)
+    with suppress(OSError):
+        Passes(decision.files(project), event.session_id).forget()
     rules, context = decision.rules(project), decision.context(project)
     if context is None or not rules.readable or not rules.hooks.clear_session_state:
         return

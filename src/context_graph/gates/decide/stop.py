@@ -6,6 +6,7 @@ from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.call_outcomes import OpenCalls, turn_over
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
+from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
@@ -71,6 +72,9 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
     if project.repo is not None:
         turn_over(decision.event, project.repo, decision.files(project))
     wanted = _verified(rules)
+    if project.repo is not None and rules.readable and rules.hooks.verify_requirements:
+        past = Passes(decision.files(project), decision.event.session_id).left_open()
+        wanted += [entry for entry in rules.active if entry.name in past and entry not in wanted]
     if rules.readable and not wanted:
         return None, []
     context = decision.context(project, may_run=decision.may_run, detached=True)

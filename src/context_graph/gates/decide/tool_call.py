@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache as once
 from functools import partial
 
-from context_graph.gates.decide.git_calls import git_call, runs_git
+from context_graph.gates.decide.git_calls import git_call, mcp_runs_git, runs_git
 from context_graph.gates.event import GateEvent
 from context_graph.gates.patterns import IGNORE_CASE, matches
 from context_graph.gates.rules import Requirement, Rules, covers
@@ -152,6 +152,8 @@ def _triggers(entry: Requirement, tool_name: str, tool_input: object, runs: Runs
             return True
         command = command_of(tool_input)
         if not command:
+            if verbs and not pattern and mcp_runs_git(tool_name, verbs.split()):
+                return True
             continue
         if verbs and not runs(command, verbs.split()):
             continue

@@ -234,7 +234,9 @@ def _count_record(found: dict[str, Any], record: dict[str, Any], now: int) -> No
 def _sweep_metrics(folder: str) -> None:
     """Remove what is beyond the newest files of ended sessions; pauses have an end of their own."""
     try:
-        paths = [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith((".json", ".calls"))]
+        paths = [
+            f"{folder}/{name}" for name in os.listdir(folder) if name.endswith((".json", ".calls", ".git"))
+        ]
         if len(paths) > _FILES:
             for path in sorted(paths, key=lambda path: os.stat(path).st_mtime)[:-_FILES]:
                 os.unlink(path)
