@@ -58,7 +58,17 @@ REQ = (
         "enable",
         "disable",
     ),
-    *("config show", "init", "check", "keys", "doctor", "log", "statusline"),
+    *(
+        "config show",
+        "git-hooks install",
+        "git-hooks remove",
+        "init",
+        "check",
+        "keys",
+        "doctor",
+        "log",
+        "statusline",
+    ),
 )
 
 
@@ -249,7 +259,7 @@ def test_a_gate_s_message_names_only_commands_that_exist() -> None:
     for folder in (package / "gates", package / "cli" / "req"):
         for path in folder.rglob("*.py"):
             text = path.read_text(encoding="utf-8")
-            named |= set(re.findall(r"([\w-]+-cli|PROGRAM\}) req ([a-z_]+)", text))
+            named |= set(re.findall(r"([\w-]+-cli|PROGRAM\}) req ([a-z_-]+)", text))
             named |= {("context-graph-cli", word) for word in re.findall(r"_CALL\} ([a-z_]+)", text)}
     assert {program for program, _ in named} == {"context-graph-cli", "PROGRAM}"}
     assert {word for _, word in named} <= {name.split()[0] for name in COMMANDS}

@@ -57,15 +57,15 @@ pub fn is_governed(folders: &[&[u8]]) -> bool {
     })
 }
 
-/// Whether the client's list of live sessions names `session`: gates have seen it at work, so there may be something to
-/// say although no file governs here, such as that it is gone.
-pub fn is_known(env: &Env<'_>, session: &[u8]) -> bool {
+/// Whether the client's list of live sessions has `text`. With a session's id: gates have seen it at work, so there may be
+/// something to say although no file governs here, such as that it is gone.
+pub fn is_known(env: &Env<'_>, text: &[u8]) -> bool {
     let list = match (env.config_dir, env.home) {
         (Some(folder), _) => below(folder, b"sessions.json"),
         (None, Some(home)) => below(home, b".claude/sessions.json"),
         (None, None) => return false,
     };
-    holds_text(&list, session)
+    holds_text(&list, text)
 }
 
 /// Whether the file at `path` can be read and holds `text`, which is not empty.

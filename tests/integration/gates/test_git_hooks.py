@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.gates.installed import A, Answer, B, GateProject, decided_by
+from tests.support.gates.installed import A, Answer, B, GateProject, Hosts, decided_by
 
 RULES = """
 version: "1.0"
@@ -348,14 +348,82 @@ def test_another_start_writes_no_such_file(cli: Cli) -> None:
 
 
 def test_a_folder_that_an_installer_wrote_into_is_put_right(shell: Shell) -> None:
+    """What it wrote is moved to where it meant to write."""
     folder = shell.project.data / "git-hooks"
     folder.chmod(0o700)
     (folder / "prepare-commit-msg").unlink()
-    write_hook(folder / "pre-commit", "exit 0")
+    (folder / "pre-commit").unlink()
+    write_hook(folder / "pre-commit", "echo installed >&2")
     assert not shell.held("git commit -q --allow-empty -m x")
     shell.start(source="resume")
     assert shell.held("git commit -q --allow-empty -m x")
     assert folder.stat().st_mode & 0o222 == 0
+    assert shell.run("git commit -q --allow-empty -m x", session="").stderr == "installed\n"
+
+
+# Hooks in the repository itself, for other hosts
+
+
+@pytest.fixture
+def installed(cli: Cli) -> Iterator[Shell]:
+    """A session without an environment file, in a repository with our hooks and an own one."""
+    project = repository(cli)
+    write_hook(project.root / ".git/hooks/prepare-commit-msg", "echo own $# >&2")
+    project.hosts = Hosts()  # the client is no ancestor of a person's shells
+    try:
+        with decided_by("owner", cli):
+            shell = Shell(project)
+            shell.env_file.write_text("")
+            project.req("git-hooks", "install")
+            yield shell
+    finally:
+        project.hosts.close()
+
+
+def test_installed_hooks_ask_an_agent_and_run_what_was_there(installed: Shell) -> None:
+    assert installed.held("git commit -q --allow-empty -m x")
+    assert installed.run("git commit -q --allow-empty -m x", session="").stderr == "own 2\n"
+    installed.project.req("git-hooks", "install")
+    installed.project.req("satisfy", "review", "--session", A)
+    assert installed.run("git commit -q --allow-empty -m x").stderr == "own 2\n"
+
+
+def test_installed_hooks_survive_the_pre_commit_framework(installed: Shell) -> None:
+    """It moves the hook that it finds to NAME.legacy, and calls that."""
+    hook = installed.project.root / ".git/hooks/prepare-commit-msg"
+    hook.rename(hook.with_suffix(".legacy"))
+    write_hook(hook, '"$0.legacy" "$@" || exit 1; echo framework >&2')
+    assert installed.held("git commit -q --allow-empty -m x")
+    assert installed.run("git commit -q --allow-empty -m x", session="").stderr == "own 2\nframework\n"
+    installed.project.req("git-hooks", "install")
+    assert "framework" in hook.read_text()
+    installed.project.req("git-hooks", "remove")
+    assert installed.run("git commit -q --allow-empty -m x").stderr == "own 2\nframework\n"
+
+
+def test_removed_hooks_leave_the_folder_as_it_was(installed: Shell) -> None:
+    folder = installed.project.root / ".git/hooks"
+    refused = installed.project.req("git-hooks", "remove", code=1, CLAUDECODE="1")
+    assert "by a person" in refused and (folder / "pre-push").exists()
+    installed.project.req("git-hooks", "remove")
+    assert {path.name for path in folder.iterdir() if path.suffix != ".sample"} == {"prepare-commit-msg"}
+    assert installed.run("git commit -q --allow-empty -m x").stderr == "own 2\n"
+
+
+def test_hooks_in_the_working_tree_are_not_touched(shell: Shell) -> None:
+    shell.run("git config core.hooksPath hooks", session="")
+    assert "|| exit 1" in shell.project.req("git-hooks", "install", code=1)
+    assert not (shell.project.root / "hooks").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process's ancestors here")
+def test_a_host_that_names_no_session_is_known_by_its_process(installed: Shell) -> None:
+    """A shell below the client's process, without any variable of ours."""
+    project = installed.project
+    assert project.hosts is not None
+    line = "git -c user.name=t -c user.email=t@t commit -q --allow-empty -m x"
+    done = project.hosts.run(A, ["sh", "-c", line], "", project.cli.env, project.root)
+    assert done.returncode == 1 and "Blocked by a requirement" in done.stderr
 
 
 # Commits that no hook was asked about

@@ -28,8 +28,12 @@ const ENV_FILE_MAX: usize = 1024 * 1024;
 /// project.
 pub fn point_git_here(root: &[u8], env_file: &[u8], cwd: &[u8]) -> io::Result<()> {
     let folder = below(root, FOLDER);
+    let own = chain::own_folder(cwd, &folder);
+    if let Some(own) = &own {
+        give_back(&folder, own);
+    }
     make(&folder, ASKING.iter().chain(&PASSED_ON).copied())?;
-    if let Some(own) = chain::own_folder(cwd, &folder) {
+    if let Some(own) = own {
         take_in(&folder, &own);
     }
     append_once(env_file, &lines(&own_program()?, &folder))
@@ -43,9 +47,30 @@ pub fn of_root<'a>(env: &Env<'a>, folder: &'a [u8]) -> Env<'a> {
     }
 }
 
+/// Whether `folder` is the one that agents' git is pointed to.
+pub fn is_ours(folder: &[u8]) -> bool {
+    split_last(folder).is_some_and(|(_, name)| name == FOLDER)
+}
+
+/// Moves what an installer of other hooks has written into our folder to the repository's, `own`, which it meant.
+fn give_back(folder: &[u8], own: &[u8]) {
+    for name in ASKING.iter().chain(&PASSED_ON).chain(&ONCE_SEEN) {
+        let (here, there) = (below(folder, name), below(own, name));
+        let is_foreign = std::fs::read(path(&here)).is_ok_and(|text| !holds(&text, NOTE));
+        if is_foreign && sys::lstat(&there).is_err() {
+            let _ = std::fs::create_dir_all(path(own));
+            let _ = std::fs::copy(path(&here), path(&there));
+        }
+    }
+}
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
 /// Has those of the repository's hooks, in `own`, run that ours pass on once they were seen.
 pub fn take_in(folder: &[u8], own: &[u8]) {
-    if !folder.ends_with(FOLDER) {
+    if !is_ours(folder) {
         return;
     }
     let is_new = |name: &&[u8]| sys::executable(&below(own, name)[..]) && sys::lstat(below(folder, name)).is_err();
@@ -81,16 +106,16 @@ fn write(to: &[u8], text: &[u8]) -> io::Result<()> {
     std::fs::rename(path(&draft), path(to))
 }
 
+const NOTE: &[u8] = b"# Made by context-graph: asks the requirement gates, then runs the repository's own hook.\n";
 /// The longest path of a program that every kernel takes on a script's first line.
 const INTERPRETER_MAX: usize = 100;
 
 /// A hook of ours: the program reads it, where its path can stand on a first line, for a shell costs as much again.
 fn script(program: &[u8]) -> Vec<u8> {
-    let note = b"# Made by context-graph: asks the requirement gates, then runs the repository's own hook.\n";
     if program.len() <= INTERPRETER_MAX && !program.iter().any(u8::is_ascii_whitespace) {
-        return [&b"#!"[..], program, b" hooks git\n", note].concat();
+        return [&b"#!"[..], program, b" hooks git\n", NOTE].concat();
     }
-    [&b"#!/bin/sh\n"[..], note, b"exec ", &quoted(program), b" hooks git \"$0\" \"$@\"\n"].concat()
+    [&b"#!/bin/sh\n"[..], NOTE, b"exec ", &quoted(program), b" hooks git \"$0\" \"$@\"\n"].concat()
 }
 
 /// What shells run that are to point git to `folder`, behind the settings that are there: one line that ends well. It
@@ -126,7 +151,7 @@ fn append_once(file: &[u8], line: &[u8]) -> io::Result<()> {
         Err(sys::Errno::NOENT) => Vec::new(),
         Err(errno) => return Err(errno.into()),
     };
-    if there.windows(line.len()).any(|part| part == line) {
+    if holds(&there, line) {
         return Ok(());
     }
     let between: &[u8] = if there.is_empty() || there.ends_with(b"\n") { b"" } else { b"\n" };

@@ -23,6 +23,9 @@ const HELD: i32 = 1;
 /// the push.
 const ASKING: [&[u8]; 5] = [b"pre-commit", b"prepare-commit-msg", b"pre-merge-commit", b"pre-applypatch", b"pre-push"];
 
+/// Behind the name of a hook that was there before ours was installed (gates/commands/git_hooks.py).
+const BEFORE: &[u8] = b".before-context-graph";
+
 /// Whether git only shows what it would push, as far as its own command line says.
 fn is_dry_run(name: &[u8]) -> bool {
     let words = if name == b"pre-push" { sys::words_of_parent() } else { Vec::new() };
@@ -37,7 +40,10 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
     // The pre-commit framework calls the hook that it found by this name.
     let name = name.strip_suffix(b".legacy").unwrap_or(name);
     let cwd = sys::working_dir().unwrap_or_default();
-    if ASKING.contains(&name) && env.session_id.is_some() && !is_dry_run(name) {
+    // One that `req git-hooks install` has put into a repository's own folder.
+    let is_installed = !folder.is_empty() && !folder::is_ours(folder);
+    let is_agents = env.session_id.is_some() || (is_installed && question::is_below_client(env));
+    if ASKING.contains(&name) && is_agents && !is_dry_run(name) {
         let env = folder::of_root(env, folder);
         match question::ask(&env, &cwd, name, args.clone()) {
             Decision::Passes(said) => sys::write_all(sys::stderr(), &said),
@@ -47,9 +53,13 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
             }
         }
     }
-    let Some(own) = chain::own_folder(&cwd, folder) else { return 0 };
-    folder::take_in(folder, &own);
-    let hook = below(&own, name);
+    let hook = if is_installed {
+        [&below(folder, name)[..], BEFORE].concat()
+    } else {
+        let Some(own) = chain::own_folder(&cwd, folder) else { return 0 };
+        folder::take_in(folder, &own);
+        below(&own, name)
+    };
     if !sys::executable(&hook[..]) {
         return 0;
     }

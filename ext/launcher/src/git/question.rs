@@ -191,6 +191,13 @@ fn is_strict(env: &Env<'_>, project: &[u8]) -> bool {
     files.into_iter().any(|file| gate::holds_text(&file, b"\"onFailure\": \"block\""))
 }
 
+/// Whether a client that gates have seen at work is among our ancestors: other hosts' shells do not name the session.
+pub fn is_below_client(env: &Env<'_>) -> bool {
+    let clients = sys::ancestors();
+    let line = |pid: &u32| [format!("\"ppid\": {pid},"), format!("\"ppid\": {pid}}}")];
+    clients.iter().flat_map(line).any(|text| gate::is_known(env, text.as_bytes()))
+}
+
 /// Best effort: the decision stands in the project's state files whether or not the log has it.
 fn keep(event: &Event<'_>, record: &[u8]) {
     if let (false, Ok(record)) = (record.is_empty(), event.decision_record(record)) {

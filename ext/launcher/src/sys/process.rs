@@ -15,6 +15,8 @@ const SHELLS: [&[u8]; 13] = [
 ];
 /// How many of them are looked through.
 const LEVELS: usize = 5;
+/// Ancestors that are looked at.
+const ANCESTORS: usize = 32;
 /// Longest output that is taken of a program.
 const OUTPUT_MAX: usize = 1024 * 1024;
 
@@ -31,13 +33,23 @@ pub fn caller() -> u32 {
     std::iter::successors(Some(parent), |pid| above_shell(*pid)).take(LEVELS).last().unwrap_or(parent)
 }
 
+/// Our parent and what is above it, the nearest first; where the system does not tell, our parent alone.
+pub fn ancestors() -> Vec<u32> {
+    let above = |pid: &u32| look(*pid).map(|(_, parent)| parent).filter(|parent| *parent > 1);
+    std::iter::successors(Some(super::parent()), above).take(ANCESTORS).collect()
+}
+
 /// The parent of process `pid`, if that is a shell.
 fn above_shell(pid: u32) -> Option<u32> {
+    look(pid).filter(|(name, _)| SHELLS.contains(&&name[..])).map(|(_, parent)| parent)
+}
+
+/// Name and parent of process `pid`.
+fn look(pid: u32) -> Option<(Vec<u8>, u32)> {
     let stat = super::first_bytes(format!("/proc/{pid}/stat").as_bytes()).ok()?;
     let (open, close) = (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
-    let name = stat.get(open + 1..close)?;
-    let above = || std::str::from_utf8(stat.get(close + 2..)?).ok()?.split(' ').nth(1)?.parse().ok();
-    SHELLS.contains(&name).then(above)?
+    let parent = std::str::from_utf8(stat.get(close + 2..)?).ok()?.split(' ').nth(1)?.parse().ok()?;
+    Some((stat.get(open + 1..close)?.to_vec(), parent))
 }
 
 /// The command line of our parent; empty where the system does not tell it, or it is long.

@@ -128,11 +128,16 @@ def build_app() -> typer.Typer:
         help="Requirement gates: what must be met before a tool runs or a session stops.",
         rich_markup_mode=None,
     )
-    config = typer.Typer(help="The merged configuration", rich_markup_mode=None)
-    app.add_typer(config, name="config")
+    groups = {
+        "config": "The merged configuration",
+        "git-hooks": "Hooks of a repository, for hosts without ours",
+    }
+    apps = {group: typer.Typer(help=text, rich_markup_mode=None) for group, text in groups.items()}
+    for group, inner in apps.items():
+        app.add_typer(inner, name=group)
     for name, command in COMMANDS.items():
         group, _, word = name.rpartition(" ")
-        register = (config if group else app).command(word, short_help=command.short, epilog=command.codes)
+        register = apps.get(group, app).command(word, short_help=command.short, epilog=command.codes)
         register(_typed(name, command))
     return app
 

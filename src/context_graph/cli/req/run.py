@@ -11,7 +11,7 @@ from typing import Any
 
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, UsageError
-from context_graph.gates.commands import commands, setup, upkeep
+from context_graph.gates.commands import commands, git_hooks, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
 from context_graph.wire.event_log import append, frame
@@ -75,6 +75,12 @@ def show_config(context: CommandContext, *, name: str = "", sources: bool = Fals
     if not sources:
         del found["sources"]
     return found
+
+
+def install_git_hooks(context: CommandContext) -> dict[str, Any]:
+    from context_graph.wire.client import find_launcher
+
+    return git_hooks.install(context, os.path.realpath(find_launcher()))
 
 
 def init(context: CommandContext, **given: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from context_graph.cli.native import become_launcher
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
-from context_graph.gates.commands import commands, upkeep
+from context_graph.gates.commands import commands, git_hooks, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 
 _CODES = "Exit codes: 0 done; 1 could not be done, also a usage error."
@@ -294,6 +294,28 @@ COMMANDS = {
             OUTPUT,
             JSON,
         ),
+    ),
+    "git-hooks install": Command(
+        req_run.install_git_hooks,
+        req_text.git_hooks,
+        "Have git ask before commits and pushes",
+        """Put hooks into this repository that ask an agent's requirements, for hosts other than Claude Code.
+
+        In Claude Code a session's start sees to it by itself. A hook that is there runs after ours.
+
+        Example: context-graph-cli req git-hooks install
+        """,
+        options=(OUTPUT, JSON),
+    ),
+    "git-hooks remove": Command(
+        git_hooks.remove,
+        req_text.git_hooks,
+        "Take these hooks out again",
+        """Take the hooks of `git-hooks install` out; what was there before is put back. For a person.
+
+        Example: context-graph-cli req git-hooks remove
+        """,
+        options=(OUTPUT, JSON),
     ),
     "doctor": Command(
         req_run.doctor,

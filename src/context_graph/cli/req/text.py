@@ -13,6 +13,16 @@ _MARKS = {"error": "✗", "warning": "!", "note": "·", "ok": "✓"}
 _CALL = "context-graph-cli req"
 
 
+def git_hooks(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
+    done = "installed" if "installed" in found else "removed"
+    lines = [f"{done} in {found['folder']}: {', '.join(found[done]) or 'nothing'}"]
+    if found.get("kept"):
+        lines.append(f"these were there and run after ours: {', '.join(found['kept'])}")
+    if found.get("restored"):
+        lines.append(f"back as they were: {', '.join(found['restored'])}")
+    return "\n".join(lines)
+
+
 def status(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
     shown = {name: one for name, one in found["requirements"].items() if one["enabled"]}
     unmet = [name for name, one in shown.items() if not one["satisfied"]]

@@ -19,6 +19,7 @@ from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.event import GateEvent, GateResult, GitHook
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
+from context_graph.gates.state.registry import session_above
 from context_graph.git.repository import Repo, find_repo, repo_of_git_dir
 from context_graph.model import EventKind
 
@@ -32,6 +33,9 @@ def before_git(decision: Decision) -> None:
     """Deny with every unmet requirement that the commit or push triggers, or let it pass and arm them."""
     event, hook = decision.event, decision.event.git
     assert hook is not None, "the event of a git hook has one"
+    event.session_id = event.session_id or session_above(decision.registry, hook.pid, event.at)
+    if not event.session_id:
+        return  # a person
     repo = _repository(event, hook)
     project = _project(event, repo) if repo is not None else None
     if repo is None or project is None or not decision.rules(project).readable:

@@ -82,6 +82,15 @@ def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int])
     return any(other in clients for other in line) or any(_marked(other) for other in line)
 
 
+def session_above(registry: Registry, pid: int, now: float) -> str:
+    """The live session whose client is an ancestor of process ``pid``; empty where none is."""
+    line = ancestors(pid)
+    for session, entry in registry.live(now).items():
+        if _pid(entry) in line:
+            return session
+    return ""
+
+
 def _marked(pid: int) -> bool:
     try:
         return any(entry.startswith(_AGENT_MARK) for entry in processes.environment(pid))
