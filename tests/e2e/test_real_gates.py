@@ -113,3 +113,58 @@ def test_what_the_client_quotes_of_our_hooks_is_no_shell_line(project: GateProje
     assert "Stop hook blocking error from command" in told and "Compacted" in told
     assert "command -v" not in told and "|| true" not in told
     assert "context-graph-cli hooks stop --format claude" in told
+
+
+REVIEW = """
+version: "1.0"
+inherit: false
+requirements:
+  review: {enabled: true, trigger_tools: [{git: [commit, push]}], message: Have the change reviewed.}
+"""
+
+
+def _ship(where: str, more: str = "make -f ../project/ship.mk") -> dict[str, Any]:
+    return {"tool": "Bash", "input": {"command": f"{more}; echo {where} ended with $?"}}
+
+
+@needs_client
+def test_git_asks_whatever_an_agent_starts_wherever_it_starts_it(
+    project: GateProject, tmp_path: Path
+) -> None:
+    """Makefile, subagent, background, worktree, second prompt, /clear; another repository is let alone."""
+    project.configure(REVIEW)
+    (project.root / "ship.mk").write_text("ship:\n\t@git commit -q --allow-empty -m ship\n")
+    for key in ("name", "email"):
+        project.git("config", f"user.{key}", "t@t")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "init")
+    elsewhere = 'cd "$(mktemp -d)" && git init -q'
+    elsewhere += " && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m x"
+    behind = _ship("background", "make -f ship.mk > ../told 2>&1")
+    behind["input"]["run_in_background"] = True
+    script: list[Any] = [
+        _ship("main", "make -f ship.mk"),
+        {"tool": "Task", "input": {"description": "d", "prompt": "p", "subagent_type": "general-purpose"}},
+        *(_ship("subagent", "make -f ship.mk"), "done"),
+        *(behind, _ship("waited", "sleep 4; cat ../told")),
+        _ship("worktree", "git worktree add -q ../w -b w; cd ../w && make -f ship.mk"),
+        *(_ship("elsewhere", elsewhere), "one"),
+        *(_ship("second", "make -f ship.mk"), "two", _ship("cleared", "make -f ship.mk"), "three"),
+    ]
+    options = ("--prompt", "more", "--prompt", "/clear", "--prompt", "again")
+    summary = drive(project.cli, tmp_path / "logs", script, "ship it", options=options)
+    told = {
+        name: json.dumps(r)
+        for r in summary["tool_results"]
+        for name in _ENDS
+        if f"{name} ended with" in json.dumps(r)
+    }
+    assert told.keys() == set(_ENDS)
+    assert "elsewhere ended with 0" in told.pop("elsewhere")
+    for name, text in told.items():
+        assert "Have the change reviewed." in text, name
+        assert name == "waited" or f"{name} ended with 2" in text
+    assert project.git("log", "--format=%s", "--all") == "init"
+
+
+_ENDS = ("main", "subagent", "waited", "worktree", "elsewhere", "second", "cleared")
