@@ -1,4 +1,4 @@
-"""Notes that somebody looked at a memory and found that it still holds; that can be taken back."""
+"""Notes that somebody looked at a memory: that it still holds, or how to say it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,28 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from context_graph.errors import InvalidParamsError
 from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.metrics.review_tasks import ACCEPTED
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, MemoryNode, check_content
 
 CONFIRMED: Final = "confirmed"
 """Key in the metadata: when, and what taking it back puts back."""
+
+
+REWORDED: Final = "reworded"
+"""Key in the metadata: when somebody gave the memory the text that it has."""
+
+
+def reworded(node: MemoryNode, content: str, at_ms: int) -> MemoryNode:
+    """``node`` with the text that somebody gave it. Raises InvalidParamsError for a text that is none or too
+    long, and for a session's summary.
+    """
+    check_content(content)
+    if node.source == CAPTURED:
+        why = f"is {node.id}, a session's summary, which hooks write; reword one of its notes"
+        raise InvalidParamsError.of("node_id", why)
+    return replace(node, content=content, metadata={**node.metadata, REWORDED: at_ms}, embedding=None)
 
 
 def confirmed(node: MemoryNode, evidence: Evidence, folder: str | None, at_ms: int) -> MemoryNode:

@@ -23,7 +23,7 @@ from uuid import UUID, uuid4
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory import editing, runs
-from context_graph.memory.confirming import confirmed, unconfirmed
+from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
@@ -288,6 +288,17 @@ class Memex(Reading):
             editing.update_nodes(core, [changed])
             core.did(Deed.ACCEPTED)
             return changed
+
+    def reword(self, node_id: UUID | str, content: str) -> MemoryNode:
+        """Give a memory another text; all else stays, and what its session says later leaves it alone.
+
+        Raises:
+            GraphQueryError: It is not in the store.
+            InvalidParamsError: The text is empty or too long; or the memory is a session's summary.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.operation("put", writes=True) as core:
+            return editing.put_nodes(core, [reworded(core.live(wanted), content, now_ms())])[0]
 
     def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
         """Count a use of each memory: access count and time of last access. Unknown ids are skipped.

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from context_graph.memory.confirming import REWORDED
 from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import NOTED, MemoryNode
@@ -74,6 +75,8 @@ def nodes_of(
             memex.restore(node_id)
         there.append(str(node_id))
         old = known.node if known is not None else None
+        if old is not None and REWORDED in old.metadata:
+            continue
         if old is None or (old.content, old.metadata.get(NOTE)) != (note.text, _own(note)):
             changed.append(_node(node_id, session_id, note, old, root, project, evidence, tags))
     return changed, there

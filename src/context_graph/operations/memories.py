@@ -66,6 +66,11 @@ class Filters(msgspec.Struct):
 
 Scope = Literal["project", "user"]
 """Where a memory holds."""
+StoredKind = Literal["rule", "decision", "finding"]
+"""Kinds of notes that somebody may store; the others are made of what sessions did."""
+_STORED_KIND: Final = (
+    "What it is: a rule is told at each start, and with what it concerns; decision; finding."
+)
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 _Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON", listed=False)]
@@ -173,6 +178,7 @@ class Store(Shown, kw_only=True):
             tool="user: in all his projects",
         ),
     ] = "project"
+    kind: Annotated[StoredKind, about(_STORED_KIND, metavar="NAME", listed=False)] | None = None
     tags: Annotated[
         tuple[_Word, ...],
         about(
@@ -397,6 +403,27 @@ class Confirm(Called, kw_only=True):
 
     node_id: Annotated[str, node_named(NODE_ID, wire="id")]
     take_back: Annotated[bool, about("Undo the last confirmation instead.")] = False
+
+
+@operation("memory.reword", short="Say a memory in other words")
+class Reword(Called, kw_only=True):
+    """Give a memory another text; its id, kind, tags and links stay, and what its session says later of the
+    same thing no longer changes it.
+
+    For a rule or another note that says the right thing badly. `memory edit` stores a new memory that
+    replaces the old one, of what was stored on purpose. `memory history` has the old text.
+
+    Exit codes: 0; 1 no such memory, the id fits several, it is a session's summary, or the text is empty or
+    too long; 2 the database is corrupt.
+
+    Example: context-graph-cli memory reword 5f3c1a2b "Amounts are in cents, as integers"
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+    content: Annotated[
+        str,
+        node_named("The new text, 1 to 65,536 characters.", "TEXT", stdin=True, bounded=True),
+    ]
 
 
 @operation(

@@ -40,6 +40,7 @@ from context_graph.model.memory import (
     check_content,
     iso_time,
 )
+from context_graph.model.note import KIND, NOTE
 from context_graph.operations import consolidations, memories, transfer, views
 from context_graph.operations.context import Answer, Context, Elsewhere
 from context_graph.operations.naming import check_not_pinned, memory_named, text_of
@@ -51,7 +52,7 @@ _AS_GIVEN: Final = tuple(
     one.name
     for one in fields(Draft)
     if one.name in memories.Store.__struct_fields__
-    and one.name not in ("content", "link_to", "session_id", "supersedes")
+    and one.name not in ("content", "link_to", "metadata", "session_id", "supersedes")
 )
 """Fields of a memory that are stored as given."""
 _STEPS_S: Final = 0.05
@@ -83,10 +84,19 @@ def _store(context: Context, given: memories.Store) -> Answer:
             occurred_at_ms=None if given.occurred_at is None else int(given.occurred_at),
             source=context.source,
             node_id=context.new_id(),
+            **_of_kind(context, given),
         )
     ended = {"superseded": [str(one) for one in outdated]} if outdated else {}
     told = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
     return Answer({**told, **_masked(masked)})
+
+
+def _of_kind(context: Context, given: memories.Store) -> dict[str, Any]:
+    """The metadata of a memory, with its kind and who says so."""
+    if given.kind is None:
+        return {"metadata": given.metadata}
+    note = {"said_by": "user" if context.source == "cli" else "assistant"}
+    return {"metadata": {**(given.metadata or {}), KIND: given.kind, NOTE: note}}
 
 
 def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> Memex:
@@ -333,6 +343,13 @@ def _confirm(context: Context, given: memories.Confirm) -> Answer:
     return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
 
 
+def _reword(context: Context, given: memories.Reword) -> Answer:
+    memex, wanted = _holding(context, given.node_id)
+    with memex.masking() as masked:
+        node = memex.reword(wanted, given.content)
+    return Answer({**views.record_view(node), **_scope_of(context, memex), **_masked(masked)})
+
+
 def _restore(context: Context, given: memories.Restore) -> Answer:
     memex, wanted = _holding(context, given.node_id)
     node = memex.restore(wanted)
@@ -496,6 +513,7 @@ _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
     memories.SetVerbosity: _set_verbosity,
     memories.Forget: _forget,
     memories.Confirm: _confirm,
+    memories.Reword: _reword,
     memories.Restore: _restore,
     memories.Link: _link,
     memories.Identity: _identity,

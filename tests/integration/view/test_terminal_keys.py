@@ -112,7 +112,7 @@ def test_supersede_begins_with_the_whole_text_and_stores_what_was_made_of_it() -
         await view.sees("Done: supersede.")
         assert source.done == [("supersede", FIRST, f"Now {source.memory_rows[0].text}\nIn full.")]
         await view.press("z")
-        await view.sees("Undo the last action: forget the new text.")
+        await view.sees("Undo the last action: put the old text back.")
         await view.press("enter")
         await view.sees("Done: forget.")
         assert source.done[-1] == ("forget", SUCCESSOR)

@@ -178,6 +178,7 @@ COMMANDS: Final[dict[str, Action]] = {
     "show": Action(text.node_text),
     "forget": Action(text.forget_text, _forget),
     "confirm": Action(text.confirmed_text),
+    "reword": Action(text.reworded_text),
     "restore": Action(lambda found: f"restored: {found['id']}\n{found['content']}"),
     "link": Action(text.edge_text),
     "stats": Action(stats_text, _stats),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from context_graph.cli.memory.call import ask_memory, text_given
+from context_graph.cli.memory.text import reworded_text
 from context_graph.errors import InvalidInputError, UsageError
 
 EDITED: Final = "The new text, instead of opening $VISUAL or $EDITOR; - reads stdin."
@@ -18,9 +19,10 @@ _COPIED: Final = ("rationale", "importance", "modality", "metadata", "tags", "ag
 def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     """Change the text of a memory: opens it in $VISUAL or $EDITOR, or takes --content.
 
-    The new text is a memory of its own with the old one's tags, importance and rationale, and supersedes it:
-    the old text is no longer brought into sessions, and `memory history` and `memory show` still have it.
-    `memory forget` on the new one undoes the change.
+    Of a session's note the text itself is changed, as by `memory reword`. Else the new text is a memory of
+    its own with the old one's tags, importance and rationale, and supersedes it: the old text is no longer
+    brought into sessions, and `memory history` and `memory show` still have it. `memory forget` on the new
+    one undoes the change.
 
     Exit codes: 0 changed, or the text is the same; 1 no such memory, the id fits several, the editor failed,
     or there is no terminal and no --content; 2 the database is corrupt.
@@ -31,7 +33,7 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     content = text_given("content", given["content"]) if "content" in given else _in_editor(old["content"])
     if content == old["content"]:
         return {**old, "unchanged": True}
-    return ask_memory("memory.store", successor_of(old, content), db_path)
+    return ask_memory(*changed(old, content), db_path)
 
 
 def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,10 +48,16 @@ def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
     return old
 
 
-def successor_of(old: Mapping[str, Any], content: str) -> dict[str, Any]:
-    """What `memory.store` takes to store ``content`` in the place of ``old``."""
+def changed(old: Mapping[str, Any], content: str) -> tuple[str, dict[str, Any]]:
+    """The request that puts ``content`` in the place of ``old``'s text.
+
+    A note of a session is reworded, for its session refreshes it under its own id; all else gets a successor.
+    """
+    if old["source"] == "note":
+        return "memory.reword", {"id": old["id"], "content": content}
     new = {name: old.get(name) for name in _COPIED}
-    return {**new, "scope": old.get("scope", "project"), "content": content, "supersedes": [old["id"]]}
+    more = {"scope": old.get("scope", "project"), "content": content, "supersedes": [old["id"]]}
+    return "memory.store", {**new, **more}
 
 
 def edited_text(found: Mapping[str, Any]) -> str:
@@ -57,6 +65,8 @@ def edited_text(found: Mapping[str, Any]) -> str:
     new = found["id"][:_ID_CHARS]
     if found.get("unchanged"):
         return f"{new} is unchanged"
+    if "superseded" not in found:
+        return reworded_text(found)
     old = ", ".join(one[:_ID_CHARS] for one in found.get("superseded", ()))
     return f"{new} replaces {old}; `context-graph-cli memory forget {new}` undoes it\n{found['content']}"
 

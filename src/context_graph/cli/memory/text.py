@@ -163,6 +163,13 @@ def confirmed_text(found: Mapping[str, Any]) -> str:
     return f"{short} is as it was before it was confirmed{how}"
 
 
+def reworded_text(found: Mapping[str, Any]) -> str:
+    """The memory with its new text, and where the old one is."""
+    short = found["id"][:_ID_CHARS]
+    before = f"`context-graph-cli memory history {short}` has the text before"
+    return f"{short} is reworded; {before}\n{found['content']}"
+
+
 def edge_text(edge: Mapping[str, Any]) -> str:
     """A link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"

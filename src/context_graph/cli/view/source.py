@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from context_graph.cli.console.calling import ask
-from context_graph.cli.memory.edit import editable, successor_of
+from context_graph.cli.memory.edit import changed, editable
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.doctor.findings import NOTE
 from context_graph.errors import ContextGraphError, InvalidInputError
@@ -120,8 +120,10 @@ class OwnerSource:
         old = editable(self._done("memory.show", {"id": memory_id}))
         if text.strip() == old["content"]:
             raise InvalidInputError(f"{_short(old)} has that text already")
-        new = self._done("memory.store", successor_of(old, text))
+        new = self._done(*changed(old, text))
         said = f"{_short(new)} replaces {_short(old)}; forget {_short(new)} to undo that"
+        if new["id"] == old["id"]:
+            said = f"{_short(new)} is reworded; its history has the text before"
         return Replaced(said, new["id"])
 
     def forget(self, memory_id: str) -> str:

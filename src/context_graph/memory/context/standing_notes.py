@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
+from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.context.following import Follower, keep_newest
 from context_graph.memory.context.quoting import Line, quoted
-from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces
 from context_graph.notes.said.about import command_name
@@ -26,7 +27,7 @@ _RULES: Final = 256
 """Rules of a store that are told, the newest."""
 _CONCERNS: Final = 0.5
 _RULE_CHARS: Final = 220
-_STORED_BY: Final = {"tool": "Claude", "cli": "user", "import": "an import"}
+_STORED_BY: Final = {NOTED: "user", "tool": "Claude", "cli": "user", "import": "an import"}
 """Who stored a memory, by its source."""
 _IN_SCOPE: Final = 0.8
 """How much a rule concerns a file that is of its path, folder or type."""
@@ -44,6 +45,8 @@ class _Rule:
     is_users: bool = False
     """Whether it holds in all projects of its user."""
     said_by: str = "user"
+    is_confirmed: bool = False
+    """Whether a person looked at it and found it right."""
 
     @property
     def reach(self) -> int:
@@ -59,7 +62,8 @@ class _Rule:
         """What is told of it, which was said so often."""
         said = shortened(self.statement.text, _RULE_CHARS)
         often = f", {times} times" if times > 1 else ""
-        who = "" if self.said_by == "user" else f", stored by {self.said_by} for all projects"
+        who = "" if self.said_by == "user" else f", stored by {self.said_by}"
+        who += " for all projects" if who and self.is_users else ""
         return f"{_day(self.at_ms)}{often}{who}: {quoted(said)}"
 
 
@@ -82,9 +86,8 @@ class StandingNotes(Follower):
         if deleted or node.source == CAPTURED:
             return
         note = node.metadata.get(NOTE)
-        said_by = "user" if isinstance(note, dict) else _STORED_BY.get(node.source, node.source)
         times = note.get("times") if isinstance(note, dict) else 1
-        self._add(node, "rule", times, is_users=True, said_by=said_by)
+        self._add(node, "rule", times, is_users=True)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
         kind = kind_of_memory(node.metadata)
@@ -93,12 +96,17 @@ class StandingNotes(Follower):
             return
         own = node.metadata.get(NOTE)
         extra = own if isinstance(own, dict) else {}
-        if extra.get("said_by") == "user" and not node.content.startswith("Asked: "):
-            self._add(node, "rule" if kind is NoteKind.RULE else "decision", extra.get("times"))
+        if kind is NoteKind.RULE:
+            self._add(node, "rule", extra.get("times"))
+        elif extra.get("said_by") == "user" and not node.content.startswith("Asked: "):
+            self._add(node, "decision", extra.get("times"))
 
     def _add(self, node: MemoryNode, kind: Kind, times: object, **more: Any) -> None:
         statement = read(kind, node.content)
-        rule = _Rule(node.id, node.created_at_ms, node.session_id or "", statement, **more)
+        said_by = _STORED_BY.get(node.source, node.source)
+        session_id = (node.session_id or "") if node.source == NOTED else ""
+        rule = _Rule(node.id, node.created_at_ms, session_id, statement, said_by=said_by, **more)
+        rule.is_confirmed = CONFIRMED in node.metadata
         rule.times = times if isinstance(times, int) else 1
         self._compare(rule)
         keep_newest(self._rules, node.id, rule, _RULES)
@@ -126,7 +134,12 @@ class StandingNotes(Follower):
         """
         ending = {new for old, new in self._ended.items() if old not in self._again.get(new, ())}
         rules = [one for one in self._valid() if one.statement.kind == "rule"]
-        rules.sort(key=lambda one: (one.node_id not in ending, one.reach, -one.times, -one.at_ms))
+        rules.sort(
+            key=lambda one: (
+                *(one.node_id not in ending, one.reach, not one.is_confirmed),
+                *(-one.times, -one.at_ms),
+            )
+        )
         yield from self._untold(shown, rules)
 
     def concerning(self, session_id: str, prompt: str, shown: Container[str]) -> Iterator[Line]:

@@ -13,11 +13,12 @@ from context_graph.errors import GraphQueryError
 from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.evidence import KEY as EVIDENCE
 from context_graph.memory.evidence import TOOL_S, Verdict
+from context_graph.memory.filters import RecallFilters
 from context_graph.memory.history import Version
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, iso_time
-from context_graph.model.note import kind_of_memory
+from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.operations.naming import memory_named
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.view.rows import (
@@ -33,6 +34,9 @@ from context_graph.view.rows import (
 
 _FOUND: Final = 100
 """Memories that a search finds at most."""
+_RULES: Final = 1000
+"""Rules that come before all else; of more, the older ones stand where their time puts them."""
+_ARE_RULES: Final = RecallFilters(kind=NoteKind.RULE)
 _CHANGES: Final = 100
 _VALUE_CHARS: Final = 400
 _QUERY_CHARS: Final = 4096
@@ -51,7 +55,8 @@ def one_line(text: str, chars: int = TEXT_CHARS) -> str:
 def memory_page(
     context: StoreContext, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
 ) -> MemoryPage:
-    """One page of memories, newest first; of a ``query`` the best, most relevant first, on one page.
+    """One page of memories, rules before all others, the newest first; of a ``query`` the best, most relevant
+    first, on one page.
 
     Cost: some 20 us a memory, and up to TOOL_S for looking at the files that they rest on.
     """
@@ -66,10 +71,10 @@ def memory_page(
             relevance = {one.node.id: one.score for one in found}
             rows = _rows(context, [one.node for one in found], relevance)
             return MemoryPage(rows=rows, total=len(rows))
-        page = memex.list(cursor or None, limit)
-        return MemoryPage(
-            rows=_rows(context, page.nodes), total=memex.count(), next_cursor=page.next_cursor or ""
-        )
+        page, rules = memex.list(cursor or None, limit), memex.list(limit=_RULES, filters=_ARE_RULES).nodes
+        there = {node.id for node in rules}
+        nodes = [*([] if cursor else rules), *(node for node in page.nodes if node.id not in there)]
+        return MemoryPage(rows=_rows(context, nodes), total=memex.count(), next_cursor=page.next_cursor or "")
 
 
 def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int) -> MemoryPage:

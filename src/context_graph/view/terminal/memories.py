@@ -251,7 +251,12 @@ class MemoriesPane(ListPane):
                 new.append(done.memory_id)
                 return done.said
 
-            undo = Undo("forget the new text", lambda: self.actions.forget(new[0]))
+            def undone() -> str:
+                if new[0] != found.row.id:
+                    return self.actions.forget(new[0])
+                return self.actions.supersede(found.row.id, found.content).said
+
+            undo = Undo("put the old text back", undone)
             self._act(found.row, "Store the new text in the place of this memory.", replace, undo)
 
         self.app.push_screen(LongText("What holds instead of this memory:", found.content), written)
