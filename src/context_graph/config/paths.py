@@ -117,9 +117,16 @@ def account_of(env: Mapping[str, str]) -> str:
     return _account_name(os.fspath(client_dir({"HOME": os.path.expanduser("~"), **env})))
 
 
+def is_account(name: str) -> bool:
+    """Whether ``name`` is one that `account_of` gives."""
+    digits = name.removeprefix(f"{ACCOUNT_MARK}user-")
+    return len(name) - len(digits) == 6 and len(digits) == 12 and set(digits) <= set("0123456789abcdef")
+
+
 @lru_cache(maxsize=64)
 def _account_name(folder: str) -> str:
-    return f"{ACCOUNT_MARK}user-{fnv1a64(os.fsencode(os.path.realpath(folder))):016x}"
+    # Twelve digits: with more it would look like a secret, and be masked in what is kept of a session.
+    return f"{ACCOUNT_MARK}user-{fnv1a64(os.fsencode(os.path.realpath(folder))) >> 16:012x}"
 
 
 def store_key(top: Path) -> str:

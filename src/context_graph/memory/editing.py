@@ -278,8 +278,8 @@ class Forgotten:
         return {**found, "still_on_disk": self.unscrubbed} if self.unscrubbed else found
 
 
-def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Forgotten:
-    """Delete a memory: softly, to be restored within the retention, or for good with its merged memories."""
+def forget(core: Core, node_id: UUID, *, soft: bool, reason: str, quoting: Sequence[UUID] = ()) -> Forgotten:
+    """Delete a memory: softly, or for good with its merged memories and the history of what quoted it."""
     if not soft and reason != USER_REQUESTED:
         raise InvalidParamsError(
             "Permanent deletion requires reason='user_requested'",
@@ -294,7 +294,7 @@ def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Forgotten:
     if found is None:
         raise GraphQueryError(f"no memory {node_id} in this store")
     stone = Tombstone(node_id, now_ms(), core.redactor.redact(reason), soft)
-    return _forget_softly(core, found, stone) if soft else _delete(core, found, stone)
+    return _forget_softly(core, found, stone) if soft else _delete(core, found, stone, quoting)
 
 
 def _forget_softly(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
@@ -310,9 +310,12 @@ def _forget_softly(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten
     return Forgotten(stone)
 
 
-def _delete(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
+def _delete(core: Core, found: StoredNode, stone: Tombstone, quoting: Sequence[UUID]) -> Forgotten:
     derived, key = core.derived, found.node.id.bytes
     together = deleted_together(core.store, found.node.id)
+    held = {one.node.id for one in together.holders}
+    quoted = (core.store.read(one.bytes) for one in quoting if one not in held)
+    together.holders.extend(one for one in quoted if one is not None)
     stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]
     edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
     # Of doctor's own memory nothing stays to be seen.

@@ -328,11 +328,14 @@ class Memex(Reading):
         """
         return self.forget_with_twins(node_id, soft=soft, reason=reason).tombstone
 
-    def forget_with_twins(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Forgotten:
-        """As `forget`; also tells which merged memories were deleted with it, and which stay and why."""
+    def forget_with_twins(
+        self, node_id: UUID | str, *, soft: bool = True, reason: str = "", quoting: Sequence[UUID] = ()
+    ) -> Forgotten:
+        """As `forget`; tells which merged memories went along, and which stay and why. Of those ``quoting``
+        it the history goes too, where it is deleted for good."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("forget", writes=True) as core:
-            told = editing.forget(core, wanted, soft=soft, reason=reason)
+            told = editing.forget(core, wanted, soft=soft, reason=reason, quoting=quoting)
             core.did(Deed.FORGOT)
             return told
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
+    from context_graph.memory.traces import Words
     from context_graph.model.memory import MemoryNode, VerbosityLevel
 
 OnProgress = Callable[[int, int, str], None]
@@ -55,6 +56,12 @@ class Host(Protocol):
     def of_user(self, *, make: bool = False) -> Memex | None:
         """The memory of what holds in all projects of the client's account; None if there is none, and none
         is to be made or can be.
+        """
+        ...
+
+    def recorded(self, words: Words, *, erase: bool) -> list[str]:
+        """The sessions whose recorded events have these words; ``erase`` takes them out there, and off the
+        disk.
         """
         ...
 

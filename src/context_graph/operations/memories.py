@@ -359,8 +359,12 @@ class SetVerbosity(Called, kw_only=True):
 class Forget(Called, kw_only=True):
     """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
 
-    Its text is shown. A pinned memory needs a yes, or --pinned. --permanent also deletes the memories that
-    were merged into it; the answer names those that stay, and why.
+    Its text is shown. Its sentences leave the summaries and notes that quote them as well, and a note that
+    says nothing else is forgotten with it; the answer names these, the sessions whose record still has the
+    words, and memories that may say the same in other words. Of a summary it names the session's notes;
+    --notes forgets them too. A pinned memory needs a yes, or --pinned. --permanent also takes the words out
+    of what was recorded of sessions, and deletes the memories that were merged into it; the answer names
+    those that stay, and why.
 
     Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
     2 the database is corrupt.
@@ -387,6 +391,7 @@ class Forget(Called, kw_only=True):
         ),
     ] = ""
     pinned: Annotated[bool, about("Forget it although it is pinned; only if the user asked for it.")] = False
+    notes: Annotated[bool, about("Of a session's summary, forget the session's notes too.")] = False
 
 
 @operation("memory.confirm", short="Confirm that a memory still holds")

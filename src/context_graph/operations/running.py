@@ -43,6 +43,7 @@ from context_graph.model.memory import (
 from context_graph.model.note import KIND, NOTE
 from context_graph.operations import consolidations, memories, transfer, views
 from context_graph.operations.context import Answer, Context, Elsewhere
+from context_graph.operations.forgetting import forget_everywhere
 from context_graph.operations.naming import check_not_pinned, memory_named, text_of
 from context_graph.operations.operation import Called
 
@@ -331,10 +332,11 @@ def _forget(context: Context, given: memories.Forget) -> Answer:
     if not given.pinned:
         check_not_pinned(memex, wanted)
     stored = memex.stored(wanted)
-    told = memex.forget_with_twins(wanted, soft=given.soft_delete, reason=given.reason)
+    told, elsewhere = forget_everywhere(context.host, memex, wanted, given)
     view = views.forgotten_view(told, stored, context.verbosity)
     found = view if given.soft_delete else {**view, **told.twins_as_dict()}
-    return Answer(found, quotes=told.tombstone.reason != given.reason)  # of who forgot it before
+    # Quoted are others' texts, and who forgot it before.
+    return Answer({**found, **elsewhere}, quotes=bool(elsewhere) or told.tombstone.reason != given.reason)
 
 
 def _confirm(context: Context, given: memories.Confirm) -> Answer:

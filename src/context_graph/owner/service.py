@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph import watchdog
 from context_graph.config import Settings, load_settings
-from context_graph.config.paths import ACCOUNT_MARK
+from context_graph.config.paths import is_account
 from context_graph.config.settings import with_request_env
 from context_graph.errors import (
     ContextGraphError,
@@ -459,7 +459,7 @@ class OwnerService:
         may be open. Raises StoreError where it can't be made.
         """
         folder = self._root / "stores" / account
-        if folder == of or not account.startswith(ACCOUNT_MARK) or self._max_stores < _LEAST_STORES:
+        if folder == of or not is_account(account) or self._max_stores < _LEAST_STORES:
             return None
         if not (make or folder.is_dir()):
             return None

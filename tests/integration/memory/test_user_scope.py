@@ -10,6 +10,9 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import context_of, hook, memory
 
+from context_graph.config import account_of
+from context_graph.redact import Redactor
+
 GERMAN = "Please always answer me in German."
 PNPM = "In all my projects I use pnpm, never npm."
 
@@ -51,8 +54,18 @@ def test_a_sentence_about_all_projects_is_told_in_another_one_and_a_projects_rul
     assert PNPM in told and "floats" not in told
     assert texts(cli, "--scope", "user") == [PNPM] == texts(other, "--scope", "user")
     assert PNPM not in texts(cli, "--kind", "rule"), "it is kept once"
+    hook(cli, "stop", "s-1", last_assistant_message="Done.")
+    memory(cli, "list")
+    assert [one.name for one in (cli.root / "stores").glob("@*")] == [account_of(cli.env)]
     again = start(cli, "s-3")
     assert again.index(PNPM) < again.index("floats"), "the user's rules come first"
+
+
+def test_an_accounts_name_is_kept_as_it_is_in_what_is_kept_of_a_session(tmp_path: Path) -> None:
+    names = [account_of({"CLAUDE_CONFIG_DIR": str(tmp_path / str(number))}) for number in range(200)]
+    assert len(set(names)) == 200 and [Redactor().redact(f'"account":"{one}"') for one in names] == [
+        f'"account":"{one}"' for one in names
+    ]
 
 
 def test_another_account_is_told_nothing_of_it(cli: Cli, other: Cli, tmp_path: Path) -> None:

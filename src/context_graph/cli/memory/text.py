@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -151,7 +151,29 @@ def forget_text(found: Mapping[str, Any]) -> str:
         lines.append(
             f"its text is still in these store files and is removed from them later: {found['still_on_disk']}"
         )
+    lines += _elsewhere(found)
     return "\n".join(line for line in lines if line)
+
+
+def _elsewhere(found: Mapping[str, Any]) -> Iterator[str]:
+    """Where else a forgotten memory's words stood, and where they still are."""
+    short = [one[:_ID_CHARS] for one in found.get("also_forgotten", ())]
+    if short:
+        yield f"forgotten with it: {', '.join(short)}"
+    changed = [one[:_ID_CHARS] for one in found.get("taken_out_of", ())]
+    if changed:
+        yield f"its words were taken out of {', '.join(changed)}"
+    if "erased_in_sessions" in found:
+        yield f"and out of the record of {len(found['erased_in_sessions'])} sessions"
+    if "recorded_in" in found:
+        count = len(found["recorded_in"]["sessions"])
+        yield f"the record of {count} sessions still has its words, for no search; --permanent erases them"
+    for one in found.get("may_say_the_same", ()):
+        yield f"may say the same: {one['id'][:_ID_CHARS]} {one['text']}"
+    for one in found.get("notes_left", ()):
+        yield f"a note of that session stays: {one['id'][:_ID_CHARS]} {one['text']}"
+    if "notes_left" in found:
+        yield "--notes forgets a summary's notes too"
 
 
 def confirmed_text(found: Mapping[str, Any]) -> str:

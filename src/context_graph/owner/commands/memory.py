@@ -43,6 +43,7 @@ from context_graph.wire.frames import ENV_NAMES, Reply, Request
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
     from context_graph.memory.memex import Memex
+    from context_graph.memory.traces import Words
     from context_graph.owner.consolidations.queue import Consolidations
     from context_graph.owner.jobs import Job
     from context_graph.owner.sessions.store_context import StoreContext
@@ -85,6 +86,11 @@ class StoreHost:
 
     def of_user(self, *, make: bool = False) -> Memex | None:
         return self._open().users(account_of(self._request.env), make)
+
+    def recorded(self, words: Words, *, erase: bool) -> list[str]:
+        from context_graph.owner.sessions.erasing import recorded
+
+        return recorded(self._open(), words, erase=erase)
 
     def session_of(self, tool_use_id: str | None) -> str | None:
         own = cut_session_id(self._request.session_env)

@@ -82,6 +82,22 @@ class EventLog:
         for key, record in self._engine.scan(EVENTS, first, end):
             yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
 
+    def rewrite(self, session_id: str, events: Mapping[int, HookEvent]) -> None:
+        """Put others in the place of recorded events, by number. What stood there leaves the disk, and so
+        does what the session's compactions were before. Raises StoreError.
+
+        Cost: a flush, and the tables of the session's events are written anew.
+        """
+        batch = self._engine.batch()
+        for number, event in events.items():
+            key = layout.event_key(session_id, number)
+            batch.put(EVENTS, key, records.encode_event(key, event))
+        self._engine.write(batch)
+        self._engine.flush()
+        prefix, kept = layout.event_prefix(session_id), layout.compactions_key(session_id)
+        self._engine.compact_range(EVENTS, prefix, layout.after(prefix))
+        self._engine.compact_range(RUNTIME, kept, kept + b"\0")
+
     def last_number(self, session_id: str) -> int:
         """The number of the session's last event, its starts included; 0 for none. Cost: one look-up."""
         prefix = layout.event_prefix(session_id)
