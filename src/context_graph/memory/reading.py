@@ -29,6 +29,7 @@ from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
 from context_graph.model.note import NoteKind, kind_of_memory
+from context_graph.notes.said import ends, may_end, read
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -317,11 +318,18 @@ class Reading:
         Summaries of sessions, and notes but for the user's own words, are never among them: they tell what
         was done, which stays so. Cost: nothing for a text that gives nothing up, else a recall.
         """
-        if len(content) > superseding.MAX_CHARS or not superseding.may_give_up(content):
+        if len(content) > superseding.MAX_CHARS:
+            return []
+        new = read("rule", content)
+        if not (superseding.may_give_up(content) or may_end(new)):
             return []
         found = self.recall(content, top_k=_OUTDATED)
         nodes = [one.node for one in found.nodes if one.node.source != CAPTURED and _may_end(one.node)]
-        return [node.id for node in nodes if superseding.supersedes(content, node.content)]
+        return [
+            node.id
+            for node in nodes
+            if superseding.supersedes(content, node.content) or ends(new, read("rule", node.content))
+        ]
 
     def same_text(self, content: str) -> MemoryNode | None:
         """The live memory that says the same, word for word; None if there is none.

@@ -13,6 +13,7 @@ _VALUE: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME: Final = re.compile(r"\w[\w.+#/-]*")
 _SAME: Final = 0.6
 _SUBJECT: Final = 0.5
+_NEARLY_ALL: Final = 0.75
 _FEW: Final = 2
 """Other words of a sentence that is about one thing."""
 
@@ -43,6 +44,21 @@ def replaces(new: Statement, old: Statement) -> bool:
     if new.text.casefold() == old.text.casefold():
         return False
     return _gives_up(new, old) or _turns(new, old) or _other_value(new, old)
+
+
+def may_end(new: Statement) -> bool:
+    """Whether it says that something holds no longer. Cost: some 30 us."""
+    return bool(new.instead_of) or "ends" in _kinds(new)
+
+
+def ends(new: Statement, old: Statement) -> bool:
+    """Whether ``new`` says plainly that ``old`` is over: nearly all that ``old`` is about stands in it.
+
+    Stricter than `replaces`, for texts that nobody said about one project's rules.
+    """
+    topics = _topics(old)
+    about = len(topics & _topics(new)) / len(topics) if topics else 0.0
+    return about >= _NEARLY_ALL and may_end(new) and replaces(new, old)
 
 
 def _gives_up(new: Statement, old: Statement) -> bool:

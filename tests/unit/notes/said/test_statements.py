@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.said import Statement, decisions, statements
+from context_graph.notes.said import Statement, decisions, ends, read, statements
 
 
 def only(prompt: str) -> Statement:
@@ -193,3 +193,25 @@ def test_a_plain_rule_needs_no_always(rule: str) -> None:
 )
 def test_a_report_of_a_fault_is_no_rule(report: str) -> None:
     assert statements(report) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_over"),
+    [
+        ("The release manager is Anna", "Anna is not the release manager any more, it is Ben", True),
+        ("We deploy with Jenkins", "We moved from Jenkins to GitHub Actions for deployments", True),
+        ("Der Server heißt Alpha", "Der Server heißt jetzt Beta statt Alpha", True),
+        ("登录令牌有效期是十五分钟", "登录令牌有效期改为三十分钟，不再是十五分钟", True),
+        ("Le serveur s'appelle Alpha", "Le serveur s'appelle maintenant Beta au lieu de Alpha", True),
+        ("El puerto de staging es 8443", "El puerto de staging ya no es 8443, ahora es 9443", True),
+        ("Anna reviews all releases", "Anna is not the release manager any more, it is Ben", False),
+        ("We use Redis for sessions", "We moved from Redis to Postgres for the job queue", False),
+        ("Der Server heißt Alpha", "Der Drucker heißt jetzt Beta statt Alpha", False),
+        ("Jenkins builds the docs", "We moved from Jenkins to GitHub Actions for deployments", False),
+        ("The staging port is 8443", "The staging port of Bo is 9443", False),
+    ],
+)
+def test_a_fact_ends_another_where_it_says_so_and_is_about_the_same(
+    old: str, new: str, is_over: bool
+) -> None:
+    assert ends(read("rule", new), read("rule", old)) == is_over
