@@ -92,7 +92,18 @@ def test_the_commands_are_those_of_the_issue() -> None:
     states = ("brief", "check-identity", "inject-context", "status")
     hooks = (*(kind.value for kind in EventKind), "git", "generate-config")
     memories = ("store", "recall", "inject", "list", "show", "forget", "restore", "link")
-    memories = (*memories, "search", "edit", "confirm", "reword", "export", "import", "reindex", "stats")
+    memories = (
+        *memories,
+        "search",
+        "edit",
+        "adopt",
+        "confirm",
+        "reword",
+        "export",
+        "import",
+        "reindex",
+        "stats",
+    )
     memories = (*memories, "consolidate", "undo", "history", "runs", "goals")
     assert set(ALL) == {
         *(f"session {name}" for name in sessions),

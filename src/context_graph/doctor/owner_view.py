@@ -154,8 +154,8 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
 
 
 def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """Places that can't be reached, and what was not taken from them."""
-    found = []
+    """Memories of a folder that is gone; places that can't be reached, and what was not taken from them."""
+    found = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
     for one in look.get("exchanges", ()):
         if one["failed"]:
             cure = "`context-graph-cli sync` tries again; what is new here is kept until then"

@@ -28,6 +28,7 @@ from context_graph.errors import (
     TookTooLongError,
     UsageError,
 )
+from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
 from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
@@ -36,7 +37,7 @@ from context_graph.owner.exchanges import Exchanges
 from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import Gates
-from context_graph.owner.sessions.store_context import StoreContext, project_of
+from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.verbs import FIRST, Verb, others
 from context_graph.redact import Redactor
 from context_graph.store.engine.tuning import most_stores

@@ -78,14 +78,14 @@ def export(
     if to is not None:
         if path is not None or file_format != "jsonl" or embeddings:
             raise InvalidInputError("--to auto-memory takes neither --output nor --format nor --embeddings")
-        print(f"{to_client.write(_pages('jsonl', False, db_path))} memories", file=sys.stderr)
+        print(f"{to_client.write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
         return
-    pages = _pages(file_format, embeddings, db_path)
+    given = pages(file_format, embeddings, db_path)
     try:
         if file_format == "markdown" and path is not None:
-            count = _write_folder(path, pages)
+            count = _write_folder(path, given)
         else:
-            count = _write_file(path, pages)
+            count = _write_file(path, given)
     except OSError as error:
         where = "standard output" if path is None else f"--output {path}"
         raise InvalidInputError(f"{where}: {error.strerror}") from error
@@ -139,6 +139,12 @@ def import_memories(
         found = _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
         print(json.dumps(found, ensure_ascii=False) if json_ else shown(imported_text(found)))
         return
+    found = imported(path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+    print(json.dumps(found) if json_ else imported_text(found))
+
+
+def imported(path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str | None) -> dict[str, Any]:
+    """Check all of a file or folder, then import it; the counts. Raises as the command says."""
     with _source(path) as (batches, total), _begun(overwrite, db_path) as token:
         with bar("checking", total) as advance:
             for batch, size in batches():
@@ -154,8 +160,7 @@ def import_memories(
                     _import("write", {"token": token, **batch}, db_path)
                     advance(size)
         done = _import("end", {"token": token}, db_path)
-    found = {"dry_run": dry_run, **done}
-    print(json.dumps(found) if json_ else imported_text(found))
+    return {"dry_run": dry_run, **done}
 
 
 def _import_from(
@@ -240,7 +245,7 @@ def _import(phase: str, given: dict[str, Any], db_path: str | None) -> Any:
     return _call("memory.import", {"phase": phase, **given}, db_path)
 
 
-def _pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[dict[str, Any]]:
+def pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[dict[str, Any]]:
     """The export's pages; a bar shows how far they are."""
     cursor: str | None = ""
     with contextlib.ExitStack() as stack:

@@ -13,6 +13,7 @@ from context_graph.cli.memory import files as memory_files
 from context_graph.cli.memory.actions import ASSUMED, COMMANDS, SAME, run
 from context_graph.cli.memory.call import Row
 from context_graph.cli.memory.edit import EDITED, edit
+from context_graph.cli.memory.moved import adopt
 from context_graph.operations import OPERATIONS
 from context_graph.operations.consolidations import Consolidate, Goals
 from context_graph.operations.memories import Filters, Store
@@ -144,3 +145,4 @@ for _one in OPERATIONS:
         if _name == "show":
             _add("edit", "Change the text of a memory", inspect.getdoc(edit) or "", _EDIT)
 memory_files.add_to(app)
+app.command("adopt", short_help="Take over the memories of a folder that was moved")(adopt)

@@ -158,10 +158,15 @@ def _session_start(one: _Answering) -> Reply:
         return reply(flags=APPLIED)
     follows = one.call.context.telling.at_start(started.text, one.mode)
     text = "\n".join(part for part in (follows, _last_summary(one, started)) if part)
-    warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
+    warning = " ".join(part for part in (started.warning, _losses(one.call), _elsewhere(one.call)) if part)
     if one.for_client:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
     return one.say(one.output(started.live, text), stderr=warning)
+
+
+def _elsewhere(call: Call) -> str:
+    said = call.context.elsewhere()
+    return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
 def _losses(call: Call) -> str:

@@ -80,6 +80,7 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
             one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
         ],
         "problems": list(settings.problems),
+        "elsewhere": context.elsewhere(),
         "exchanges": [msgspec.to_builtins(one) for one in last_exchanges(context.folder).values()],
     }
 

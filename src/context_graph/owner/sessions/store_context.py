@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from context_graph.config import Settings
+from context_graph.config import Settings, store_dir
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import CorruptedIdentityError, StoreError
+from context_graph.git.moved import ORIGIN, note_of, note_origin, project_of
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions.brief_cache import BriefCache
@@ -102,6 +104,8 @@ class StoreContext:
         self.telling = Telling(self._brief, settings)
         self.events = EventReader(self)
         self._note_project()
+        self._elsewhere: str | None = None
+        self._origin_due = project is not None and not (folder / ORIGIN).exists()
 
     @property
     def memory(self) -> Memex:
@@ -169,7 +173,14 @@ class StoreContext:
     @property
     def has_unsettled(self) -> bool:
         """Whether `settle` has anything to do."""
-        return self.sessions.has_unsettled or bool(self.followers) or self._is_purge_due
+        return (
+            self.sessions.has_unsettled or bool(self.followers) or self._is_purge_due or self._is_origin_due
+        )
+
+    @property
+    def _is_origin_due(self) -> bool:
+        """Whether the store has something to be found again by."""
+        return self._origin_due and self._memory is not None and self._memory.count() > 0
 
     @property
     def _is_purge_due(self) -> bool:
@@ -180,6 +191,9 @@ class StoreContext:
         self.sessions.settle()
         if self._is_purge_due:
             self.chores.do("purge", "the purge of what was forgotten long ago", self.memory.purge)
+        if self._is_origin_due:
+            self._origin_due = False
+            self.chores.do("origin", "the note of the repository", self._note_origin)
         self.tell_followers()
 
     def tell_followers(self) -> None:
@@ -228,6 +242,19 @@ class StoreContext:
         for follower in tuple(self.followers):
             follower.leave()
 
+    def _note_origin(self) -> None:
+        if self.project is not None:
+            note_origin(self.folder, self.project)
+
+    def elsewhere(self) -> str:
+        """What the user should know of memories of this project elsewhere, while there are none here."""
+        if self.project is None or self.memory_count():
+            return ""
+        if self._elsewhere is None:
+            root = self.folder.parent.parent
+            self._elsewhere = note_of(root, self.folder, self.project, partial(store_dir, root))
+        return self._elsewhere
+
     def _note_project(self) -> None:
         if self.project is None:
             return
@@ -240,12 +267,3 @@ class StoreContext:
             (self.folder / "project").write_bytes(os.fsencode(self.project) + b"\n")
         except OSError as error:
             self.log.warning("project note of %s: %s", self.folder.name, error)
-
-
-def project_of(folder: Path) -> Path | None:
-    """The project that the store in ``folder`` was made for, as its note says."""
-    try:
-        named = (folder / "project").read_bytes().rstrip(b"\n")
-    except OSError:
-        return None
-    return Path(os.fsdecode(named)) if named.startswith(b"/") else None

@@ -37,6 +37,7 @@ def health_of(
         Line("memories", _memories(memory, now_ms)),
         Line("this week", _week(memory)),
         Line("waiting", _waiting(found, identity, memory)),
+        *([Line("elsewhere", found["elsewhere"])] if found["elsewhere"] else ()),
         *(Line("exchange", exchange_text(one, now_ms), bool(one["failed"])) for one in found["exchanges"]),
         *(Line("problem", text, True) for text in _problems(found)),
     ]

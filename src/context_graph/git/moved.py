@@ -1,0 +1,87 @@
+"""Finds the store of a project whose folder was renamed or moved, by what each store notes of its repository.
+
+A store is named after its project's path. Its notes are small files beside the database: `project` has the
+path, `origin` two hashes that stay the same wherever the repository lies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from context_graph.git.origin import Origin, origin_of
+from context_graph.git.repository import find_repo
+
+ORIGIN: Final = "origin"
+ADOPTED: Final = "adopted"
+"""There once another project took the memories over: then they are offered no more."""
+_NOTE_BYTES: Final = 8192
+
+
+class Moved(NamedTuple):
+    """A store whose project is gone."""
+
+    project: Path
+    store: Path
+
+
+def project_of(store: Path) -> Path | None:
+    """The project that ``store`` was made for, as its note says."""
+    named = _note(store / "project").rstrip(b"\n")
+    return Path(os.fsdecode(named)) if named.startswith(b"/") else None
+
+
+def note_origin(store: Path, project: Path) -> None:
+    """Note what stays the same of the project's repository, if it has any. Raises OSError."""
+    origin = origin_of(os.fspath(project))
+    if any(origin):  # one without a commit has none yet: it is looked at when the store is opened next
+        (store / ORIGIN).write_text("\n".join(origin) + "\n", "ascii")
+
+
+def moved_here(root: Path, store: Path, project: Path) -> list[Moved]:
+    """The stores of the project's repository whose folders are gone and that nobody adopted.
+
+    Cost: some small files a store, and `origin_of` where there may be one.
+    """
+    gone = []
+    try:
+        folders = sorted((root / "stores").iterdir())
+    except OSError:
+        return []
+    for one in folders:
+        noted = _note(one / ORIGIN).decode("ascii", "replace").split("\n") if one.name != store.name else []
+        there = project_of(one) if any(noted) else None
+        if there is not None and not os.path.lexists(there) and not os.path.lexists(one / ADOPTED):
+            gone.append((Moved(there, one), Origin(*noted[:2])))
+    own = origin_of(os.fspath(project)) if gone else Origin()
+    return [one for one, origin in gone if own.is_of(origin)]
+
+
+def note_of(root: Path, store: Path, project: Path, store_of: Callable[[Path], Path]) -> str:
+    """What whoever works in a project without memories should know of others', with the cure; "" for nothing.
+
+    Args:
+        store_of: The store of a project.
+    """
+    moved = moved_here(root, store, project)
+    if moved:
+        places = " and ".join(str(one.project) for one in moved)
+        return (
+            f"memories of this repository are kept for {places}, which no longer exists; "
+            "context-graph-cli memory adopt takes them over"
+        )
+    repo = find_repo(os.fspath(project))
+    parent, inside, _ = repo.git_dir.partition("/.git/modules/") if repo is not None else ("", "", "")
+    if inside and os.path.isdir(store_of(Path(parent)) / "db"):
+        return f"this is a submodule of {parent}, which has memories of its own: ask for them there"
+    return ""
+
+
+def _note(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_NOTE_BYTES)
+    except OSError:
+        return b""
