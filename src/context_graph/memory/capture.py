@@ -27,6 +27,7 @@ from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
+from context_graph.notes.rules import said_by
 from context_graph.notes.searched import searched_text
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
@@ -85,6 +86,23 @@ def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
     }
 
 
+def absorb(
+    work: SessionWork,
+    gathered: Gathered,
+    events: Iterable[tuple[int, HookEvent]],
+    leaves_out: Callable[[str], bool] | None,
+) -> int:
+    """Have both take in the events; how many were new to one of them, twice those that were to both.
+
+    What a prompt says is worked out once.
+    """
+    new = 0
+    for numbered in events:
+        said = said_by(numbered[1])
+        new += work.absorb((numbered,), leaves_out, said) + gathered.absorb((numbered,), leaves_out, said)
+    return new
+
+
 def capture(
     memex: Memex,
     session_id: str,
@@ -122,9 +140,8 @@ def capture(
         return None
     before = there.node if there else None
     work, gathered = work_of(before), gathered_of(before)
-    new = 0
-    for numbered in events_after(min(work.last_event, gathered.last_event)):
-        new += work.absorb((numbered,), leaves_out) + gathered.absorb((numbered,), leaves_out)
+    since = events_after(min(work.last_event, gathered.last_event))
+    new = absorb(work, gathered, since, leaves_out)
     if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch

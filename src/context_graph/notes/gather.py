@@ -6,7 +6,7 @@ answers the client's own notification is no turn's last word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
 from context_graph.notes.message import Unit, best_of, telling, units_of, worth_of
-from context_graph.notes.rules import said_in
+from context_graph.notes.rules import Said, said_by, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
@@ -118,17 +118,23 @@ class Gathered:
     """What was last read, and what it defines, to see where in a file an edit was; not kept."""
 
     def absorb(
-        self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
+        self,
+        events: Iterable[tuple[int, HookEvent]],
+        leaves_out: Callable[[str], bool] | None = None,
+        said: Sequence[Said] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
-        ``leaves_out`` says whether a file, by its whole path, is not part of the project. Cost: some 50 us an
-        event.
+        Args:
+            leaves_out: Says whether a file, by its whole path, is not part of the project.
+            said: What the one event says, where that is known.
+
+        Cost: some 50 us an event.
         """
         new = 0
         for number, event in events:
             if number > self.last_event:
-                self._take(number, event, leaves_out or (lambda path: False))
+                self._take(number, event, leaves_out or (lambda path: False), said)
                 self.last_event = number
                 new += 1
         return new
@@ -152,12 +158,18 @@ class Gathered:
         except (TypeError, KeyError):
             return cls()
 
-    def _take(self, number: int, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
+    def _take(
+        self,
+        number: int,
+        event: HookEvent,
+        leaves_out: Callable[[str], bool],
+        said: Sequence[Said] | None = None,
+    ) -> None:
         self.root = self.root or root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
             if event.is_prompt:
-                self._take_prompt(number, event)
+                self._take_prompt(number, event, said_by(event) if said is None else said)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_call(number, event, leaves_out)
         elif event.agent_id:
@@ -173,8 +185,8 @@ class Gathered:
             self.turns.append(Turn(number=number, at_ms=event.at_ms))
         return self.turns[-1]
 
-    def _take_prompt(self, number: int, event: HookEvent) -> None:
-        prompt = own_words(event.parts.words or event.input_text)
+    def _take_prompt(self, number: int, event: HookEvent, said: Sequence[Said]) -> None:
+        prompt = without_the_users_own(own_words(event.parts.words or event.input_text), said)
         self.account = event.parts.account or self.account
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
@@ -185,7 +197,7 @@ class Gathered:
             self.turns.append(again or Turn(shown, number, event.at_ms))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
-        for one in said_in(prompt):
+        for one in said:
             known = next((row for row in self.said if row[1] == one.text), None)
             if known is not None:
                 known[8] += 1

@@ -5,9 +5,12 @@ All that makes notes of prompts goes through here; `said` tells what holds furth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from context_graph.model.note import NoteKind
+from context_graph.claude.hooks.origin import own_words
+from context_graph.model import HookEvent
+from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.said import statements
 from context_graph.text.sentences import shortened
 
@@ -26,6 +29,19 @@ class Said(NamedTuple):
     """project, user or everywhere, as a `Statement`'s."""
     chosen: str = ""
     instead_of: str = ""
+
+
+def said_by(event: HookEvent) -> list[Said]:
+    """What a prompt says that holds on; [] for any other event. Cost: as `said_in`."""
+    return said_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
+
+
+def without_the_users_own(prompt: str, said: Sequence[Said]) -> str:
+    """``prompt`` without what it says of all of its user's work: that is his, and not this session's."""
+    for one in said:
+        if one.scope == EVERYWHERE and one.text in prompt:
+            prompt = prompt.replace(one.text, "", 1)
+    return prompt
 
 
 def said_in(prompt: str) -> list[Said]:

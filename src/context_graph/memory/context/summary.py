@@ -8,7 +8,7 @@ and shortened, never inferred.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -21,12 +21,12 @@ from context_graph.memory.context.tasks import open_todos, take
 from context_graph.memory.context.ways import Way, note_made, take_runs
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
-from context_graph.model.note import NoteKind
-from context_graph.notes import said as said_in
+from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.changes import is_scratch
 from context_graph.notes.command_lines import failed_by
 from context_graph.notes.failures import TRIVIAL
 from context_graph.notes.message import telling, units_of, worth_of
+from context_graph.notes.rules import Said, said_by, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in, worked_on
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -124,17 +124,22 @@ class SessionWork:
     """The branch when it was last captured: "" off any branch, None where nobody looked."""
 
     def absorb(
-        self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
+        self,
+        events: Iterable[tuple[int, HookEvent]],
+        leaves_out: Callable[[str], bool] | None = None,
+        said: Sequence[Said] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
-        ``leaves_out`` says whether a changed file, by its whole path, is not part of the project.
+        Args:
+            leaves_out: Says whether a changed file, by its whole path, is not part of the project.
+            said: What the one event says, where that is known.
         """
         new = 0
         for number, event in events:
             if number <= self.last_event:
                 continue
-            self._take(event, leaves_out or (lambda path: False))
+            self._take(event, leaves_out or (lambda path: False), said)
             self.first_event = self.first_event or number
             self.last_event = number
             self.began_ms = self.began_ms or event.at_ms
@@ -197,13 +202,13 @@ class SessionWork:
             lines = [line for line in lines if not line.startswith(dispensable)]
         return shortened("\n".join(lines), SUMMARY_CHARS)
 
-    def _take(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
+    def _take(self, event: HookEvent, leaves_out: Callable[[str], bool], said: Sequence[Said] | None) -> None:
         if not self.root:
             self.root = root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
         if event.is_prompt:
-            self._take_prompt(own_words(event.input_text))
+            self._take_prompt(own_words(event.input_text), said_by(event) if said is None else said)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_tool(event, leaves_out)
         elif event.agent_id:
@@ -213,8 +218,9 @@ class SessionWork:
         elif event.kind is EventKind.SESSION_END:
             self.reason = event.reason
 
-    def _take_prompt(self, prompt: str) -> None:
+    def _take_prompt(self, prompt: str, statements: Sequence[Said]) -> None:
         self.prompt_count += 1
+        prompt = without_the_users_own(prompt, statements)
         if phrases.is_small_talk(prompt):
             return
         said = shortened(phrases.plain(prompt) or " ".join(prompt.split()), 260)
@@ -223,7 +229,8 @@ class SessionWork:
         self.prompts.append(said)
         if len(self.prompts) > _MAX_PROMPTS:
             del self.prompts[1]
-        decided = [shortened(one.text, phrases.SENTENCE_CHARS) for one in said_in.statements(prompt)]
+        here = (one.text for one in statements if one.scope != EVERYWHERE)
+        decided = [shortened(one, phrases.SENTENCE_CHARS) for one in here]
         _append(self.decisions, decided, _MAX_DECISIONS)
         own = unquoted(prompt)
         wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]

@@ -3,7 +3,8 @@
 Pure: reads its own data files and nothing else.
 """
 
-from context_graph.notes.said.concerns import concerns, contradicts
+from context_graph.notes.said.concerns import concerns
+from context_graph.notes.said.contradicting import contradicts
 from context_graph.notes.said.finding import decisions, read, statements
 from context_graph.notes.said.likeness import ends, may_end, repeated, replaces
 from context_graph.notes.said.statement import About, Statement

@@ -156,7 +156,7 @@ class ImportFrom:
 
     def _session(self, path: Path) -> Iterator[None]:
         """The summary of one transcript."""
-        from context_graph.memory.capture import keep_imported
+        from context_graph.memory.capture import absorb, keep_imported
         from context_graph.memory.context.summary import SessionWork
         from context_graph.notes.gather import Gathered
 
@@ -173,12 +173,10 @@ class ImportFrom:
                 told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor, place.env
                 waiting.append((number, recorded_event(*told_as)))
             if len(waiting) >= _ABSORBED or not told.name:
-                work.absorb(waiting, place.leaves_out)
-                gathered.absorb(waiting, place.leaves_out)
+                absorb(work, gathered, waiting, place.leaves_out)
                 waiting = []
             yield
-        work.absorb(waiting, place.leaves_out)
-        gathered.absorb(waiting, place.leaves_out)
+        absorb(work, gathered, waiting, place.leaves_out)
         project = str(place.project) if place.project is not None else None
         did = keep_imported(
             place.memex,
