@@ -69,3 +69,35 @@ def test_recall_finds_by_kind(cli: Cli) -> None:
     assert [one["content"] for one in found] == ["Prices end in .99 everywhere."]
     refused = cli.run("memory", "store", "x y z", "--kind", "lesson")
     assert refused.returncode == 1 and "--kind" in refused.stderr
+
+
+def test_confirmed_rules_go_into_their_block_of_claude_md_and_nothing_else_changes(cli: Cli) -> None:
+    path, own = cli.project / "CLAUDE.md", "# Shop\r\n\nA web shop."
+    path.write_bytes(own.encode())
+    start(cli, "s-1")
+    says(cli, "s-1", f"Add the basket. {RULE} Always write tests first.")
+    assert cli.run("memory", "export", "--to", "claude-md").returncode == 0
+    assert path.read_bytes() == own.encode(), "nobody confirmed any"
+    (rule,) = [one for one in rules(cli) if RULE in str(one["content"])]
+    memory(cli, "confirm", str(rule["id"]))
+    cli.run("memory", "export", "--to", "claude-md")
+    text = path.read_bytes().decode()
+    assert (
+        text.startswith(own + "\n<!-- context-graph rules") and f"- {RULE}\n" in text and "tests" not in text
+    )
+    path.write_text(text + "## Later\n", newline="")
+    cli.run("memory", "export", "--to", "claude-md")
+    assert path.read_bytes().decode() == text + "## Later\n", "written again, it is the same"
+    memory(cli, "confirm", str(rule["id"]), "--take-back")
+    cli.run("memory", "export", "--to", "claude-md")
+    assert path.read_bytes().decode() == own + "\n## Later\n"
+
+
+def test_a_block_with_one_mark_is_left_as_it_is(cli: Cli) -> None:
+    path = cli.project / "CLAUDE.md"
+    path.write_text("x\n<!-- end of context-graph rules -->\n")
+    memory(cli, "store", RULE, "--kind", "rule")
+    memory(cli, "confirm", str(rules(cli)[0]["id"]))
+    refused = cli.run("memory", "export", "--to", "claude-md")
+    assert refused.returncode == 1 and "CLAUDE.md" in refused.stderr
+    assert path.read_text() == "x\n<!-- end of context-graph rules -->\n"

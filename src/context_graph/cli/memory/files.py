@@ -51,11 +51,12 @@ def export(
         ),
     ] = False,
     to: Annotated[
-        Literal["auto-memory"] | None,
+        Literal["auto-memory", "claude-md"] | None,
         typer.Option(
             "--to",
-            help="Write what was stored on purpose, the most important 60, into Claude Code's own memory: "
-            "a file of ours, and a line in its index.",
+            help="auto-memory: write what was stored on purpose, the most important 60, into Claude Code's "
+            "own memory: a file of ours, and a line in its index. claude-md: write the rules that somebody "
+            "confirmed into a marked block of this project's CLAUDE.md.",
         ),
     ] = None,
     db_path: DbPath = None,
@@ -63,7 +64,9 @@ def export(
     """Write all memories of this project, with their links; as jsonl also the forgotten ones.
 
     It works page by page, so 100,000 memories need no more RAM than a hundred. With --to auto-memory the file
-    context-graph.md of the client's own memory is written anew; what a person wrote there stays.
+    context-graph.md of the client's own memory is written anew; what a person wrote there stays. With --to
+    claude-md the block between our two marks in CLAUDE.md is, which every later session must follow; all else
+    in the file stays byte for byte.
 
     Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
 
@@ -77,8 +80,9 @@ def export(
         raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
     if to is not None:
         if path is not None or file_format != "jsonl" or embeddings:
-            raise InvalidInputError("--to auto-memory takes neither --output nor --format nor --embeddings")
-        print(f"{to_client.write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
+            raise InvalidInputError(f"--to {to} takes neither --output nor --format nor --embeddings")
+        write = to_client.write if to == "auto-memory" else to_client.write_rules
+        print(f"{write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
         return
     given = pages(file_format, embeddings, db_path)
     try:

@@ -1,4 +1,4 @@
-"""Writes memories into the client's own memory of a project: a file of ours, and a line in its index."""
+"""Writes memories into the client's own files: its memory of a project, and CLAUDE.md."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ _HEAD: Final = (
     "# What context-graph remembers\n\nWritten by `context-graph-cli memory export --to auto-memory`, which "
     "rewrites this file. These are records of earlier work; they may be wrong or out of date.\n\n"
 )
+_BEGIN: Final = "<!-- context-graph rules: written by `context-graph-cli memory export --to claude-md` -->"
+_END: Final = "<!-- end of context-graph rules -->"
+_CONFIRMED: Final = "confirmed"
+"""In the metadata of what somebody confirmed (`memory.confirming`)."""
 _MOST: Final = 60
 _CHARS: Final = 400
 """Of one memory: the client's model reads the file as a whole."""
@@ -52,13 +56,54 @@ def write(pages: Iterator[dict[str, Any]]) -> int:
     return len(chosen)
 
 
-def _chosen(pages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
-    rows = (json.loads(line) for page in pages for line in page["text"].splitlines())
-    stored = [
-        row
-        for row in rows
-        if row.get("type") == "memory" and row.get("source") in _OWN and "deleted" not in row
+def write_rules(pages: Iterator[dict[str, Any]]) -> int:
+    """Write the rules that somebody confirmed into the marked block of CLAUDE.md, and no more; how many.
+
+    The block is made at the end of the file where there is none, and goes where no rule is confirmed.
+
+    Raises InvalidInputError: The file can't be read or written, or has one of the two marks alone.
+    """
+    path = checkout_top(working_dir()) / "CLAUDE.md"
+    rules = [
+        row for row in _rows(pages) if row["metadata"].get("kind") == "rule" and _CONFIRMED in row["metadata"]
     ]
+    rules.sort(key=lambda row: (row["created_at_ms"], row["id"]))
+    lines = "".join(f"- {_line(one['content'])}\n" for one in rules)
+    try:
+        there = path.read_bytes().decode() if path.exists() else ""
+        text = _with_block(path, there, f"{_BEGIN}\n{lines}{_END}\n" if rules else "")
+        if text != there:
+            _replace(path, text)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}: not UTF-8 at byte {error.start}; nothing was changed") from error
+    except OSError as error:
+        raise InvalidInputError(f"{path}: {error.strerror}") from error
+    return len(rules)
+
+
+def _with_block(path: Path, text: str, block: str) -> str:
+    """``text`` with ``block`` in the place of the one between the marks, or behind all else."""
+    before, begin, rest = text.partition(_BEGIN)
+    inside, end, after = rest.partition(_END)
+    if bool(begin) != bool(end) or _BEGIN in inside + after or _END in before + after:
+        raise InvalidInputError(
+            f"{path}: needs one line {_BEGIN!r} and behind it one {_END!r}, or neither; mend it and try again"
+        )
+    if not (begin or block):
+        return text
+    if begin:
+        return before + block + after.removeprefix("\n")
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{block}"
+
+
+def _rows(pages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The memories of an export that are not forgotten."""
+    rows = (json.loads(line) for page in pages for line in page["text"].splitlines())
+    return (row for row in rows if row.get("type") == "memory" and "deleted" not in row)
+
+
+def _chosen(pages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    stored = [row for row in _rows(pages) if row.get("source") in _OWN]
     stored.sort(key=lambda row: (not row["pinned"], -row["importance"], -row["created_at_ms"], row["id"]))
     return stored[:_MOST]
 
