@@ -86,6 +86,8 @@ class Folder(Transport):
         """Segments that were found whole, by path, size and time of change."""
         self._next: dict[tuple[Path, int], int] = {}
         """Segment and number -> where in the file the line after that number begins."""
+        self._others: Sequence[str] = ()
+        """The machines that had a folder when that was last looked at."""
 
     @property
     def name(self) -> str:
@@ -143,7 +145,8 @@ class Folder(Transport):
             return ()
         except OSError as error:
             raise TransportError(f"{self.path}: {error.strerror}") from error
-        return sorted(names)[:MAX_MACHINES]
+        self._others = sorted(names)[:MAX_MACHINES]
+        return self._others
 
     def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
         segments = self._segments(machine)
@@ -192,7 +195,7 @@ class Folder(Transport):
 
     def wanted(self, machine: str) -> tuple[str, bool]:
         entries, is_own = set[str](), False
-        for other in self.machines():
+        for other in self._others or self.machines():
             data = small_file(self.path / other / _LACKS) if other != machine else b""
             try:
                 lacks = msgspec.json.decode(data, type=_Lacks).lacks if data else []

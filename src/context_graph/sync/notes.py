@@ -7,10 +7,8 @@ values that no record has yet; ``p:`` places.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +17,10 @@ import msgspec
 from context_graph.store.graph.sync_table import SyncTable
 from context_graph.sync.change import MEMORY, digest
 from context_graph.sync.register import Origin, Register
+from context_graph.system.machine import machine_id
 
 _MACHINE: Final = "machine"
 _MAX_EARLIER: Final = 32
-_MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 
 class Machine(msgspec.Struct):
@@ -211,9 +209,5 @@ def _version(number: int) -> str:
 
 def _lies_at(folder: Path) -> str:
     """Changes when the folder is copied, moved or restored, here or on another machine."""
-    machine = ""
-    for path in _MACHINE_IDS:
-        with suppress(OSError):
-            machine = machine or Path(path).read_text(encoding="ascii", errors="replace").strip()
     found = folder.stat()
-    return digest(f"{machine or os.uname().nodename}\n{found.st_ino}\n{folder.resolve()}".encode())
+    return digest(f"{machine_id()}\n{found.st_ino}\n{folder.resolve()}".encode())

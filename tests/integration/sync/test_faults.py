@@ -7,17 +7,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
+import msgspec
 import pytest
 from tests.integration.memory.test_deleted_for_good import holding
 from tests.integration.sync.test_merge import settle, state, stores, told
 from tests.support.memories import WHY, open_memex
 
+from context_graph.errors import InvalidInputError
+from context_graph.memory import editing
+from context_graph.memory.core import Core
+from context_graph.memory.memex import Memex
+from context_graph.model.memory import MemoryNode
 from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, encode
 from context_graph.sync.clock import packed
 from context_graph.sync.exchange import Exchange, OpenStore
@@ -176,6 +183,7 @@ POISON: dict[str, bytes] = {
     "wrong type": encode(change(1, fields={"content": 7})),
     "importance": encode(change(1, fields={"importance": 1e9})),
     "huge": encode(change(1, fields={"content": "x" * 1_900_000, "rationale": WHY, "created_at_ms": 1})),
+    "a reason of a book": encode(change(1, fields={"tombstone": {"at_ms": 1, "reason": "x" * 501}})),
     "a removal that is none": encode(change(1, fields={"removed": False})),
     "a link to itself": encode(
         change(1, kind=LINK, subject=f"{NAME}/{NAME}/causes", fields={"id": NAME, "weight": 0.5})
@@ -230,3 +238,75 @@ def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
         with third.core.operation("sync", writes=True) as core:
             assert not Exchange(core).notes.waiting()
         assert len(third.edges(a)) == 1
+
+
+def merge(memex: Memex, *changes: Change) -> None:
+    """Hear them in this order."""
+    lines = [encode(replace_seq(one, seq)) for seq, one in enumerate(changes, 1)]
+    merged = OpenStore(memex).merge("place", MACHINE, lines, len(lines))
+    assert not merged.refused, merged.refused
+
+
+def used(memex: Memex) -> int:
+    with memex.core.operation("sync") as core:
+        return Exchange(core).notes.table.access(UUID(NAME).bytes).times
+
+
+def replace_seq(one: Change, seq: int) -> Change:
+    return msgspec.structs.replace(one, seq=seq, clock=packed(1000) + seq)
+
+
+@pytest.mark.parametrize("order", [(5, 3), (3, 5), (5, 3, 5)])
+def test_uses_told_by_another_never_fall(tmp_path: Path, order: tuple[int, ...]) -> None:
+    with open_memex(tmp_path) as memex:
+        merge(memex, change(1), *(change(2, fields={}, uses={"b" * 32: (count, 7)}) for count in order))
+        assert used(memex) == 5
+
+
+def test_uses_here_never_fall_by_what_another_tells(tmp_path: Path) -> None:
+    """They have not been told to anybody yet."""
+    with open_memex(tmp_path) as memex:
+        merge(memex, change(1))
+        for _ in range(5):
+            memex.touch([UUID(NAME)])
+        merge(memex, change(1), change(2, fields={}, uses={"b" * 32: (3, 7)}))
+        assert used(memex) >= 5
+
+
+def test_a_link_with_another_link_s_id_takes_nothing_away(tmp_path: Path) -> None:
+    with open_memex(tmp_path) as memex:
+        ids = [memex.store(f"Fact {number} of the matter", rationale=WHY).id for number in range(4)]
+        own = memex.link(ids[0], ids[1], "causes", weight=0.5)
+        subject = f"{ids[2]}/{ids[3]}/causes"
+        merge(memex, change(1, kind=LINK, subject=subject, fields={"id": str(own.id), "weight": 0.9}))
+        (left,) = memex.all_edges()
+        assert (left.source_id, left.target_id, left.weight) == (ids[0], ids[1], 0.5)
+
+
+def test_a_memory_that_can_t_be_stored_takes_none_beside_it_along(tmp_path: Path) -> None:
+    real = editing.put_nodes
+
+    def put_nodes(core: Core, nodes: Sequence[MemoryNode], **given: Any) -> Any:
+        if any(node.id == UUID(NAME) for node in nodes):
+            raise InvalidInputError("it is unfit")
+        return real(core, nodes, **given)
+
+    others = [change(1, subject=str(UUID(int=number))) for number in range(1, 64)]
+    with open_memex(tmp_path) as memex:
+        with patch("context_graph.memory.editing.put_nodes", put_nodes):
+            merge(memex, *others[:30], change(1), *others[30:])
+        assert memex.count() == 63
+
+
+def test_what_is_private_by_its_metadata_is_told_to_nobody(tmp_path: Path) -> None:
+    place = InMemory()
+    with ExitStack() as stack:
+        one, other = stores(tmp_path, 2, stack)
+        own = one.store("Only on this machine", rationale=WHY, metadata={"private": True})
+        shared = one.store("On every machine", rationale=WHY)
+        one.link(own.id, shared.id, "causes")
+        settle([one, other], place)
+        assert [stored.node.id for stored in other.stored_after()] == [shared.id] and not list(
+            other.all_edges()
+        )
+        assert str(own.id) not in str(place._logs)

@@ -202,6 +202,35 @@ def test_of_two_runs_one_commits(
     runs.commit(second, later, [], [], {})
 
 
+_DIES = """
+import os, sys
+from uuid import uuid4
+from context_graph.sync.hub import runs
+from context_graph.sync.hub.transport import Hub
+
+runs.begin(Hub(sys.argv[1], sys.argv[2]), uuid4(), "deep")
+os._exit(9)
+"""
+
+
+def test_a_run_whose_process_died_here_is_taken_over_at_once(own: Team, hub: Callable[..., Hub]) -> None:
+    """One that lives is waited for, and named; one on another machine has its lease."""
+    address = own.member(next(_names), "owner")
+    words = [sys.executable, "-c", _DIES, address, str(own.project)]
+    assert subprocess.run(words, check=False, timeout=60).returncode == 9
+    first, second = hub(), hub()
+    run = runs.begin(first, uuid4(), "deep")
+    assert run.number == 2
+    with pytest.raises(StoreBusyError, match=rf"on {os.uname().nodename} \(process {os.getpid()}\)"):
+        runs.begin(second, uuid4(), "deep")
+    with own.server.admin() as admin:
+        admin.execute(
+            "UPDATE context_graph.run SET host = 'elsewhere', process = '1 1' WHERE outcome IS NULL"
+        )
+    with pytest.raises(StoreBusyError, match="on elsewhere"):
+        runs.begin(second, uuid4(), "deep")
+
+
 def test_a_project_that_fails_stops_no_other(
     server: Postgres, own: Team, hub: Callable[..., Hub], consolidate: Callable[..., dict[str, Any]]
 ) -> None:

@@ -50,46 +50,26 @@ CREATE FUNCTION context_graph.must(of_project uuid, roles text[]) RETURNS void
     END IF;
   END $$;
 
--- What a line says of itself. A NUL, which PostgreSQL's text can't hold, is no part of any of it.
-CREATE FUNCTION context_graph.derived(
-  line text, of_machine text, at bigint, OUT of_subject text, OUT of_clock bigint,
-  OUT of_by text, OUT of_fields text[]
-) LANGUAGE plpgsql STABLE SET search_path = '' AS $$
-  DECLARE
-    read json := replace(line, '\u0000', '\ufffd')::json;
-    keys text[] := ARRAY(SELECT json_object_keys(read));
-    said record;
-    id text := '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-  BEGIN
-    SELECT r.*, r."by" AS author INTO said FROM json_to_record(read) AS r (
-      v bigint, machine text, seq bigint, clock bigint, "by" text, kind text, subject text, fields json
-    );
-    of_fields := ARRAY(SELECT json_object_keys(said.fields));
-    IF (
-      octet_length(line) <= 2097152 AND cardinality(keys) <= 9 AND said.v >= 1
-      AND cardinality(keys) = (SELECT count(DISTINCT key) FROM unnest(keys) AS key)
-      AND said.machine = of_machine AND said.seq = at AND said.clock >= 0 AND said.author ~ '^[0-9a-f]{32}$'
-      AND cardinality(of_fields) <= 32
-      AND (SELECT coalesce(bool_and(length(key) <= 64), true) FROM unnest(of_fields) AS key)
-      AND cardinality(of_fields) = (SELECT count(DISTINCT key) FROM unnest(of_fields) AS key)
-      AND CASE said.kind
-        WHEN 'memory' THEN said.subject ~ ('^' || id || '$')
-        WHEN 'link' THEN said.subject ~ ('^' || id || '/' || id || '/[^/]{1,80}$') ELSE false
+-- What lines say of themselves; NULL where that can't be. A NUL, which PostgreSQL's text can't hold, is no
+-- part of any of it. Of a name that stands twice the last counts, here as for whoever reads the line.
+CREATE FUNCTION context_graph.read_lines(told text, of_machine text, first bigint) RETURNS TABLE (
+  of_at bigint, of_line text, of_subject text, of_clock bigint, of_by text, of_fields text[]
+) LANGUAGE sql STABLE SET search_path = '' AS $$
+  SELECT t.at, t.line, CASE WHEN
+      octet_length(t.line) <= 2097152 AND r.v >= 1 AND r.machine = of_machine AND r.seq = first + t.at - 1
+      AND r.clock >= 0 AND r."by" ~ '^[0-9a-f]{32}$'
+      AND cardinality(f.names) <= 32 AND length(array_to_string(f.names, '')) <= 1024
+      AND CASE r.kind
+        WHEN 'memory' THEN r.subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+        WHEN 'link' THEN r.subject ~ '^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/){2}[^/]{1,80}$'
       END
-    ) IS NOT TRUE THEN
-      RAISE EXCEPTION USING ERRCODE = 'CG004', MESSAGE = format('line %s of %s is no change', at, of_machine);
-    END IF;
-    IF said.clock >> 16 > extract(epoch FROM clock_timestamp()) * 1000 + 600000 THEN
-      RAISE EXCEPTION USING ERRCODE = 'CG003', MESSAGE = format(
-        'the clock of line %s says %s, the hub''s %s: one of them is wrong', at,
-        to_char(to_timestamp((said.clock >> 16) / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
-        to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
-      );
-    END IF;
-    of_subject := said.subject;
-    of_clock := said.clock;
-    of_by := said.author;
-  END $$;
+    THEN r.subject END, r.clock, r."by", f.names
+  FROM unnest(string_to_array(told, E'\n')) WITH ORDINALITY AS t (line, at)
+  CROSS JOIN LATERAL json_to_record(replace(t.line, '\u0000', '\ufffd')::json) AS r (
+    v bigint, machine text, seq bigint, clock bigint, "by" text, kind text, subject text, fields json
+  )
+  CROSS JOIN LATERAL (SELECT ARRAY(SELECT json_object_keys(r.fields)) AS names) AS f
+$$;
 
 CREATE FUNCTION context_graph.channel_of(of_project uuid) RETURNS text LANGUAGE sql IMMUTABLE
   SET search_path = '' AS $$ SELECT 'context_graph_' || replace(of_project::text, '-', '') $$;
@@ -103,6 +83,7 @@ CREATE FUNCTION context_graph.tell(of_project uuid, of_machine text, told text, 
     quota bigint;
     used bigint;
     lines bigint;
+    newest bigint;
   BEGIN
     PERFORM context_graph.must(of_project, '{writer,owner}');
     IF size > 8388608 OR size = 0 OR end_digest !~ '^[0-9a-f]{32}$' THEN
@@ -127,15 +108,24 @@ CREATE FUNCTION context_graph.tell(of_project uuid, of_machine text, told text, 
         'the project''s %s bytes in the hub are used up (%s); an owner can raise the quota', quota, used
       );
     END IF;
-    INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line)
-      SELECT of_project, of_machine, log.last + t.at, d.of_subject, d.of_clock, d.of_by, d.of_fields, t.line
-      FROM unnest(string_to_array(told, E'\n')) WITH ORDINALITY AS t (line, at)
-      CROSS JOIN LATERAL context_graph.derived(t.line, of_machine, log.last + t.at) AS d;
-    GET DIAGNOSTICS lines = ROW_COUNT;
+    WITH fresh AS (
+      INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line)
+      SELECT of_project, of_machine, log.last + of_at, of_subject, of_clock, of_by, of_fields, of_line
+      FROM context_graph.read_lines(told, of_machine, first) RETURNING clock
+    ) SELECT count(*), max(clock) INTO lines, newest FROM fresh;
+    IF newest >> 16 > extract(epoch FROM clock_timestamp()) * 1000 + 600000 THEN
+      RAISE EXCEPTION USING ERRCODE = 'CG003', MESSAGE = format(
+        'this machine''s clock says %s, the hub''s %s: one of them is wrong',
+        to_char(to_timestamp((newest >> 16) / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
+        to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+      );
+    END IF;
     UPDATE context_graph.machine
       SET last = log.last + lines, digest = end_digest, bytes = log.bytes + size, pushed_at = now()
       WHERE project = of_project AND machine = of_machine;
     PERFORM pg_notify(context_graph.channel_of(of_project), '');
+  EXCEPTION WHEN not_null_violation OR data_exception THEN
+    RAISE EXCEPTION USING ERRCODE = 'CG004', MESSAGE = format('a line of %s is no change', of_machine);
   END $$;
 
 -- Lines that an administrator or a restore has lost get their numbers back, empty, and members hand on what
@@ -163,23 +153,64 @@ CREATE FUNCTION context_graph.mend(of_project uuid, of_machine text) RETURNS big
     RETURN lines;
   END $$;
 
--- A line that can't be read, whoever wrote it, stops nobody.
-DROP FUNCTION context_graph.without(text, text[]) CASCADE;
-CREATE FUNCTION context_graph.without(line text, names text[]) RETURNS text
-  LANGUAGE plpgsql STABLE SET search_path = '' AS $$
-  DECLARE
-    read json;
-  BEGIN
-    read := replace(line, '\u0000', '\ufffd')::json;
-    RETURN json_build_object(
+-- A line that can't be read, whoever wrote it, stops nobody: it is looked for only after it has been met, for
+-- each guarded call takes as long as twenty others.
+CREATE OR REPLACE FUNCTION context_graph.without(line text, names text[]) RETURNS text
+  LANGUAGE sql STABLE SET search_path = '' AS $$
+    SELECT json_build_object(
       'v', read -> 'v', 'machine', read -> 'machine', 'seq', read -> 'seq', 'clock', read -> 'clock',
       'by', read -> 'by', 'kind', read -> 'kind', 'subject', read -> 'subject', 'uses', read -> 'uses',
       'fields', (
         SELECT coalesce(json_object_agg(key, value), '{}') FROM json_each(read -> 'fields')
         WHERE key <> ALL (names)
       )
-    )::text;
+    )::text FROM (SELECT replace(line, '\u0000', '\ufffd')::json AS read) AS r
+  $$;
+CREATE FUNCTION context_graph.without_or_nothing(line text, names text[]) RETURNS text
+  LANGUAGE plpgsql STABLE SET search_path = '' AS $$
+  BEGIN
+    RETURN context_graph.without(line, names);
   EXCEPTION WHEN data_exception THEN RETURN '';
+  END $$;
+-- Statistics of a young project would have the whole table read for each call.
+CREATE OR REPLACE FUNCTION context_graph.compact() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = '' SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  DECLARE
+    careful boolean := false;
+  BEGIN
+    UPDATE context_graph.change AS held SET line = '', fields = '{}'
+      FROM fresh WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project
+      AND held.subject = fresh.subject AND held.line <> '' AND NOT 'removed' = ANY (held.fields);
+    UPDATE context_graph.change AS late SET line = '', fields = '{}'
+      FROM fresh WHERE late.project = fresh.project AND late.machine = fresh.machine AND late.seq = fresh.seq
+      AND NOT 'removed' = ANY (fresh.fields) AND EXISTS (
+        SELECT FROM context_graph.change AS gone WHERE gone.project = fresh.project
+        AND gone.subject = fresh.subject AND 'removed' = ANY (gone.fields)
+      );
+    LOOP
+      BEGIN
+        UPDATE context_graph.change AS held SET
+            line = CASE WHEN careful THEN context_graph.without_or_nothing(held.line, later.fields)
+              ELSE context_graph.without(held.line, later.fields) END,
+            fields = ARRAY(SELECT unnest(held.fields) EXCEPT SELECT unnest(later.fields))
+          FROM (
+            SELECT older.project, older.machine, older.seq, array_agg(DISTINCT name) AS fields
+            FROM fresh CROSS JOIN unnest(fresh.fields) AS name
+            JOIN context_graph.change AS older ON older.project = fresh.project
+              AND older.subject = fresh.subject AND (older.clock, older.by) < (fresh.clock, fresh.by)
+              AND older.fields @> ARRAY[name]
+            GROUP BY older.project, older.machine, older.seq
+          ) AS later
+          WHERE held.project = later.project AND held.machine = later.machine AND held.seq = later.seq
+          AND held.line <> '';
+        RETURN NULL;
+      EXCEPTION WHEN data_exception THEN
+        IF careful THEN
+          RAISE;
+        END IF;
+        careful := true;
+      END;
+    END LOOP;
   END $$;
 
 -- Runs of work on a whole project (`sync/hub/runs.py`).
@@ -223,9 +254,8 @@ CREATE FUNCTION context_graph.keep_reversals(of_project uuid, of_run bigint, of_
   BEGIN
     PERFORM context_graph.must(of_project, '{owner}');
     INSERT INTO context_graph.undo (project, run, number, subject, fields, line)
-      SELECT of_project, of_run, t.at, d.of_subject, d.of_fields, t.line
-      FROM unnest(string_to_array(told, E'\n')) WITH ORDINALITY AS t (line, at)
-      CROSS JOIN LATERAL context_graph.derived(t.line, of_machine, t.at) AS d;
+      SELECT of_project, of_run, of_at, of_subject, of_fields, of_line
+      FROM context_graph.read_lines(told, of_machine, 1);
   END $$;
 CREATE FUNCTION context_graph.mark_undone(of_project uuid, of_number bigint, by_number bigint) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
@@ -292,7 +322,7 @@ CREATE FUNCTION context_graph.put_index(
 -- What earlier builds let members write is made good: of each line only what it says itself, no numbers
 -- without lines, nothing from the future.
 UPDATE context_graph.change SET line = '', fields = '{}' WHERE line <> '' AND (
-  clock >> 16 > extract(epoch FROM now()) * 1000 + 600000 OR context_graph.without(line, '{}') = ''
+  clock >> 16 > extract(epoch FROM now()) * 1000 + 600000 OR context_graph.without_or_nothing(line, '{}') = ''
 );
 UPDATE context_graph.change SET fields = CASE WHEN line = '' THEN '{}' ELSE
   ARRAY(SELECT json_object_keys(replace(line, '\u0000', '\ufffd')::json -> 'fields')) END;

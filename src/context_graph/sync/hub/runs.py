@@ -6,6 +6,7 @@ and pushing its changes is one transaction, and a project has one run at most th
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -20,6 +21,8 @@ from context_graph.sync.clock import after
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.transport import Told, TransportError
+from context_graph.system.machine import machine_id
+from context_graph.system.processes import look
 
 LEASE_S: Final = 600.0
 """Without a sign of life."""
@@ -54,21 +57,30 @@ def begin(hub: Hub, command: UUID, mode: str) -> Run:
     """Begin a run of this project.
 
     Args:
-        command: Of the caller: a run that the same command began, on a machine that died, is ended.
+        command: Of the caller: a run that the same command began, on a machine that died, is ended. So is one
+            whose process was on this machine and is gone.
 
     Raises:
         StoreBusyError: Somebody's run goes on.
         ConfigError, TransportError
     """
+    host, process = _here()
     with hub.committing() as connection:
+        there = connection.execute(
+            "SELECT number, host, process, login FROM context_graph.run "
+            "WHERE project = %s AND ended_at IS NULL",
+            (hub.project,),
+        ).fetchone()
+        if there is not None and there[1] == host and not _lives(str(there[2])):
+            _ended(connection, hub, int(str(there[0])), "expired")
         try:
             row = connection.execute(
                 "SELECT of_number, of_login FROM context_graph.begin_run(%s, %s, %s, %s, %s, %s)",
-                (hub.project, command, mode, "", "", LEASE_S),
+                (hub.project, command, mode, host, process, LEASE_S),
             ).fetchone()
         except psycopg.errors.UniqueViolation as error:
             raise StoreBusyError(
-                "another run of this project goes on in the hub; try again when it is done"
+                f"another run of this project goes on in the hub{_whose(there)}; try again when it is done"
             ) from error
     assert row is not None
     number, login = int(str(row[0])), str(row[1])
@@ -208,3 +220,30 @@ def _last_clock(connection: Connection, hub: Hub, number: int) -> int:
 
 def _reversed(one: Reversal, machine: str, seq: int, clock: int) -> Change:
     return Change(VERSION, machine, seq, clock, machine, one.kind, one.subject, dict(one.fields))
+
+
+def _here() -> tuple[str, str]:
+    """This machine, by its name and what tells it from others of that name; and this process."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")  # another container's processes can't be seen
+    except OSError:
+        space = ""
+    host = f"{os.uname().nodename[:64]} {digest(f'{machine_id()} {space}'.encode())[:16]}"
+    return host, _process(os.getpid())
+
+
+def _process(pid: int) -> str:
+    """Its id and when it began, which tells it from a later one of that id."""
+    seen = look(pid)
+    return f"{pid} {seen[2] if seen else 0}"
+
+
+def _lives(process: str) -> bool:
+    pid = process.partition(" ")[0]
+    return not pid.isdecimal() or _process(int(pid)) == process
+
+
+def _whose(there: Sequence[object] | None) -> str:
+    if there is None or not there[1]:
+        return ""
+    return f", by {there[3]} on {str(there[1]).partition(' ')[0]} (process {str(there[2]).partition(' ')[0]})"
