@@ -12,12 +12,16 @@ import orjson
 import pytest
 from mcp.types import InitializeResult, ListToolsResult
 
-from context_graph.mcp.protocol import VERSIONS, initialize_result
+from context_graph.claude.install.plan import plugin_folder
+from context_graph.mcp.protocol import INSTRUCTIONS, VERSIONS, initialize_result
 from context_graph.mcp.rpc import success
 from context_graph.mcp.tools import Toolbox, memory_tools
+from context_graph.memory.embed import default_provider
 from context_graph.operations import OPERATIONS
 from context_graph.operations.operation import parameters
 
+SKILLS = plugin_folder() / "skills"
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 TOOLS = {tool.name: tool for tool in memory_tools()}
 LATEST = VERSIONS["2025-11-25"]
@@ -30,13 +34,28 @@ def listed() -> list[dict[str, Any]]:
 def test_what_a_client_loads_at_once_stays_within_2_kb() -> None:
     """Invariant 9: every session pays for these, however the client writes its JSON; others are deferred."""
     loaded = [tool.shown() for tool in TOOLS.values() if tool.loaded]
-    assert [one["name"] for one in loaded] == ["store_memory", "recall_memory", "inject_context"]
+    assert [one["name"] for one in loaded] == ["store_memory", "recall_memory"]
     assert len(json.dumps(loaded)) <= 2048
     for entry in listed():
         alias = entry["name"] == "search_graph"
         known = {"anthropic/alwaysLoad", "anthropic/searchHint"}
         assert alias == ("_meta" not in entry)
         assert set(entry.get("_meta", {})) <= known
+
+
+def test_what_stands_in_each_session_stays_below_900_tokens_and_readme_has_the_number() -> None:
+    """Schemas of loaded tools, names of the others, instructions, skills: as `doctor` counts them."""
+    loaded = [tool.shown() for tool in TOOLS.values() if tool.loaded]
+    names = "\n".join(f"mcp__context-graph__{tool.name}" for tool in TOOLS.values() if not tool.loaded)
+    heads = [skill.read_text().split("---\n", 2)[1] for skill in sorted(SKILLS.glob("*/SKILL.md"))]
+    said = [dict(line.split(": ", 1) for line in head.splitlines()) for head in heads]
+    told = [one for one in said if one.get("disable-model-invocation") != "true"]
+    skills = "\n".join(f"- name: {one['description']} - {one['when_to_use']}" for one in told)
+    count = default_provider().count_tokens
+    tokens = sum(map(count, (orjson.dumps(loaded).decode(), names, INSTRUCTIONS, skills)))
+    assert tokens <= 900
+    (number,) = re.findall(r"some (\d+) tokens at each start", README)
+    assert abs(tokens - int(number)) <= 30
 
 
 def test_all_of_tools_list_stays_below_9_kb() -> None:

@@ -41,7 +41,7 @@ def test_the_memory_tools_stand_in_the_first_request(cli: Cli, tmp_path: Path) -
     names = {
         tool["name"].rpartition("__")[2] for tool in turns[0]["body"]["tools"] if "mcp__" in tool["name"]
     }
-    assert names == {"store_memory", "recall_memory", "inject_context"}
+    assert names == {"store_memory", "recall_memory"}
     called = [block["name"] for block in calls_of(turns[-1]["body"]["messages"])]
     assert called == ["mcp__context-graph__recall_memory"], "no ToolSearch"
 

@@ -37,14 +37,16 @@ class ToolResult:
         return [{"type": "text", "text": inert(orjson.dumps(self.structured).decode())}]
 
 
-def answer(found: Mapping[str, Any], pulse: Mapping[str, Any], *, quotes: bool = True) -> ToolResult:
-    """The result with what a tool has ``found``, and the pulse that every answer has (REQ-CORE-019).
+def answer(found: Mapping[str, Any], pulse: Mapping[str, Any] | None, *, quotes: bool = True) -> ToolResult:
+    """The result with what a tool has ``found``, and the pulse (REQ-CORE-019).
 
     Args:
+        pulse: None where a model reads the answer: nothing that it does follows from one.
         quotes: Whether some of it may be text from memories: then the first field says so, before anything
             that such a text could claim of itself.
     """
-    return ToolResult({**(TRUST if quotes else {}), **found, "pulse": pulse})
+    ends = {} if pulse is None else {"pulse": pulse}
+    return ToolResult({**(TRUST if quotes else {}), **found, **ends})
 
 
 _RUNNING_MAX: Final = 16

@@ -32,6 +32,8 @@ class ToolCall:
         progress_token: As the client gave it, None if it wants no progress.
         log_level: The least level that the client wants to hear of; None for nothing.
         on_done: Takes the end of what takes long; see `tools`.
+        tells_pulse: Whether the answer has the pulse: not where Claude Code's model asks, unless its
+            `identity_lines` want more than alarms.
     """
 
     arguments: Mapping[str, Any]
@@ -45,6 +47,7 @@ class ToolCall:
     log_level: str | None = "info"
     on_done: OnDone | None = None
     source: str = "tool"
+    tells_pulse: bool = True
     _made: int = field(default=0)
     _told: float = field(default=-1.0)
 

@@ -273,6 +273,7 @@ class Endpoint:
             send=notes,
             progress_token=token if isinstance(token, (str, int)) else None,
             log_level=self._log_level,
+            tells_pulse=not isinstance(use, str) or self._host.tells_identity,
         )
 
     def _shaped(self, result: ToolResult, version: Version) -> dict[str, Any]:

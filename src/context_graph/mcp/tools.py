@@ -152,7 +152,7 @@ def _says(operation: Operation) -> str:
 
 
 def _tool(operation: Operation, name: str, says: str, schema: Schema, meta: Mapping[str, Any]) -> Tool:
-    output = {"type": "object", "required": [*operation.result, "pulse"]}
+    output = {"type": "object", "required": [*operation.result]}
     work = partial(_called, operation, name)
     return Tool(name, says, schema, work, output, operation.hints, name == _ONCE_A_MINUTE, meta)
 
@@ -237,7 +237,7 @@ def _is_trial(call: ToolCall) -> bool:
 
 
 def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
-    """The operation's answer with the pulse at its end; a promise of it if it takes long."""
+    """The operation's answer, with the pulse where the call has one; a promise of it if it takes long."""
     deferred = Deferred()
 
     def done(outcome: Mapping[str, Any] | Exception) -> None:
@@ -246,7 +246,8 @@ def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
             return
         try:
             told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
-            deferred.done(answer(told, call.host.memory().pulse().as_dict()))
+            pulse = call.host.memory().pulse().as_dict() if call.tells_pulse else None
+            deferred.done(answer(told, pulse))
         except Exception as error:
             deferred.failed(error)
 
@@ -255,8 +256,8 @@ def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
     if told.job is not None:
         deferred.on_cancel = told.job.cancel
         return deferred
-    pulse = call.host.memory().pulse(empty_recall=told.nothing)
-    return answer(told.found, pulse.as_dict(), quotes=told.quotes)
+    pulse = call.host.memory().pulse(empty_recall=told.nothing).as_dict() if call.tells_pulse else None
+    return answer(told.found, pulse, quotes=told.quotes)
 
 
 def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,11 @@ class Host(Protocol):
         """The project's top folder, recorded with what is stored."""
         ...
 
+    @property
+    def tells_identity(self) -> bool:
+        """Whether the model is told of states and pulses, not of alarms alone (`identity_lines`)."""
+        ...
+
     def memory(self) -> Memex:
         """The store's memory, opened if needed. Ask in each call: it may be closed between two."""
         ...

@@ -27,7 +27,6 @@ from context_graph.operations.operation import (
     about,
     node_named,
     operation,
-    parameters,
     text,
     unit,
 )
@@ -75,7 +74,7 @@ _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 _Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON", listed=False)]
 _FILTERS: Final = "Conditions that a memory must meet, all of them."
-_FILTER_NAMES: Final = ", ".join(one.name for one in parameters(Filters) if one.extra("only") != "command")
+_SOME_FILTERS: Final = "By kind, tags, created_after, created_before and others"
 _Filtered = Annotated[dict[str, Any], about(_FILTERS, schema={"type": "object"})]
 _Query = Annotated[
     str, node_named("What to look for, 1 to 4,096 characters.", "QUERY", stdin=True, bounded=True)
@@ -144,7 +143,7 @@ class Store(Shown, kw_only=True):
             check=check_rationale,
         ),
     ]
-    importance: Annotated[float, unit("How much it matters, 0 to 1.")] = 0.5
+    importance: Annotated[float, unit("How much it matters, 0 to 1.", listed=False)] = 0.5
     modality: Annotated[Modality, about("What the content was before it was text.", listed=False)] = (
         Modality.TEXT
     )
@@ -186,13 +185,14 @@ class Store(Shown, kw_only=True):
             option="--tag",
             metavar="WORD",
             max_length=32,
+            listed=False,
         ),
     ] = ()
     agent_id: (
         Annotated[str, text("Agent that the memory belongs to.", 100, metavar="ID", listed=False)] | None
     ) = None
     occurred_at: Annotated[Instant, about("When it happened; default: now.", listed=False)] | None = None
-    pinned: Annotated[bool, about("Never let a consolidation merge or prune it.")] = False
+    pinned: Annotated[bool, about("Never let a consolidation merge or prune it.", listed=False)] = False
 
 
 @operation(
@@ -225,7 +225,7 @@ class Recall(Shown, kw_only=True):
         ),
     ] = "project"
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
-    filters: Annotated[dict[str, Any], about(_FILTERS, tool=_FILTER_NAMES)] | None = None
+    filters: Annotated[dict[str, Any], about(_FILTERS, tool=_SOME_FILTERS)] | None = None
     recency: Annotated[float, unit("How strongly newer memories are preferred, 0 to 1.", listed=False)] = 0.0
     min_relevance: Annotated[
         float,
@@ -241,7 +241,7 @@ class Recall(Shown, kw_only=True):
     "memory.inject",
     short="Memories as context, within a budget",
     tool="inject_context",
-    loaded=True,
+    search="memories as context within a budget of tokens",
     says="Relevant memories within max_tokens, each line with its id. Call it before you start on something.",
     result=("context", "tokens_used"),
 )

@@ -320,12 +320,15 @@ LEVELS: Final = "0 ids only, 1 text and ids, 2 links, scores and conflicts as we
 class Called(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The arguments that every operation takes."""
 
-    session_id: Annotated[str, text(_SESSION, 100, metavar="ID")] | None = None
+    session_id: Annotated[str, text(_SESSION, 100, metavar="ID", listed=False)] | None = None
 
 
 class Shown(Called):
     """Also takes how much the answer tells."""
 
     verbosity_level: (
-        Annotated[int, about(f"For this call: {LEVELS}", schema={"enum": [0, 1, 2]}, only="tool")] | None
+        Annotated[
+            int, about(f"For this call: {LEVELS}", schema={"enum": [0, 1, 2]}, only="tool", listed=False)
+        ]
+        | None
     ) = None

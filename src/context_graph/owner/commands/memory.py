@@ -37,6 +37,7 @@ from context_graph.operations.context import Job as AnyJob
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.sessions.telling import ALARMS
 from context_graph.system import processes
 from context_graph.wire.frames import ENV_NAMES, Reply, Request
 
@@ -77,6 +78,10 @@ class StoreHost:
     def project(self) -> str | None:
         project = self._request.project
         return None if project is None else os.fspath(project)
+
+    @property
+    def tells_identity(self) -> bool:
+        return self._open().settings.identity_lines != ALARMS
 
     def memory(self) -> Memex:
         """The store's memory, after everything that its hooks still have to write."""
