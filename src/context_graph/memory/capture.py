@@ -68,7 +68,7 @@ def gathered_of(node: MemoryNode | None) -> Gathered:
 
 def open_ends(work: SessionWork) -> list[str]:
     """What a session left open by its to-dos and tests, in words."""
-    failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.failing.items())]
+    failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.left_failing().items())]
     return [*failing[:2], *(f"To do: {one}" for one in work.open_todos()[:4])]
 
 

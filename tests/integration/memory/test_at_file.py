@@ -72,6 +72,7 @@ def test_the_first_read_of_a_file_brings_what_was_done_there_once(cli: Cli) -> N
 def test_a_file_is_told_about_though_the_start_showed_its_session_s_open_ends(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     hook(cli, "prompt-submit", "s-1", prompt=GOAL)
+    shell(cli, "s-1", "pytest -q")
     edit(cli, "s-1", "src/bucket.py")
     shell(cli, "s-1", "pytest -q", error="FAILED tests/test_bucket.py::test_refill - AssertionError: 3 != 4")
     hook(cli, "session-end", "s-1", reason="exit")

@@ -81,7 +81,17 @@ def test_a_failing_test_is_an_open_end(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     hook(cli, "prompt-submit", "s-1", prompt="Mend the parser", prompt_id="1")
     command = {"tool_name": "Bash", "tool_input": {"command": "pytest tests/test_parser.py"}}
+    hook(cli, "post-tool", "s-1", **command, tool_response={"stdout": "4 passed"})
     hook(cli, "post-tool-failure", "s-1", **command, error="FAILED tests/test_parser.py::test_tabs - assert")
     hook(cli, "session-end", "s-1", reason="other")
     text = started(cli, "s-2")
     assert "Failing tests: pytest tests/test_parser.py: tests/test_parser.py::test_tabs" in text
+
+
+def test_a_test_that_fails_for_everybody_is_no_open_end(cli: Cli) -> None:
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt="Mend the parser", prompt_id="1")
+    command = {"tool_name": "Bash", "tool_input": {"command": "pytest tests/test_parser.py"}}
+    hook(cli, "post-tool-failure", "s-1", **command, error="FAILED tests/test_parser.py::test_tabs - assert")
+    hook(cli, "session-end", "s-1", reason="other")
+    assert "Failing tests" not in started(cli, "s-2"), "nothing says that the session broke it"

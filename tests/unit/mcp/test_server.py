@@ -24,6 +24,7 @@ class NoHost:
 
     store_name = "s"
     project = None
+    tells_identity = True
 
     def session_of(self, tool_use_id: str | None) -> str | None:
         return tool_use_id

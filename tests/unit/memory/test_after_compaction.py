@@ -94,7 +94,7 @@ def test_without_a_summary_everything_is_told_in_plain_order() -> None:
     lines = [line for line in text.splitlines() if line.startswith("- ")]
     assert lines[0] == "- checkpoint of this session, from its own events before the compaction"
     assert [line.split(":")[0] for line in lines[1:]] == [
-        *("- goal", "- to-dos", "- tests that failed when last run", "- said by the user", "- files changed"),
+        *("- goal", "- said by the user", "- to-dos", "- tests that failed when last run", "- files changed"),
     ]
 
 

@@ -80,8 +80,9 @@ def counted(*calls: tuple[str, str, bool]) -> tuple[dict[str, Way], dict[str, st
     ways: dict[str, Way] = {}
     failing: dict[str, str] = {}
     made: list[str] = ["repro.py"]
+    passed: list[str] = []
     for line, output, failed in calls:
-        take_runs(ways, failing, made, line, output, failed=failed, root="/app/")
+        take_runs(ways, failing, passed, made, line, output, failed=failed, root="/app/")
     return ways, failing
 
 
@@ -99,6 +100,21 @@ def test_tests_fail_until_they_or_all_of_them_pass() -> None:
     assert counted(broken, ("pytest tests/b.py", "", False))[1] != {}
     assert counted(broken, ("pytest tests/a.py", "", False))[1] == {}
     assert counted(broken, ("pytest -q", "", False))[1] == {}
+    assert counted(broken, ("python -m pytest tests", "", False))[1] == {}, "they are among these"
+    assert counted(broken, ("pytest tests/a.py::test_c", "", False))[1] != {}, "one of them is not all"
+    assert counted(broken, ("pytest -k c", "", False))[1] != {}
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("pytest tests/gone.py", "ERROR: file or directory not found: tests/gone.py"),
+        ("pytest repro.py", "FAILED repro.py::test_it - AssertionError"),
+        ("pytest", "ERROR tests/a.py - ModuleNotFoundError: No module named 'x'\n1 error during collection"),
+    ],
+)
+def test_what_tested_nothing_and_a_script_of_one_s_own_are_no_failing_tests(line: str, output: str) -> None:
+    assert counted((line, output, True))[1] == {}
 
 
 def test_a_script_of_the_session_s_own_is_no_way_of_the_project() -> None:

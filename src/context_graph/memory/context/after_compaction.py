@@ -34,12 +34,13 @@ _PLAIN: Final = word_set(
 )
 _NAMES: Final = {
     "goal": "goal",
+    "wish": "said by the user",
     "asked": "asked since",
     "plan": "plan",
     "to-do": "to-dos",
     "failing": "tests that failed when last run",
-    "wish": "said by the user",
     "file": "files changed",
+    "symbol": "functions and classes touched",
 }
 """What a fact is, and how it is called, in the order of telling."""
 
@@ -54,7 +55,7 @@ class Fact:
 
     def is_in(self, text: str, words: frozenset[str]) -> bool:
         """Whether a text, lower case, with these words, has it."""
-        if self.kind == "file":
+        if self.kind in ("file", "symbol"):
             return os.path.basename(self.text).lower() in text
         if self.text.lower() in text:
             return True
@@ -101,8 +102,9 @@ def facts_of(work: SessionWork) -> list[Fact]:
         *(Fact("plan", text) for text in [work.plan] if text),
         *(Fact("to-do", text) for text in [*tasks, *work.todos]),
         *(Fact("failing", text) for text in failing),
-        *(Fact("wish", text) for text in reversed(work.wishes)),
-        *(Fact("file", path) for path in reversed(work.changed)),
+        *(Fact("wish", text) for text in dict.fromkeys(reversed([*work.wishes, *work.decisions]))),
+        *(Fact("file", path) for path in reversed(work.changed) if not work.is_scratch(path)),
+        *(Fact("symbol", name) for name in reversed(work.symbols)),
     ]
     return [Fact(one.kind, shortened(one.text, _CHARS)) for one in found]
 

@@ -16,7 +16,9 @@ _FAILING_CHARS: Final = 160
 
 def open_ends(work: SessionWork) -> str:
     """What ``work`` left open, with its goal; "" if nothing is."""
-    failing = [shortened(f"{run}: {why}", _FAILING_CHARS) for run, why in reversed(work.failing.items())]
+    failing = [
+        shortened(f"{run}: {why}", _FAILING_CHARS) for run, why in reversed(work.left_failing().items())
+    ]
     todos = [shortened(one, _CHARS) for one in work.open_todos()[:_MOST]]
     left = [shortened(one, _CHARS) for one in work.left() if one not in todos]
     parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]

@@ -30,6 +30,7 @@ from context_graph.notes.rules import Said, said_by, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in, worked_on
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.patterns import linear
 from context_graph.text.phrases import unquoted
 from context_graph.text.sentences import shortened
 
@@ -57,6 +58,10 @@ _MAX_SYMBOLS: Final = 16
 _TOLD_CHARS: Final = 700
 _AS_TELLING: Final = 0.8
 """Of how much the most telling words say: a later message that says as much is the one that holds."""
+_TESTS_NAMED: Final = linear(
+    r"(?i)::|\w \([\w.]+\)|[1-9]\d* (?:tests? )?(?:failed|failing|failures?)(?:\W|$)"
+)
+"""What a run says that has failing tests; else something else is broken."""
 _LOOKED_ENOUGH: Final = 5
 """Tool calls that make a session worth a summary although it changed nothing and nothing failed."""
 
@@ -110,6 +115,8 @@ class SessionWork:
     """How tests, builds, linters and programs were run (`ways`)."""
     failing: dict[str, str] = field(default_factory=dict)
     """Runs of tests that failed and were not repeated with success -> which tests, or the error."""
+    passed: list[str] = field(default_factory=list)
+    """Runs of tests that worked, the last ones."""
     made: list[str] = field(default_factory=list)
     """Files that the session wrote as new ones; the last ones."""
     ran: list[str] = field(default_factory=list)
@@ -162,6 +169,25 @@ class SessionWork:
         """The open tasks and to-dos, those in progress first."""
         tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         return list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos]))
+
+    def left_failing(self) -> dict[str, str]:
+        """The failing runs of tests that are the session's own to mend, as far as can be told: they worked in
+        it before, it changed these tests, or its last words name them. The others may fail for everybody.
+        """
+        words = f"{self.last_words} {' '.join(str(one[0]) for one in self.told)}"
+
+        def is_own(run: str, why: str) -> bool:
+            paths = list(paths_in(f"{run} {why.replace('::', ' ')}"))
+            if not _TESTS_NAMED.found(why) or any(map(self.is_scratch, paths)):
+                return False
+            files = [os.path.basename(one) for one in paths]
+            names = [part.rsplit("::", 1)[-1].split("[")[0] for part in why.split(", ") if "::" in part]
+            changed = {os.path.basename(one) for one in self.changed}
+            return run in self.passed or any(
+                one in changed or one in words for one in (*files, *names) if len(one) > len("t.py")
+            )
+
+        return {run: why for run, why in self.failing.items() if is_own(run, why)}
 
     def left(self) -> list[str]:
         """What its last words say is left to do."""
@@ -277,7 +303,8 @@ class SessionWork:
         self.ran = [*self.ran, *(one for one in self.made if one in given and one not in self.ran)][
             -_MAX_FILES:
         ]
-        take_runs(self.ways, self.failing, self.made, given, output, failed=failed, root=self.root)
+        runs = self.ways, self.failing, self.passed, self.made
+        take_runs(*runs, given, output, failed=failed, root=self.root)
         error = phrases.error_line(output) if failed else ""
         if failed and TRIVIAL.found(error):
             return

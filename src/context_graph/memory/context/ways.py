@@ -27,6 +27,12 @@ _NAMED: Final = linear(
     r"(?m)^(?:FAILED|ERROR) (\S+::\S+)|^(?:FAIL|ERROR): (\S+(?: \([\w.]+\))?)|^\s*--- FAIL: (\S+)|"
     r"^test (\S+) \.\.\. FAILED|^\s+(?:●|✕|✗|×) (.+)|^not ok \d+ (.+)"
 )
+_NOT_RUN: Final = linear(
+    r"(?i)file or directory not found|no tests ran|no tests? (?:were )?found|collected 0 items|^usage:|"
+    r"unrecognized arguments|errors? during collection|error collecting"
+)
+"""Nothing was tested, whatever the exit code."""
+_NARROWS: Final = (" -k ", " -m ", "::", "--lf", "--last-failed", " -t ", " -run ", "--grep")
 _ENTERS: Final = linear(r"cd (\S+) && ")
 _NAMES: Final = 6
 _NAME_CHARS: Final = 80
@@ -35,6 +41,7 @@ _NAME_CHARS: Final = 80
 def take_runs(
     ways: dict[str, Way],
     failing: dict[str, str],
+    passed: list[str],
     made: list[str],
     given: str,
     output: str,
@@ -47,6 +54,7 @@ def take_runs(
     Args:
         ways: Form -> its counts, in order of the last run.
         failing: Runs of tests whose last outcome was a failure -> the tests that failed, or the error.
+        passed: Runs of tests that worked once, the last ones.
         made: Files that the session itself wrote: a script among them is no way of this project.
         given: The command, paths relative to ``root``.
     """
@@ -63,7 +71,7 @@ def take_runs(
         broke = failed or (command.hidden and bool(command.kind) and failed_by(output))
         _count(ways, command, output, failed=broke)
         if command.kind == "test":
-            _note_outcome(failing, command, output, failed=broke)
+            _note_outcome(failing, passed, made, command, output, failed=broke)
 
 
 def note_made(made: list[str], path: str) -> None:
@@ -131,26 +139,55 @@ def _note_what_worked(ways: dict[str, Way], command: Command) -> None:
             other["then"] = command.form
 
 
-def _note_outcome(failing: dict[str, str], command: Command, output: str, *, failed: bool) -> None:
-    if failed and ABSENT.found(output):
-        return  # what an environment lacks is no failing test
-    if failed:
-        failing.pop(command.raw, None)
-        names = [shortened(next(filter(None, found.groups())), _NAME_CHARS) for found in _first(output)]
-        failing[command.raw] = ", ".join(dict.fromkeys(names)) or phrases.error_line(output, _ERROR_CHARS)
-        if len(failing) > MAX_FAILING:
-            del failing[next(iter(failing))]
+def _note_outcome(
+    failing: dict[str, str],
+    passed: list[str],
+    made: list[str],
+    command: Command,
+    output: str,
+    *,
+    failed: bool,
+) -> None:
+    if not failed:
+        for raw in [one for one in failing if _covers(command, one)]:
+            del failing[raw]
+        passed[:] = [*(one for one in passed if one != command.raw), command.raw][-MAX_FAILING:]
         return
-    whole = not _arguments(command)
-    for raw in [one for one in failing if one == command.raw or (whole and command.form in one)]:
-        del failing[raw]
+    files = _files(command.raw, command.form)
+    if ABSENT.found(output) or _NOT_RUN.found(output) or (files and all(one in made for one in files)):
+        return  # what an environment lacks, and a script of the session's own, is no failing test
+    failing.pop(command.raw, None)
+    names = [shortened(next(filter(None, found.groups())), _NAME_CHARS) for found in _first(output)]
+    failing[command.raw] = ", ".join(dict.fromkeys(names)) or phrases.error_line(output, _ERROR_CHARS)
+    if len(failing) > MAX_FAILING:
+        del failing[next(iter(failing))]
+
+
+def _covers(passed: Command, failed: str) -> bool:
+    """Whether a run that worked is of all the tests of one that failed, or more."""
+    if passed.raw == failed:
+        return True
+    same = [one for one in commands_in(failed) if one.kind == "test" and one.key == passed.key]
+    if not same or any(mark in f"{_behind(passed.raw, passed.form)} " for mark in _NARROWS):
+        return False
+    of_it, wanted = _files(passed.raw, passed.form), _files(failed, same[0].form)
+    return not of_it or bool(wanted and all(any(_is_below(one, top) for top in of_it) for one in wanted))
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top.rstrip('/')}/")
+
+
+def _files(raw: str, form: str) -> list[str]:
+    """What a run of tests was given to run, each without the test's own name."""
+    rest = _behind(raw, form).split(" | ")[0]
+    return [word.split("::")[0] for word in rest.split() if not word.startswith(("-", "2>", ">"))]
 
 
 def _first(output: str) -> list[Any]:
     return [found for _, found in zip(range(_NAMES), _NAMED.finditer(output), strict=False)]
 
 
-def _arguments(command: Command) -> bool:
-    """Whether the run was of certain tests, not of all."""
-    rest = command.raw.rsplit(command.form, 1)[-1]
-    return any(not word.startswith(("-", "2>", ">")) for word in rest.split())
+def _behind(raw: str, form: str) -> str:
+    """What stands behind the program and its module."""
+    return raw.rsplit(form, 1)[-1]

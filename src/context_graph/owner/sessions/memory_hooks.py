@@ -23,7 +23,7 @@ from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.injections import Injections, context_of
 from context_graph.owner.sessions.session_works import SessionWorks, pointer
-from context_graph.owner.sessions.standing import Standing
+from context_graph.owner.sessions.standing import PROMPT_TOKENS, Standing
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ Users = Callable[[str, bool], "Memex | None"]
 
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
+TASK_TOKENS: Final = 150
+"""Of what a subagent is told at its start."""
+FRAME_TOKENS: Final = 48
+"""Of the fence, its label and a heading."""
 _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
@@ -209,7 +213,7 @@ class MemoryHooks:
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         if not (budget and task.strip() and self._has_any()):
             return ""
-        own = replace(event, session_id=context_of(event))
+        own, budget = replace(event, session_id=context_of(event)), min(budget, TASK_TOKENS)
         return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
 
     def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
@@ -311,7 +315,8 @@ class MemoryHooks:
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
-        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known) or []
+        room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
+        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
         self._calls.asked(event.session_id, asked)
         likely: list[tuple[MemoryNode, float]] = []
         for one in sorted((*found.nodes, *others), key=lambda one: -one.score):

@@ -67,10 +67,10 @@ class Standing:
         """The rules that hold for all work, in at most START_TOKENS."""
         return _headed(self._fitting(self._rules().for_start(shown), START_TOKENS))
 
-    def at_prompt(self, session_id: str, prompt: str, shown: Container[str]) -> list[Line]:
-        """The rules that concern a prompt, in at most PROMPT_TOKENS."""
+    def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
+        """The rules that concern a prompt or a task."""
         rules = self._rules().concerning(session_id, prompt, shown)
-        return _headed(self._fitting(islice(rules, _PROMPT_RULES), PROMPT_TOKENS))
+        return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
     def at_path(self, session_id: str, path: str, shown: Container[str], tokens: int) -> list[Line]:
         """The rules whose scope is a file, by its path in the checkout."""
