@@ -51,6 +51,7 @@ _ABOUT_WORK: Final = linear(
     r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
 )
 """How a question begins that is about the work under way: its answer is old soon."""
+_LABELLED: Final = linear(r"(?i)^(?:root )?(?:cause|fix|solution|decision|tested|done)\s*[:：]\s*")
 _ROLES: Final = (
     ("Cause", ("cause",)),
     ("Fix", ("fix", "")),
@@ -234,12 +235,17 @@ def _core(units: Sequence[Unit], limit: int) -> list[str]:
     has_cause = any(unit.role == "cause" for unit in kept)
     for name, roles in _ROLES:
         name = "Done" if name == "Fix" and not has_cause else name
-        texts = [unit.text for unit in kept if unit.role in roles]
+        texts = [_bare(unit.text) for unit in kept if unit.role in roles]
         if len(texts) > 3:
             lines += [f"{name}:", *(f"- {text}" for text in texts)]
         elif texts:
             lines.append(f"{name}: {' '.join(_ended(text) for text in texts)}")
     return lines
+
+
+def _bare(text: str) -> str:
+    """A unit without the label that its author gave it: the line has one."""
+    return _LABELLED.sub("", text)
 
 
 def _ended(text: str) -> str:

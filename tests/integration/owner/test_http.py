@@ -113,6 +113,8 @@ def test_a_compaction_is_asked_to_keep_what_the_session_is_about(cli: Cli) -> No
 
 
 def test_an_event_by_http_is_the_event_that_a_hook_sends(cli: Cli) -> None:
+    (cli.project / ".claude").mkdir(exist_ok=True)
+    (cli.project / ".claude/context-graph.toml").write_text('identity_lines = "changes"\n')
     given = {"project": str(cli.project), "params": {"format": "claude"}, "session_id": SESSION}
     body = {
         "session_id": SESSION,

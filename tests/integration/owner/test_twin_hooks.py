@@ -46,6 +46,7 @@ def shown(cli: Cli, session: str = "one") -> Any:
 
 
 def test_an_event_of_both_is_applied_once_and_answered_once(cli: Cli) -> None:
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     cli.run("owner", "start")
     answers = [(fire(cli, verb, **fields), fire(cli, verb, plugin=True, **fields)) for verb, fields in CALLS]
     in_time = [(told, again) for told, again in answers if told is not None and again is not None]

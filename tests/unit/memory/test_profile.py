@@ -65,6 +65,13 @@ def test_how_tests_are_run_is_told_with_what_belongs_to_it() -> None:
     )
 
 
+def test_a_command_is_told_as_it_ran_where_its_options_alone_are_another_one() -> None:
+    run = "python3 -m unittest discover -q -s tests"
+    assert told(*(work(number, (run, True)) for number in (1, 2))) == (
+        f'tests were run with "{run}" (in 2 sessions, last on 3 Jan)'
+    )
+
+
 def test_what_built_needs_three_sessions() -> None:
     two = [work(number, ("make all", True), ("make build", True)) for number in (1, 2)]
     assert "make build" not in told(*two)

@@ -173,6 +173,8 @@ class Profile:
             runs = way["ok"] + way["failed"]
             options = [name for name, count in way["options"].items() if count >= _USUAL * runs]
             usual = shortened(" ".join((form, *options)), 100)
+            if way["example"] and _says_more(way["example"], usual):
+                usual = way["example"]  # its options alone are not how it was called
             if not is_there(usual):
                 continue
             tells = kind == "test" and way["example"] not in ("", usual) and is_there(way["example"])
@@ -231,6 +233,17 @@ class Profiles:
         if self._known is None:
             self._known = Profile.from_json(self._table.get())
         return self._known
+
+
+def _says_more(example: str, usual: str) -> bool:
+    """Whether a run has words that the form with its options lacks, files and a folder it enters aside."""
+    if example.startswith("cd "):
+        return False
+    known = set(usual.split())
+    return any(
+        word not in known and not word.startswith("-") and not _FILE.fullmatch(word)
+        for word in example.split()
+    )
 
 
 def fitting(lines: Iterable[str], budget: int, count: Callable[[str], int]) -> list[Line]:
