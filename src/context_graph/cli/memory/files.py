@@ -107,10 +107,11 @@ def import_memories(
         ),
     ] = None,
     source: Annotated[
-        Literal["claude-code", "auto-memory", "claude-md", "server-memory", "claude-mem"] | None,
+        Literal["claude-code", "codex", "auto-memory", "claude-md", "server-memory", "claude-mem"] | None,
         typer.Option(
             "--from",
-            help="Read what another program kept of this project: Claude Code's transcripts, the notes of "
+            help="Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
+            "sessions ($CODEX_HOME, else ~/.codex), the notes of "
             "its own memory, CLAUDE.md files, the JSON lines of the reference memory server, or claude-mem's "
             "database.",
         ),
@@ -174,6 +175,8 @@ def _import_from(
         raise InvalidInputError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
     if path is None and source == "claude-mem" and os.environ.get("CLAUDE_MEM_DATA_DIR"):
         path = Path(os.environ["CLAUDE_MEM_DATA_DIR"])
+    if path is None and source == "codex" and os.environ.get("CODEX_HOME"):
+        path = Path(os.environ["CODEX_HOME"], "sessions")
     place = {"path": os.path.abspath(path)} if path is not None else {}
     begun = _call("memory.import-from", {"source": source, "dry_run": dry_run, **place}, db_path)
     step: dict[str, Any] = {"at": 0, "done": False}

@@ -11,7 +11,7 @@ import orjson
 from context_graph.errors import InvalidInputError
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.memory import body_of
-from context_graph.owner.sessions.import_from import ImportFrom, Place, begun
+from context_graph.owner.sessions.import_from import SESSIONS, ImportFrom, Place, begun
 from context_graph.wire.frames import Reply
 
 
@@ -53,7 +53,7 @@ def _place(call: Call) -> Place:
 
 def _end(call: Call, one: ImportFrom) -> None:
     """The project's profile counts the sessions that came."""
-    if not one.dry_run and one.source == "claude-code" and one.done["added"] + one.done["updated"]:
+    if not one.dry_run and one.source in SESSIONS and one.done["added"] + one.done["updated"]:
         call.context.memory_hooks.works.profiles.count_anew()
 
 

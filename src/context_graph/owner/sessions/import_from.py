@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.claude import transcripts
 from context_graph.config.paths import client_dir
 from context_graph.errors import InvalidInputError
+from context_graph.hosts import codex_sessions
 from context_graph.model import HookEvent, cut_session_id
 from context_graph.owner.sessions.hook_call import recorded_event
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from context_graph.model.edge import GraphEdge
     from context_graph.redact import TextRedactor
 
-SOURCES: Final = ("claude-code", "auto-memory", "claude-md", "server-memory", "claude-mem")
+SOURCES: Final = ("claude-code", "codex", "auto-memory", "claude-md", "server-memory", "claude-mem")
+SESSIONS: Final = frozenset({"claude-code", "codex"})
+"""Those whose files are sessions."""
 STEP_S: Final = 0.08
 """Of one step: hooks are served in between."""
 _MOST: Final = 4
@@ -112,6 +115,8 @@ class ImportFrom:
             other = transcripts.what_else(self.path) if self.source == "claude-code" else ""
             if other:
                 raise InvalidInputError(f"{self.path}: this is {other}, not a transcript of Claude Code")
+            if self.source == "codex" and not codex_sessions.meta_of(self.path):
+                raise InvalidInputError(f"{self.path}: this is no session file of Codex CLI")
             return [self.path]
         folder = self.path
         if folder is not None and not folder.is_dir():
@@ -129,6 +134,8 @@ class ImportFrom:
             raise InvalidInputError(f"--from {self.source}: this store belongs to no project; name a PATH")
         if self.source == "claude-md":
             return self.place.project
+        if self.source == "codex":
+            return Path(os.path.expanduser("~/.codex/sessions"))
         if self.source == "claude-mem":
             return Path(os.path.expanduser("~/.claude-mem"))
         where = transcripts.memory_of if self.source == "auto-memory" else transcripts.folder_of
@@ -138,6 +145,8 @@ class ImportFrom:
         home = folder or self._home()
         if self.source == "claude-code":
             return transcripts.sessions_in(home)
+        if self.source == "codex":
+            return codex_sessions.sessions_in(home, self.place.project or Path("/"))
         if self.source == "claude-md":
             named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
             own = [] if folder else [client_dir(self.place.env) / "CLAUDE.md"]
@@ -148,7 +157,7 @@ class ImportFrom:
     def _steps(self) -> Iterator[None]:
         for path in self.files:
             try:
-                yield from self._session(path) if self.source == "claude-code" else self._notes(path)
+                yield from self._session(path) if self.source in SESSIONS else self._notes(path)
             except OSError:
                 self.odd["files"] += 1
             self.at += 1
@@ -161,13 +170,16 @@ class ImportFrom:
         from context_graph.notes.gather import Gathered
 
         place = self.place
-        session_id = place.redactor.redact_id(cut_session_id(path.stem))
+        is_codex = self.source == "codex"
+        named = str(codex_sessions.meta_of(path).get("id") or path.stem) if is_codex else path.stem
+        session_id = place.redactor.redact_id(cut_session_id(named))
         if place.is_known(session_id):
             self.done["skipped"] += 1
             return
         work, gathered = SessionWork(), Gathered()
         waiting, number = list[tuple[int, HookEvent]](), 0
-        for told in transcripts.told_by(path, self.odd, self._seen):
+        reader = codex_sessions.told_by if is_codex else transcripts.told_by
+        for told in reader(path, self.odd, self._seen):
             if told.name and number < _EVENTS:
                 number += 1
                 told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor, place.env
