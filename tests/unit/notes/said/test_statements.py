@@ -106,6 +106,7 @@ def test_a_statement_tells_what_it_wants_and_why() -> None:
         ("user", "Each reply must be valid JSON, always."),
         ("project", "Explanations of errors always go below docs/errors/, in German."),
         ("project", "Always enable nullable types in every project of our solution."),
+        ("user", "Les réponses du serveur sont toujours en anglais."),
         ("everywhere", "From now on, answer in Spanish."),
         ("everywhere", "In all my projects I use pnpm, never npm."),
         ("everywhere", "For everything I work on, use uv instead of pip."),
