@@ -65,7 +65,7 @@ def line_of_session(
 
 def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], bool]) -> Line | None:
     while parts:
-        text = f"{head}: {quoted(' | '.join(parts))} [{node_id[:8]}]"
+        text = f"[{node_id[:8]}] {head}: {quoted(' | '.join(parts))}"
         if fits(text):
             return Line(text, node_id)
         parts = parts[:-1]
