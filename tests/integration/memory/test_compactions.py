@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.sessions import context_of, hook, work_session
+from tests.support.sessions import context_of, hook, memory, work_session
+
+from context_graph.memory.embed import default_provider
 
 SUMMARY = "The user asked to make the token bucket refill lazily. A float level was chosen."
 
@@ -104,3 +106,16 @@ def test_open_requirements_are_told_again_after_a_compaction(cli: Cli) -> None:
     hook(cli, "post-tool", "s-1", **edit)
     text = compacted(cli, "pre-compact", "session-start")
     assert "Mend the parser" in text and "1 of 1 open: plan" in text
+
+
+def test_the_rules_of_earlier_sessions_are_told_again_with_what_the_session_had(cli: Cli) -> None:
+    """They were told at its start, and went with its context; all together in the same budget."""
+    rule = "Never use floats for money."
+    hook(cli, "session-start", "s-0", source="startup")
+    hook(cli, "prompt-submit", "s-0", prompt=f"Add the basket. {rule}", prompt_id="1")
+    hook(cli, "session-end", "s-0", reason="other")
+    memory(cli, "list")
+    work_session(cli, "s-1", end=False)
+    text = compacted(cli, "pre-compact", "session-start")
+    assert text.count(rule) == 1 and "checkpoint of this session" in text
+    assert default_provider().count_tokens(text) <= 600

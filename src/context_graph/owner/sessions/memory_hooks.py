@@ -28,7 +28,7 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
-    from context_graph.memory.context.quoting import Quote
+    from context_graph.memory.context.quoting import Line, Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recalled
     from context_graph.model.memory import MemoryNode
@@ -397,10 +397,22 @@ class MemoryHooks:
         work = self.works.work(event.session_id, own=True)
         if work is None or not work.text():
             return ""
+        from context_graph.memory.context.quoting import fence
+
         # A session's own facts are worth more than what is brought from elsewhere.
-        room = min(MAX_TOKENS, budget + budget // 2)
-        count = default_provider().count_tokens
-        return self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
+        room, count = min(MAX_TOKENS, budget + budget // 2), default_provider().count_tokens
+        rules = self._rules_of_before(event, [*work.wishes, *work.decisions])
+        if rules:
+            room -= count(fence((line.text for line in rules), label=False)) + 2 * len(rules)
+        told = self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
+        again = self.injections.show(event, "compact", lines=rules, label=False)
+        return "\n".join(filter(None, (told, again)))
+
+    def _rules_of_before(self, event: HookEvent, said: Sequence[str]) -> list[Line]:
+        """The rules that the session's start told, without what was ``said`` in it: its facts have that."""
+        rules = self._guarded("rules", self._standing.at_start, self.ledger.shown(event.session_id)) or []
+        kept = [line for line in rules if line.is_head or not any(one in line.text for one in said)]
+        return kept if any(line.node_id for line in kept) else []
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context import open_ends
