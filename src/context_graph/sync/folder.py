@@ -86,8 +86,8 @@ class Folder(Transport):
         """Segments that were found whole, by path, size and time of change."""
         self._next: dict[tuple[Path, int], int] = {}
         """Segment and number -> where in the file the line after that number begins."""
-        self._others: Sequence[str] = ()
-        """The machines that had a folder when that was last looked at."""
+        self._lacking: set[str] = set()
+        """Machines that miss something, as far as their folders have been looked at."""
 
     @property
     def name(self) -> str:
@@ -145,8 +145,7 @@ class Folder(Transport):
             return ()
         except OSError as error:
             raise TransportError(f"{self.path}: {error.strerror}") from error
-        self._others = sorted(names)[:MAX_MACHINES]
-        return self._others
+        return sorted(names)[:MAX_MACHINES]
 
     def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
         segments = self._segments(machine)
@@ -195,11 +194,11 @@ class Folder(Transport):
 
     def wanted(self, machine: str) -> tuple[str, bool]:
         entries, is_own = set[str](), False
-        for other in self._others or self.machines():
-            data = small_file(self.path / other / _LACKS) if other != machine else b""
+        for other in self._lacking - {machine}:
             try:
+                data = small_file(self.path / other / _LACKS)
                 lacks = msgspec.json.decode(data, type=_Lacks).lacks if data else []
-            except (msgspec.DecodeError, msgspec.ValidationError):
+            except (OSError, msgspec.DecodeError, msgspec.ValidationError):
                 continue
             entries.update(digest(canonical([other, row]))[:8] for row in lacks[:_MAX_LACKS])
             is_own |= any(row[0] == machine for row in lacks)
@@ -257,7 +256,10 @@ class Folder(Transport):
         found = []
         try:
             with os.scandir(self.path / machine) as entries:
+                self._lacking.discard(machine)
                 for number, entry in enumerate(entries):
+                    if entry.name == _LACKS:
+                        self._lacking.add(machine)
                     match = _SEGMENT.match(entry.name)
                     if match is not None and entry.is_file(follow_symlinks=False):
                         found.append(Segment(int(match[1]), int(match[2]), Path(entry.path)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.exchange.transports import ONE, TransportKit, all_of, line, lines
+from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 
 from context_graph.sync.folder import MAX_SEGMENTS, Folder
 from context_graph.sync.transport import ConflictError, InMemory, Transport, TransportError
@@ -81,3 +82,17 @@ def test_a_place_that_can_t_be_written_says_which_file(tmp_path: Path) -> None:
     (tmp_path / ONE).write_text("a file where a folder must be")
     with pytest.raises((TransportError, ConflictError), match=ONE):
         Folder(tmp_path).push(ONE, lines(1, 1))
+
+
+@pytest.mark.parametrize("what", ["link", "pipe", "rubbish", "a book"])
+def test_what_another_writes_in_the_place_of_what_it_misses_harms_nobody(tmp_path: Path, what: str) -> None:
+    Folder(tmp_path).push(ONE, lines(1, 2))
+    lacks = tmp_path / ONE / "lacks.json"
+    if what == "link":
+        lacks.symlink_to("/dev/zero")
+    elif what == "pipe":
+        os.mkfifo(lacks)
+    else:
+        lacks.write_bytes(b"{" if what == "rubbish" else b"[" * 100_000)
+    place = Folder(tmp_path)
+    assert len(all_of(place, ONE)) == 2 and place.wanted(TWO) == ("", False)

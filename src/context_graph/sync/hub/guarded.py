@@ -172,37 +172,41 @@ CREATE FUNCTION context_graph.without_or_nothing(line text, names text[]) RETURN
     RETURN context_graph.without(line, names);
   EXCEPTION WHEN data_exception THEN RETURN '';
   END $$;
--- Statistics of a young project would have the whole table read for each call.
+-- A line at a time, each found by an index: one statement for all, planned while the table was young, read
+-- all of a project for each line.
 CREATE OR REPLACE FUNCTION context_graph.compact() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path = '' SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  SET search_path = '' AS $$
   DECLARE
     careful boolean := false;
+    new_line record;
+    older record;
   BEGIN
-    UPDATE context_graph.change AS held SET line = '', fields = '{}'
-      FROM fresh WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project
-      AND held.subject = fresh.subject AND held.line <> '' AND NOT 'removed' = ANY (held.fields);
-    UPDATE context_graph.change AS late SET line = '', fields = '{}'
-      FROM fresh WHERE late.project = fresh.project AND late.machine = fresh.machine AND late.seq = fresh.seq
-      AND NOT 'removed' = ANY (fresh.fields) AND EXISTS (
-        SELECT FROM context_graph.change AS gone WHERE gone.project = fresh.project
-        AND gone.subject = fresh.subject AND 'removed' = ANY (gone.fields)
-      );
     LOOP
       BEGIN
-        UPDATE context_graph.change AS held SET
-            line = CASE WHEN careful THEN context_graph.without_or_nothing(held.line, later.fields)
-              ELSE context_graph.without(held.line, later.fields) END,
-            fields = ARRAY(SELECT unnest(held.fields) EXCEPT SELECT unnest(later.fields))
-          FROM (
-            SELECT older.project, older.machine, older.seq, array_agg(DISTINCT name) AS fields
-            FROM fresh CROSS JOIN unnest(fresh.fields) AS name
-            JOIN context_graph.change AS older ON older.project = fresh.project
-              AND older.subject = fresh.subject AND (older.clock, older.by) < (fresh.clock, fresh.by)
-              AND older.fields @> ARRAY[name]
-            GROUP BY older.project, older.machine, older.seq
-          ) AS later
-          WHERE held.project = later.project AND held.machine = later.machine AND held.seq = later.seq
-          AND held.line <> '';
+        FOR new_line IN SELECT f.*, f.by AS author FROM fresh AS f LOOP
+          IF 'removed' = ANY (new_line.fields) THEN
+            UPDATE context_graph.change SET line = '', fields = '{}' WHERE project = new_line.project
+              AND subject = new_line.subject AND line <> '' AND NOT 'removed' = ANY (fields);
+            CONTINUE;
+          END IF;
+          PERFORM FROM context_graph.change WHERE project = new_line.project
+            AND subject = new_line.subject AND 'removed' = ANY (fields);
+          IF FOUND THEN
+            UPDATE context_graph.change SET line = '', fields = '{}' WHERE project = new_line.project
+              AND machine = new_line.machine AND seq = new_line.seq;
+            CONTINUE;
+          END IF;
+          FOR older IN SELECT machine, seq FROM context_graph.change
+            WHERE project = new_line.project AND subject = new_line.subject AND line <> ''
+            AND fields && new_line.fields AND (clock, by) < (new_line.clock, new_line.author)
+          LOOP
+            UPDATE context_graph.change SET
+                line = CASE WHEN careful THEN context_graph.without_or_nothing(line, new_line.fields)
+                  ELSE context_graph.without(line, new_line.fields) END,
+                fields = ARRAY(SELECT unnest(fields) EXCEPT SELECT unnest(new_line.fields))
+              WHERE project = new_line.project AND machine = older.machine AND seq = older.seq;
+          END LOOP;
+        END LOOP;
         RETURN NULL;
       EXCEPTION WHEN data_exception THEN
         IF careful THEN
