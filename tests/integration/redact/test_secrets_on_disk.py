@@ -20,6 +20,7 @@ import typer
 from mcp import MCPError
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import connected
+from tests.support.owner.harness import wait_until
 
 from context_graph.claude.hooks.hook_input import Wire
 from context_graph.claude.settings.events import EVENTS
@@ -91,8 +92,15 @@ def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
     for number, (_, _, text) in enumerate(rows):
         _plant(cli, text, number + 1000, CONTEXT_GRAPH_PYTHON="/bin/false")
     assert _leaks(root, "events") == []
-    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_waiting"] == 0 and shown["events_applied"] >= 4 * len(rows)
+
+    def shown() -> dict[str, int]:
+        answer: dict[str, int] = json.loads(
+            cli.run("session", "show", "--session-id", "s-1", "--json").stdout
+        )
+        return answer
+
+    wait_until(lambda: shown()["events_waiting"] == 0, "all events are applied")
+    assert shown()["events_applied"] >= 4 * len(rows)
     assert _leaks(root, "drained") == []
     cli.run("owner", "stop")
     assert _leaks(root, "closed") == []

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.memories import WHY, open_memex
 
@@ -163,9 +163,11 @@ class Play:
             memex.unlink(memex.edges(node.id)[0].id)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(OPERATIONS)
-def test_any_order_gives_the_same_state_on_all_machines(drawn: list[tuple[str, int, int, int]]) -> None:
+def test_any_order_gives_the_same_state_on_all_machines(rounds: Callable[[int], int]) -> None:
+    settings(max_examples=5 * rounds(5), deadline=None)(given(OPERATIONS)(_agree_at_last))()
+
+
+def _agree_at_last(drawn: list[tuple[str, int, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         play = Play(stores(Path(folder), 3, stack))
         for what, who, which, where in drawn:
