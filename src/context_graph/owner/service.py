@@ -57,6 +57,9 @@ _READS: Final = 64
 """Events that it has applied at least, however slow the machine is."""
 _SLICE_S: Final = 0.01
 """How long requests wait for events that are applied between them."""
+_DELAY_S: Final = 0.01
+"""After which events are read that nobody asks about: by then the hook that told of one has ended and does
+not share its processor, and of calls made at once all are read together."""
 _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
@@ -183,7 +186,8 @@ class OwnerService:
                 self._unread[folder] = project
         if everywhere:
             self.catch_up()
-        self._read_on()
+        if self._loop is not None and self._reading is None:
+            self._reading = self._loop.call_later(_DELAY_S, self._read_slice)
 
     def _read_on(self) -> None:
         if self._loop is not None and self._reading is None:

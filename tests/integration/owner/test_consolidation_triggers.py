@@ -194,7 +194,7 @@ def test_a_session_s_end_is_followed_by_a_run_when_its_client_is_gone(
 ) -> None:
     """The owner outstays its idle time for it, and the run is none of the client's time."""
     owner = Owner.of(cli)
-    until(lambda: _row(owner)["in_s"] <= 55.0, "the quiet time to be over")
+    until(lambda: owner.stats()["scheduled"] and _row(owner)["in_s"] <= 55.0, "the quiet time to be over")
     assert owner.running() is None and owner.stats()["last"] is None
     assert client.stdin is not None
     client.stdin.close()
