@@ -95,6 +95,14 @@ impl Event<'_> {
         self.framed(&fresh_id(), b"req.record", b"{}", Some(record))
     }
 
+    /// The log's record that the start of this session was told what the owner left for it.
+    pub fn told_record(&self, session: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut body = b"{\"session_id\":".to_vec();
+        text::quote(session, &mut body);
+        body.push(b'}');
+        self.framed(&fresh_id(), b"start.told", b"{}", Some(&body))
+    }
+
     fn framed(&self, id: &[u8; 32], verb: &[u8], params: &[u8], body: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
         let mut out = Vec::with_capacity(1024 + body.map_or(0, <[u8]>::len));
         out.extend_from_slice(b"{\"verb\":");

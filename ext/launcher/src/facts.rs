@@ -18,6 +18,8 @@ pub struct Facts {
     pub session_id: Vec<u8>,
     pub cwd: Vec<u8>,
     pub tool_name: Vec<u8>,
+    /// Of a session's start: `startup`, `resume`, `clear`, `compact`, `fork`.
+    pub source: Vec<u8>,
     /// The tool's arguments that are called a path.
     pub paths: Vec<Vec<u8>>,
     /// Those that may name files among other words.
@@ -33,6 +35,7 @@ impl Facts {
             match *path {
                 [b"session_id"] => facts.session_id = text::unescaped(raw, usize::MAX),
                 [b"cwd"] => facts.cwd = text::unescaped(raw, usize::MAX),
+                [b"source"] => facts.source = text::unescaped(raw, TEXT_MAX),
                 [b"tool_name"] => facts.tool_name = text::unescaped(raw, usize::MAX),
                 [b"tool_input", b"command" | b"pattern"] => facts.commands.push(text::unescaped(raw, TEXT_MAX)),
                 [b"tool_input", name] if name.to_ascii_lowercase().ends_with(b"path") => {
@@ -120,6 +123,9 @@ mod tests {
             assert!(things.contains(&Thing::named(name)));
         }
         assert!(!things.contains(&Thing::named(b"$-q")));
-        assert_eq!(of(r#"{"tool_input":{"command":"make test"}}"#), [b"$make", b"$test"].map(|name| Thing::named(name)));
+        assert_eq!(
+            of(r#"{"tool_input":{"command":"make test"}}"#),
+            [b"$make", b"$test"].map(|name| Thing::named(name))
+        );
     }
 }

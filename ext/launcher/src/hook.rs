@@ -4,6 +4,7 @@
 //! tool call may be told stands in the owner's cache: where nothing does, the owner is told of the event and not asked.
 
 mod gated;
+mod start;
 
 use crate::brief;
 use crate::client::{self, Answer, Client, NoAnswer};
@@ -21,6 +22,7 @@ use crate::sys::{self, Deadline};
 use crate::trouble::first_to_tell;
 use crate::wire::{APPLIED, GATE_IT};
 use crate::{input, log, paths};
+use std::cell::OnceCell;
 use std::time::Instant;
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
@@ -45,6 +47,7 @@ pub struct Hook<'a> {
     event: Event<'a>,
     /// Of the input; None if it is no JSON object.
     facts: Option<Facts>,
+    prepared: OnceCell<Option<Vec<u8>>>,
 }
 
 /// How the call ends: exit code, standard output, standard error.
@@ -148,7 +151,7 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
     let parent = if told_of_client { sys::caller() } else { sys::parent() };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, parent, body };
     let facts = event.body.as_deref().and_then(Facts::read);
-    Ok(Hook { started, event, facts })
+    Ok(Hook { started, event, facts, prepared: OnceCell::new() })
 }
 
 impl Hook<'_> {
@@ -176,6 +179,7 @@ impl Hook<'_> {
             Ok(record) => record,
             Err(why) => return self.refused(&why),
         };
+        self.prepared(); // it is judged before this event stands in the log
         let kept = self.keep(&record);
         if asks {
             return match self.ask_owner() {
@@ -310,7 +314,7 @@ impl Hook<'_> {
     /// time for both an owner's start and a Python.
     fn start_wait_ms(&self) -> Option<u32> {
         match self.options().kind {
-            Kind::SessionStart => Some(START_WAIT_MS),
+            Kind::SessionStart => self.prepared().is_none().then_some(START_WAIT_MS),
             Kind::PromptSubmit if self.is_client() => Some(START_WAIT_MS),
             Kind::SessionEnd => None,
             kind => self.is_governed(true).then(|| gate::within_ms(kind) / 2),
@@ -358,6 +362,7 @@ impl Hook<'_> {
     fn without_answer(&self, why: &NoAnswer, kept: Result<(), String>) -> Ending {
         self.debug(&why.text());
         let format = self.options().format;
+        self.note_prepared(); // the owner that starts reads it
         let started = self.start_owner(&Starter::new(&self.event.places));
         // What keeps the event from being recorded is told with its cure, and that is enough.
         let trouble = if kept.is_ok() { self.trouble(why, &started) } else { String::new() };
@@ -470,6 +475,7 @@ impl Hook<'_> {
     /// session's start why there is nothing to tell. The other events have nothing that can't wait.
     fn context_without_owner(&self, why: &NoAnswer, recorded: bool) -> Vec<u8> {
         match self.options().kind {
+            Kind::SessionStart if self.prepared().is_some() => self.prepared().unwrap_or_default().to_vec(),
             Kind::SessionStart => {
                 let cause = match why {
                     NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",

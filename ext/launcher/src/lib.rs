@@ -24,6 +24,7 @@ pub mod options;
 mod output;
 mod pathname;
 pub mod paths;
+mod prepared;
 pub mod programs;
 pub mod repository;
 mod statusline;

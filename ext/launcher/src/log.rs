@@ -61,6 +61,11 @@ fn list(folder: &[u8]) -> Listing {
     listing
 }
 
+/// Whether no event waits.
+pub fn is_empty(store: &[u8]) -> bool {
+    list(&below(store, b"events")).segments == 0
+}
+
 /// Appends `record` to the store's log. The error, for the user, says what happened and the cure.
 pub fn append(store: &[u8], record: &[u8]) -> Result<(), String> {
     let folder = below(store, b"events");

@@ -201,6 +201,16 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
     return settings
 
 
+def setting_files(project: Path, env: Mapping[str, str] | None = None) -> list[Path]:
+    """The files that `load_settings` may read for ``project``, whether they are there or not."""
+    env = os.environ if env is None else env
+    shared = env.get("XDG_CONFIG_HOME", "")
+    folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
+    named = [env.get(name, "") for name in ("CONTEXT_GRAPH_CLI_CONFIG", "CONTEXT_GRAPH_CONFIG")]
+    usual = [folder / "context-graph-cli" / "config.toml", folder / "context-graph" / "config.toml"]
+    return [*map(Path, filter(None, named)), *usual, project / ".claude" / "context-graph.toml"]
+
+
 def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
     """``settings`` with the request-scoped keys that one call's environment names."""
     for key in REQUEST_KEYS:

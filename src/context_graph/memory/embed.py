@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from importlib.resources import as_file, files
 from pathlib import Path
 from threading import Lock
 from typing import Final, Protocol
@@ -71,8 +70,7 @@ def _section(data: memoryview, offset: int, length: int) -> memoryview:
 
 def packaged_table() -> TokenTable:
     """The table that ships with the package."""
-    with as_file(files("context_graph") / "data" / "static.bin") as path:
-        return TokenTable.load(path)
+    return TokenTable.load(Path(__file__).parents[1] / "data" / "static.bin")
 
 
 DEFAULT_PROVIDER: Final = "static"

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from context_graph.text.patterns import Linear, linear
@@ -142,7 +142,7 @@ def _marks() -> dict[str, Linear]:
 
 
 def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads((files(__package__) / "data" / name).read_text("utf-8"))
+    return tomllib.loads((Path(__file__).parent / "data" / name).read_text("utf-8"))
 
 
 @cache

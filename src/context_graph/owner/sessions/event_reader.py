@@ -22,7 +22,7 @@ from context_graph.errors import (
     WireError,
 )
 from context_graph.hosts.translate import CLIENT_FORMATS
-from context_graph.model import EventKind, HookEvent
+from context_graph.model import EventKind, HookEvent, cut_session_id
 from context_graph.owner.chores import TRIES
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from context_graph.owner.sessions.lineage import Lineage
     from context_graph.owner.sessions.live_sessions import Applied, LiveSessions
     from context_graph.owner.sessions.memory_hooks import MemoryHooks
+    from context_graph.owner.sessions.next_start import NextStart
     from context_graph.owner.sessions.telling import Telling
     from context_graph.redact import TextRedactor
     from context_graph.store.sessions.sessions import SessionStore
@@ -71,6 +72,7 @@ class OpenStore(Protocol):
     chores: Chores
     sessions: LiveSessions
     memory_hooks: MemoryHooks
+    next_start: NextStart
     lineage: Lineage
     telling: Telling
 
@@ -233,6 +235,10 @@ class EventReader:
 
     def _apply(self, record: LoggedEvent) -> None:
         context = self._context
+        if record.verb == "start.told":
+            session_id = context.redactor.redact_id(str((record.body or {}).get("session_id", "")))
+            context.next_start.was_told(cut_session_id(session_id), record.at_ms)
+            return
         if record.verb == "req.record":
             records = (record.body or {}).get("records")
             common = {"at_ms": record.at_ms, "session_id": record.session}

@@ -87,33 +87,34 @@ class Injections:
         """
         if not (lines or quotes):
             return ""
-        from context_graph.memory.context.quoting import fenced
-        from context_graph.memory.embed import default_provider
-
-        counter = default_provider()
-        shown = fenced(
-            quotes,
-            query=query,
-            budget=budget,
-            now_ms=event.at_ms,
-            count=counter.count_tokens,
-            cut=counter.cut_tokens,
-            lines=lines,
-            label=label,
-        )
-        memories = [*_of_lines(lines, counter.count_tokens), *_of_quotes(shown, quotes, recall)]
-        if memories:
-            self.ledger.record(
-                event.session_id,
-                what,
-                memories,
-                at_ms=event.at_ms,
-                prompt_id=event.prompt_id,
-                asked=query,
-                tokens=shown.tokens,
-            )
-            self._used.append(([one.node_id for one in memories], recall.followed if recall else ()))
+        now_ms, followed = event.at_ms, recall.followed if recall else ()
+        shown, memories = composed(lines, quotes, now_ms, budget, query=query, recall=recall, label=label)
+        self.record(event, what, memories, query=query, tokens=shown.tokens, followed=followed)
         return shown.text
+
+    def record(
+        self,
+        event: HookEvent,
+        what: str,
+        memories: Sequence[Injected],
+        *,
+        query: str = "",
+        tokens: int = 0,
+        followed: Sequence[GraphEdge] = (),
+    ) -> None:
+        """Note in the ledger that ``memories`` were shown."""
+        if not memories:
+            return
+        self.ledger.record(
+            event.session_id,
+            what,
+            memories,
+            at_ms=event.at_ms,
+            prompt_id=event.prompt_id,
+            asked=query,
+            tokens=tokens,
+        )
+        self._used.append(([one.node_id for one in memories], followed))
 
     def write(self) -> None:
         """Write what was shown and used since."""
@@ -139,6 +140,34 @@ class Injections:
 
         memex = self._memex()
         return is_common(memex.names_file(path), memex.count())
+
+
+def composed(
+    lines: Sequence[Line],
+    quotes: Sequence[Quote],
+    now_ms: int,
+    budget: int,
+    *,
+    query: str = "",
+    recall: Recall | None = None,
+    label: bool = True,
+) -> tuple[Fenced, list[Injected]]:
+    """The fenced text as `Injections.show` tells it, and the memories in it."""
+    from context_graph.memory.context.quoting import fenced
+    from context_graph.memory.embed import default_provider
+
+    counter = default_provider()
+    shown = fenced(
+        quotes,
+        query=query,
+        budget=budget,
+        now_ms=now_ms,
+        count=counter.count_tokens,
+        cut=counter.cut_tokens,
+        lines=lines,
+        label=label,
+    )
+    return shown, [*_of_lines(lines, counter.count_tokens), *_of_quotes(shown, quotes, recall)]
 
 
 def _of_lines(lines: Sequence[Line], count: Callable[[str], int]) -> Iterator[Injected]:

@@ -277,6 +277,11 @@ class MemoryHooks:
         self._files_due = self._files_due or (self._warm and settings.memory_at_file)
         return told
 
+    def memexes(self) -> list[Memex]:
+        """The project's memory, and that of what the served account's user said of all his work."""
+        of_user = self._of_user()
+        return [self._memex(), *([of_user] if of_user is not None else ())]
+
     def compacted(self, event: HookEvent, summary: str) -> None:
         """Compare the summary that the client made of a compaction, raw, with what the session had."""
         if not summary:
@@ -415,6 +420,14 @@ class MemoryHooks:
         return kept if any(line.node_id for line in kept) else []
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
+        lines, quotes = self.start_parts(event, previous, budget)
+        what = event.source or "startup"
+        return self.injections.show(event, what, lines=lines, quotes=quotes, budget=budget)
+
+    def start_parts(
+        self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int
+    ) -> tuple[list[Line], list[Quote]]:
+        """What a new session is told: the rules, how the project is worked on, and what was left open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
         from context_graph.memory.context.quoting import fence
@@ -422,7 +435,7 @@ class MemoryHooks:
 
         self._capture_due()  # what was said a moment ago holds already
         if not self._has_any():
-            return ""
+            return [], []
         if not self._counted and self._has_memory():
             # An older build's store has no profile, and what was forgotten must not count.
             self._counted = True
@@ -434,8 +447,7 @@ class MemoryHooks:
         room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
         room -= open_ends.TOKENS if quote is not None else 0
         lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
-        what, quotes = event.source or "startup", [quote] if quote else []
-        return self.injections.show(event, what, lines=[*rules, *lines], quotes=quotes, budget=budget)
+        return [*rules, *lines], [quote] if quote else []
 
     def _capture(self, session_id: str, sealed: int | None) -> None:
         """Refresh the session's summary, then remove the announcement; if it fails the announcement stays."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from context_graph.config import Settings, store_dir
+from context_graph.config.paths import ACCOUNT_MARK
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import CorruptedIdentityError, StoreError
 from context_graph.git.moved import ORIGIN, note_of, note_origin, project_of
@@ -21,10 +22,12 @@ from context_graph.owner.sessions.event_reader import EventReader
 from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks, Users
+from context_graph.owner.sessions.next_start import NextStart
 from context_graph.owner.sessions.telling import Telling
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
+from context_graph.wire.prepared_start import take_all
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -86,6 +89,7 @@ class StoreContext:
         self._brief = BriefCache(folder / "brief.bin")
         self.redactor = redactor
         self._memory: Memex | None = None
+        self._seen_seq: int | None = None
         self.users = users
         """Opens the memory of an account; see `MemoryHooks`."""
         self.chores = Chores(folder, log)
@@ -100,6 +104,7 @@ class StoreContext:
             users=users,
             log=log,
         )
+        self.next_start = NextStart(folder, project, store, self.memory_hooks, settings=settings, log=log)
         self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)
         self.telling = Telling(self._brief, settings)
         self.events = EventReader(self)
@@ -122,6 +127,7 @@ class StoreContext:
                 config=MemoryConfig.of(self.settings),
                 redactor=self.redactor,
             )
+            self._seen_seq = self._memory.seq
         return self._memory
 
     def memory_count(self) -> int:
@@ -174,13 +180,22 @@ class StoreContext:
     def has_unsettled(self) -> bool:
         """Whether `settle` has anything to do."""
         return (
-            self.sessions.has_unsettled or bool(self.followers) or self._is_purge_due or self._is_origin_due
+            self.sessions.has_unsettled
+            or bool(self.followers)
+            or self._is_purge_due
+            or self._is_origin_due
+            or self._has_changed_for_all
         )
 
     @property
     def _is_origin_due(self) -> bool:
         """Whether the store has something to be found again by."""
         return self._origin_due and self._memory is not None and self._memory.count() > 0
+
+    @property
+    def _has_changed_for_all(self) -> bool:
+        """Whether what holds in all projects has changed: the next starts of the others rest on it."""
+        return self.folder.name.startswith(ACCOUNT_MARK) and self.memory_seq() not in (None, self._seen_seq)
 
     @property
     def _is_purge_due(self) -> bool:
@@ -194,6 +209,9 @@ class StoreContext:
         if self._is_origin_due:
             self._origin_due = False
             self.chores.do("origin", "the note of the repository", self._note_origin)
+        if self._has_changed_for_all:
+            take_all(self.folder.parent)
+            self._seen_seq = self.memory_seq()
         self.tell_followers()
 
     def tell_followers(self) -> None:
@@ -218,6 +236,7 @@ class StoreContext:
     def close(self) -> None:
         """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
         self.settle()
+        self.next_start.leave()
         self.events.close()
         self._let_followers_go()
         self.sessions.clear()

@@ -1,0 +1,107 @@
+"""Leaves what a store's next session is told at its start, for the time without an owner."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from context_graph.claude.transcripts import MEMORY_INDEX, memory_of
+from context_graph.config import Settings
+from context_graph.config.paths import client_dir
+from context_graph.config.settings import setting_files
+from context_graph.errors import ContextGraphError
+from context_graph.git.repository import branch_of
+from context_graph.model import EventKind, HookEvent
+from context_graph.owner.sessions.injections import composed
+from context_graph.owner.sessions.telling import ALARMS
+from context_graph.store.sessions.sessions import SessionStore
+from context_graph.wire.prepared_start import PreparedStart, take
+
+if TYPE_CHECKING:
+    from context_graph.owner.sessions.memory_hooks import MemoryHooks
+
+SOURCE = "startup"
+_STRIPPED = "`'\".,;:()"
+
+
+class NextStart:
+    """Of one store that is being opened: what the last owner left is taken away, for it may become untrue.
+
+    Args:
+        folder: The store's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        project: Path | None,
+        store: SessionStore,
+        hooks: MemoryHooks,
+        *,
+        settings: Settings,
+        log: logging.Logger,
+    ) -> None:
+        self._folder, self._project = folder, project
+        self._store, self._hooks = store, hooks
+        self._settings, self._log = settings, log
+        self._left = take(folder)
+
+    def leave(self) -> None:
+        """Leave what the next session is told, if anything is; a failure is logged."""
+        settings = self._settings
+        if self._project is None or not settings.memory_inject or settings.identity_lines != ALARMS:
+            return
+        try:
+            self._leave(self._project)
+        except (ContextGraphError, OSError) as error:
+            self._log.error("the next start: %s", error)
+
+    def _leave(self, project: Path) -> None:
+        from context_graph.memory.context.profile import MAX_TOKENS
+
+        now_ms, budget = time.time_ns() // 1_000_000, min(self._settings.memory_inject_tokens, MAX_TOKENS)
+        event = HookEvent(EventKind.SESSION_START, "", "", now_ms, source=SOURCE, cwd=str(project))
+        lines, quotes = self._hooks.start_parts(event, self._last_sessions, budget)
+        if not (lines or quotes):
+            return
+        shown, memories = composed(lines, quotes, now_ms, budget)
+        env = self._hooks.works.env
+        PreparedStart(
+            text=shown.text,
+            branch=branch_of(str(project)),
+            account=env.get("CLAUDE_CONFIG_DIR", ""),
+            files=sorted(map(str, _rests_on(project, env, shown.text))),
+            memories=[(memory.node_id, memory.tokens) for memory in memories],
+        ).leave(self._folder)
+
+    def _last_sessions(self) -> Sequence[str]:
+        latest = self._store.load_latest()
+        return [row.session_id for row in self._store.chain(latest.session_id).sessions] if latest else []
+
+    def was_told(self, session_id: str, at_ms: int) -> None:
+        """Note that a session was told what the last owner left."""
+        from context_graph.memory.context.ledger import Injected
+
+        memexes = self._hooks.memexes()
+        nodes = {one: node for one, _ in self._left for memex in memexes if (node := memex.get(UUID(one)))}
+        memories = [
+            Injected(one, 0.0, tokens, nodes[one].content) for one, tokens in self._left if one in nodes
+        ]
+        event = HookEvent(EventKind.SESSION_START, session_id, "", at_ms, source=SOURCE)
+        total = sum(tokens for _, tokens in self._left)
+        self._hooks.injections.record(event, SOURCE, memories, tokens=total)
+
+
+def _rests_on(project: Path, env: Mapping[str, str], text: str) -> Iterable[Path]:
+    """The files without which, or with other words in which, ``text`` would be another."""
+    yield from setting_files(project)
+    for folder in (project, project / ".claude", client_dir(env)):
+        yield folder / "CLAUDE.md"
+    yield memory_of(project, env) / MEMORY_INDEX
+    for word in {word.strip(_STRIPPED).split("::")[0] for word in text.split()}:
+        if word and (project / word).is_file():
+            yield project / word
