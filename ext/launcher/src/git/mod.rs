@@ -23,6 +23,9 @@ const HELD: i32 = 1;
 /// the push.
 const ASKING: [&[u8]; 5] = [b"pre-commit", b"prepare-commit-msg", b"pre-merge-commit", b"pre-applypatch", b"pre-push"];
 
+/// Those behind which `prepare-commit-msg` asks as well: they ask so that a slow own hook does not run in vain.
+const FOLLOWED: [&[u8]; 2] = [b"pre-commit", b"pre-merge-commit"];
+
 /// Behind the name of a hook that was there before ours was installed (gates/commands/git_hooks.py).
 const BEFORE: &[u8] = b".before-context-graph";
 
@@ -31,6 +34,18 @@ fn is_dry_run(name: &[u8]) -> bool {
     let words = if name == b"pre-push" { sys::words_of_parent() } else { Vec::new() };
     let behind = words.iter().skip_while(|word| *word != b"push");
     behind.skip(1).take_while(|word| *word != b"--").any(|word| word == b"--dry-run" || word == b"-n")
+}
+
+/// The hook that was there before ours was installed.
+fn before(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    Some([&below(folder, name)[..], BEFORE].concat())
+}
+
+/// The hook that git would have run in `cwd`, were it not for those in `folder`.
+fn passed_on(cwd: &[u8], folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let own = chain::own_folder(cwd, folder)?;
+    folder::take_in(folder, &own);
+    Some(below(&own, name))
 }
 
 /// Runs the hook `path`, a name or where it lies, with git's `args`; returns its exit code if it becomes no program.
@@ -43,6 +58,11 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
     // One that `req git-hooks install` has put into a repository's own folder.
     let is_installed = !folder.is_empty() && !folder::is_ours(folder);
     let is_agents = env.session_id.is_some() || (is_installed && question::is_below_client(env));
+    let hook = if is_installed { before(folder, name) } else { passed_on(&cwd, folder, name) };
+    let is_there = hook.as_ref().is_some_and(|path| sys::executable(&path[..]));
+    if !is_there && FOLLOWED.contains(&name) {
+        return 0;
+    }
     if ASKING.contains(&name) && is_agents && !is_dry_run(name) {
         let env = folder::of_root(env, folder);
         match question::ask(&env, &cwd, name, args.clone()) {
@@ -53,16 +73,7 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
             }
         }
     }
-    let hook = if is_installed {
-        [&below(folder, name)[..], BEFORE].concat()
-    } else {
-        let Some(own) = chain::own_folder(&cwd, folder) else { return 0 };
-        folder::take_in(folder, &own);
-        below(&own, name)
-    };
-    if !sys::executable(&hook[..]) {
-        return 0;
-    }
+    let Some(hook) = hook.filter(|_| is_there) else { return 0 };
     // Finding our places may have changed the folder, and an own hook relies on git's.
     let _ = std::env::set_current_dir(std::ffi::OsStr::from_bytes(&cwd));
     let command = programs::command(std::slice::from_ref(&hook), args);
