@@ -49,6 +49,7 @@ REQ = (
         "status",
         "satisfy",
         "approve",
+        "accept",
         "clear",
         "pause",
         "resume",

@@ -16,6 +16,7 @@ from context_graph.gates.state.registry import client_pid
 from context_graph.gates.state.session_ids import MAX_ID
 
 if TYPE_CHECKING:
+    from context_graph.gates.seen import Seen
     from context_graph.gates.state.project import Projects
 
 CACHE_FOLDER = "cache/requirements"
@@ -119,11 +120,18 @@ class GateEvent:
         return claude_dir_of(self.env)
 
     @cached_property
+    def seen(self) -> Seen:
+        """What the session has seen of human_only requirements."""
+        from context_graph.gates.seen import Seen
+
+        return Seen(self.cache_dir, self.session_id)
+
+    @cached_property
     def projects(self) -> Projects:
         """Finds the projects that this event is about."""
         from context_graph.gates.state.project import Projects  # an owner's start does without it
 
-        return Projects(self.claude_dir)
+        return Projects(self.claude_dir, self.seen.projects)
 
     @cached_property
     def client(self) -> int:
@@ -157,6 +165,10 @@ class GateResult:
         """Add a line for the user."""
         more = f"context-graph: {text}"
         self.system_message = f"{self.system_message}\n{more}" if self.system_message else more
+
+    def tell_model(self, text: str) -> None:
+        """Add lines for the model."""
+        self.context = f"{self.context}\n{text}" if self.context else text
 
     def refuse(self, decision: str, reason: str, names: list[str], branch: str = "") -> None:
         """Make ``decision`` ("deny" or "block") the answer, because of the requirements ``names``."""

@@ -116,6 +116,10 @@ class Rules:
     problems: list[list[str]] = field(default_factory=list)
     """[level, text] of each; level is error, warning or note."""
     readable: bool = True
+    held: list[str] = field(default_factory=list)
+    """What the session has seen and holds as it was, though the files ask for less now."""
+    lost: bool = False
+    """Nothing else is known than what is held: the files can't be used."""
     _by_tool: dict[str, list[Requirement]] = field(default_factory=dict)
 
     @property

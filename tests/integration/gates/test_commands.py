@@ -63,8 +63,7 @@ def test_a_session_is_found_by_environment_process_or_word(gate: Gate) -> None:
         commands.satisfy(gate.place(), ["plan"])
     gate.edit(A, pid=os.getpid())
     assert commands.satisfy(gate.place(pid=os.getpid()), ["plan"])["session_id"] == A
-    with pytest.raises(UsageError, match=A):
-        commands.clear(gate.place(), ["plan"])
+    assert commands.clear(gate.place(), ["plan"])["session_id"] == A, "the only one that lives here"
     assert commands.satisfy(gate.place(CLAUDE_CODE_SESSION_ID=B), ["plan"])["session_id"] == B
     twin = A[:8] + B[8:]
     commands.satisfy(gate.place(), ["plan"], session=twin)

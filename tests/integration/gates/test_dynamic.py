@@ -55,7 +55,7 @@ def test_from_block_on_it_denies_until_approved_and_the_approval_ends(gate: Gate
     (gate.repo / "big").write_text("x\n" * 10)
     result = gate.edit()
     assert named(result) == {"size"} and "Too large (10 of 10): {split} it." in result.reason
-    assert "10, the limit is 10" in result.reason
+    assert "10 lines changed on this branch, the limit is 10: commit what is done" in result.reason
     commands.satisfy(gate.place(), ["size"], session=A)
     assert not gate.edit(A).decision and named(gate.edit(B)) == {"size"}
     gate.later(299)

@@ -31,7 +31,7 @@ def test_the_third_failure_in_a_row_brings_what_is_open(gate: Gate) -> None:
     told = fail(gate, 3).context
     assert told.startswith("Edit has failed 3 times in a row")
     assert "2 of 2 open: plan, review" in told
-    assert f"req satisfy plan review --session {A}" in told
+    assert "req satisfy plan review`" in told
     assert "4 times" in fail(gate, 4).context
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, setup
-from context_graph.gates.decide.evaluation import HUMAN
 from context_graph.gates.event import GateResult
+from context_graph.gates.state.person import HUMAN, MARK
 
 
 @pytest.fixture
@@ -25,7 +26,10 @@ def gate(tmp_path: Path) -> Gate:
 
 def test_a_person_in_a_terminal_satisfies_it(gate: Gate) -> None:
     """Human_only."""
-    assert named(gate.edit()) == {"sign", "plan"} and "Only a person" in gate.edit().reason
+    reason = gate.edit().reason
+    assert named(gate.edit()) == {"sign", "plan"}
+    assert "Ask the user to run in a terminal: `context-graph-cli req satisfy sign`" in reason
+    assert reason.splitlines()[-1] == "When this is done: `context-graph-cli req satisfy plan`"
     commands.satisfy(gate.place(terminal=True), ["sign", "plan"], session=A)
     assert not gate.edit().decision
     assert commands.status(gate.place(), session=A)["requirements"]["sign"]["satisfied_by"] == HUMAN
@@ -84,6 +88,33 @@ def test_no_other_satisfaction_counts(gate: Gate) -> None:
     state.change("feature/auth", gate.clock, forge)
     result = gate.edit()
     assert named(result) == {"sign", "plan"} and "only a person's own" in result.reason
+
+
+@pytest.mark.parametrize(
+    "what", ["no mark", "another mark", "another session's", "another branch's", "later"]
+)
+def test_writing_the_state_file_is_no_person_s_word(gate: Gate, what: str) -> None:
+    """A person's satisfaction is signed with a key of the data root, for that session, branch and time."""
+    gate.config({"sign": {"human_only": True}})
+    commands.satisfy(gate.place(terminal=True), ["sign"], session=A, ttl=60)
+    assert not gate.edit().decision and (gate.home.parent / "gates.key").stat().st_mode & 0o777 == 0o600
+    (path,) = gate.state_folder.glob("feature-auth.json")
+    state = json.loads(path.read_text())
+    sessions = state["requirements"]["sign"]["sessions"]
+    if what == "no mark":
+        sessions[A]["metadata"] = {}
+    elif what == "another mark":
+        sessions[A]["metadata"][MARK] = "0" * 64
+    elif what == "another session's":
+        sessions[B] = sessions[A]
+    elif what == "later":
+        sessions[A]["expires_at"] += 3600
+    else:
+        git(gate.repo, "checkout", "-q", "-b", "other")
+        path, state["branch"] = path.with_name("other.json"), "other"
+    path.write_text(json.dumps(state))
+    result = gate.edit(B if what == "another session's" else A)
+    assert named(result) == {"sign"} and "only a person's own" in result.reason
 
 
 def test_an_agent_s_pause_spares_it_and_a_person_s_does_not(gate: Gate) -> None:
@@ -241,8 +272,7 @@ def test_what_a_session_has_seen_holds_when_the_file_is_out_of_sight(gate: Gate,
     assert named(gate.edit()) == {"sign"}
     _lose(gate, how)
     result = gate.edit()
-    assert result.decision == "deny" and result.requirements == ["sign"] and named(result) == {"sign"}
-    assert "still holds for this session" in result.reason
+    assert result.decision == "deny" and result.requirements == ["sign"]
     assert not gate.event("PreToolUse", tool_name="Read", tool_input={"file_path": "x"}).decision
     assert not gate.bash("git status").decision and not gate.bash("ls -la").decision
     assert not gate.edit(B).decision, "another session has not seen it"
@@ -275,11 +305,74 @@ def test_what_a_person_has_satisfied_stays_satisfied(gate: Gate, how: str) -> No
     assert not gate.edit().decision
 
 
-def test_a_person_may_edit_the_file_and_another_project_is_another(gate: Gate, tmp_path: Path) -> None:
+RELAXED = {
+    "human_only: false": {"sign": {"satisfied_by_skill": "signer"}},
+    "not enabled": {"sign": {"human_only": True, "enabled": False}},
+    "no requirement": {"plan": {"trigger_tools": ["Task"]}},
+    "another trigger": {"sign": {"human_only": True, "trigger_tools": ["Task"]}},
+    "at Stop only": {"sign": {"human_only": True, "stop_only": True}},
+}
+
+
+@pytest.mark.parametrize("how", RELAXED)
+def test_a_file_that_asks_for_less_is_told_once_and_not_taken(gate: Gate, how: str) -> None:
+    """On the same branch too: a script may have written it. What the agent satisfies then lifts nothing."""
     gate.config({"sign": {"human_only": True}})
     assert named(gate.edit()) == {"sign"}
-    gate.config({"plan": {"trigger_tools": ["Task"]}})
-    assert not gate.edit().decision, "on the branch on which it was seen the file decides"
+    gate.config(RELAXED[how])
+    after = gate.after("Bash", {"command": "python3 relax.py"})
+    assert "ask for less than this session has seen" in after.context and "req accept" in after.system_message
+    assert not gate.after("Bash", {"command": "ls"}).context, "once"
+    result = gate.edit()
+    assert result.requirements == ["sign"] and "until a person accepts the change" in result.reason
+    with pytest.raises(UsageError, match="by a person only"):
+        commands.satisfy(gate.place(CLAUDECODE="1"), ["sign"], session=A)
+    assert gate.edit().requirements == ["sign"]
+    with pytest.raises(UsageError, match="by a person only"):
+        commands.accept(gate.place(CLAUDECODE="1", terminal=True))
+    with pytest.raises(UsageError, match="in a terminal"):
+        commands.accept(gate.place())
+    assert commands.accept(gate.place(terminal=True))["accepted"] == ["sign"]
+    result = gate.edit()
+    assert "enforced again" in result.context and bool(result.decision) == (how == "human_only: false")
+
+
+def test_a_file_that_asks_for_more_is_taken(gate: Gate) -> None:
+    gate.config({"sign": {"human_only": True, "message": "Look."}})
+    assert named(gate.edit()) == {"sign"}
+    more = {"human_only": True, "trigger_tools": ["Edit", "Write", "MultiEdit", "NotebookEdit", "Task"]}
+    gate.config({"sign": {**more, "message": "Look twice."}, "second": {"human_only": True}})
+    assert not gate.after("Bash", {"command": "ls"}).context
+    result = gate.edit()
+    assert named(result) == {"sign", "second"} and "Look twice." in result.reason
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign", "second"}, "and holds from then on"
+
+
+def test_what_stop_asks_of_a_person_is_not_switched_off_either(gate: Gate) -> None:
+    gate.config({"sign": {"human_only": True, "stop_only": True}})
+    assert not gate.edit().decision
+    gate.config(
+        {"sign": {"human_only": True, "stop_only": True}}, hooks={"stop": {"verify_requirements": False}}
+    )
+    assert named(gate.stop()) == {"sign"}
+
+
+@pytest.mark.parametrize("where", ["project", "client"])
+def test_a_change_of_the_client_s_hooks_is_told_once(gate: Gate, where: str) -> None:
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    path = (gate.repo / ".claude" if where == "project" else gate.claude) / "settings.json"
+    path.write_text('{"hooks": {"PreToolUse": []}, "model": "x"}')
+    gate.event("SessionStart", source="startup")
+    path.write_text('{"hooks": {"PreToolUse": []}, "model": "y"}')
+    assert not gate.after("Bash", {"command": "ls"}).context, "what else they say is the user's matter"
+    path.write_text("{}")
+    told = gate.after("Bash", {"command": "ls"})
+    assert f"{path} was changed" in told.system_message and str(path) in told.context
+    assert not gate.after("Bash", {"command": "ls"}).context
+
+
+def test_another_project_is_another(gate: Gate, tmp_path: Path) -> None:
     gate.config({"sign": {"human_only": True}})
     assert named(gate.edit()) == {"sign"}
     (gate.repo / ".claude").rename(gate.repo / "away")

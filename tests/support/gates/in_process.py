@@ -49,12 +49,13 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
 
 
 def named(result: GateResult) -> set[str]:
-    """The requirements in the escape command: the words after `req satisfy ` in the last line that has it."""
-    lines = [line for line in result.reason.splitlines() if "req satisfy " in line]
-    if not lines:
-        return set()
-    words = lines[-1].split("req satisfy ", 1)[1].split("`")[0].split()
-    return set(words[: words.index("--session")] if "--session" in words else words)
+    """The requirements in the commands of the reason: the words after `req satisfy `, options left out."""
+    found: set[str] = set()
+    for line in result.reason.splitlines():
+        if "req satisfy " in line:
+            words = line.split("req satisfy ", 1)[1].split("`")[0].split(" --")[0].split()
+            found.update(words)
+    return found
 
 
 _SETTINGS = {"home": "HOME", "config_dir": "CLAUDE_CONFIG_DIR", "project_dir": "CLAUDE_PROJECT_DIR"}

@@ -133,6 +133,19 @@ COMMANDS = {
         NAMES,
         _SATISFY,
     ),
+    "accept": Command(
+        commands.accept,
+        req_text.accepted,
+        "Take changed requirements as they are",
+        """Take what the files ask now, although running sessions have seen them ask for more.
+
+        What a session has seen of human_only requirements holds for it until a person gives this, in a
+        terminal.
+
+        Example: context-graph-cli req accept
+        """,
+        options=(OUTPUT, JSON),
+    ),
     "clear": Command(
         req_run.clear,
         req_text.cleared,

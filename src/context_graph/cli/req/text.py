@@ -41,8 +41,7 @@ def status(found: dict[str, Any], given: dict[str, Any], context: CommandContext
         off = [name for name, one in found["requirements"].items() if not one["enabled"]]
         lines += [f"· off: {', '.join(off)}"] if off else []
     if unmet and not found["why"]:
-        session_option = f" --session {found['session_id']}" if found["session_id"] else " --session ID"
-        lines += ["", f"Once met: {_CALL} satisfy {' '.join(unmet)}{session_option}"]
+        lines += ["", f"When this is done: {_CALL} satisfy {' '.join(unmet)}"]
     return "\n".join(lines)
 
 
@@ -133,6 +132,13 @@ def pruned(found: dict[str, Any], given: dict[str, Any], context: CommandContext
         if found[key]
     ]
     return "; ".join([f"{verb}: {what}", *more])
+
+
+def accepted(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
+    lifted = ", ".join(found["accepted"])
+    return (
+        f"✓ accepted; no longer held as it was: {lifted}" if lifted else "nothing was held: the files decide"
+    )
 
 
 def sessions(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:

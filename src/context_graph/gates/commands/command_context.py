@@ -6,12 +6,15 @@ import errno
 import os
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.event import claude_dir_of, clock_offset
 from context_graph.gates.rules import Rules
+from context_graph.gates.seen import of_any_session
+from context_graph.gates.state import journal
 from context_graph.gates.state.project import Project, find_project
 from context_graph.gates.state.registry import Registry, ancestors, started_by_agent
 from context_graph.gates.state.session_ids import begun_by, candidates, problem
@@ -84,7 +87,8 @@ class CommandContext:
             raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
         self.repo: Repo = repo
         self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
-        self.rules: Rules = load_rules(self.project.root, self.claude_dir)
+        rules = load_rules(self.project.root, self.claude_dir)
+        self.rules: Rules = of_any_session(rules, self.project.root, cache_dir)
         self.head: Head = self.project.head()
         self.files = StateFiles(self.repo.common_dir, self.project.work)
 
@@ -134,7 +138,8 @@ class CommandContext:
 
     def session(self, given: str = "") -> str:
         """The full id of the session meant: ``given`` (full or short), else CLAUDE_CODE_SESSION_ID, else the
-        registered session whose process is an ancestor of ours.
+        registered session whose process is an ancestor of ours, else the only one in this project or the one
+        of them that was refused something last.
 
         Raises:
             UsageError: If none can be told, or a short id fits several; the message lists them.
@@ -168,9 +173,23 @@ class CommandContext:
             f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
         ]
         said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is known"
+        here = self._sessions_here()
+        if here:
+            return here[0]
         raise UsageError(
             f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
         )
+
+    def _sessions_here(self) -> list[str]:
+        """The only live session of this project, or those that were refused something, the last one first."""
+        folders = (self.project.work, self.project.root)
+        live = self.registry.live(self.now).items()
+        here = [key for key, entry in live if entry.get("project_dir") in folders]
+        if len(here) < 2:
+            return here
+        records: list[dict[str, Any]] = journal.read(self.repo.common_dir)[::-1]
+        refused = [one.get("session_id") for one in records if one.get("kind") in ("denied", "blocked")]
+        return sorted((key for key in here if key in refused), key=refused.index)
 
     def _by_process(self) -> list[str]:
         if self.pid <= 0:

@@ -11,17 +11,20 @@ from typing import Any
 
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import UsageError
+from context_graph.gates import seen
 from context_graph.gates.commands.command_context import CommandContext, unwritable
+from context_graph.gates.config.config import load_rules
 from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.before_tool import would_deny
 from context_graph.gates.decide.decision import Decision
-from context_graph.gates.decide.evaluation import HUMAN, EvaluationContext, evaluate
+from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.messages import denial
 from context_graph.gates.decide.tool_call import described
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
+from context_graph.gates.state.person import HUMAN, MARK, signature
 from context_graph.gates.state.state import BranchState, is_current, satisfaction
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
 from context_graph.git.repository import branch_names
@@ -153,8 +156,8 @@ def satisfy(
     target = context.branch(branch)
     expires = {entry.name: _expiry(entry, ttl, context.now) for entry in entries}
 
-    def note(entry: Requirement, whose: str) -> dict[str, Any]:
-        return satisfaction(
+    def note(entry: Requirement, whose: str, where: str) -> dict[str, Any]:
+        made = satisfaction(
             entry.name,
             whose,
             scope=entry.scope,
@@ -163,12 +166,13 @@ def satisfy(
             expires_at=expires[entry.name],
             metadata=metadata,
         )
+        return _signed(context, made, where) if entry.human_only else made
 
     own = [] if for_all else [entry for entry in entries if entry.per_session]
-    _note(context, target, [note(entry, session_id if entry in own else "") for entry in entries])
+    _note(context, target, [note(entry, session_id if entry in own else "", target) for entry in entries])
     left = _open_elsewhere(context, target, session_id, own) if session_id else {}
     for name, found in left.items():
-        _note(context, name, [note(entry, session_id) for entry in found])
+        _note(context, name, [note(entry, session_id, name) for entry in found])
     done = [entry.name for entry in entries]
     one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
     return {
@@ -179,6 +183,33 @@ def satisfy(
         "took": took,
         "records": [one],
     }
+
+
+def _signed(context: CommandContext, note: dict[str, Any], branch: str) -> dict[str, Any]:
+    """The satisfaction as a person's, which no other program can write."""
+    record = {**note, "at": int(note["now"])}
+    try:
+        mark = signature(context.cache_dir, context.repo.common_dir, branch, record, make_key=True)
+    except OSError as error:
+        raise unwritable("the key of the data root can't be written", error) from error
+    return {**note, "metadata": {**(note["metadata"] or {}), MARK: mark}}
+
+
+def accept(context: CommandContext) -> dict[str, Any]:
+    """Take what the files ask now, although running sessions have seen them ask for more.
+
+    Returns:
+        ``accepted`` (names of what no longer holds as it was seen), ``project``, ``records``.
+
+    Raises:
+        UsageError: If no person in a terminal asks.
+    """
+    if context.is_agent or not context.terminal:
+        raise UsageError("changed requirements can be accepted by a person only: run this in a terminal")
+    rules = load_rules(context.project.root, context.claude_dir)
+    lifted = seen.accept(rules, context.project.root, context.cache_dir)
+    one = _keep(context, "accepted", lifted, session_id="", branch=context.head.branch, by="user")
+    return {"accepted": lifted, "project": context.project.root, "records": [one]}
 
 
 def _means_a_requirement(context: CommandContext, branch: str) -> bool:

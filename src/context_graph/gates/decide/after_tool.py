@@ -22,6 +22,7 @@ from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.messages import briefing, guidance
 from context_graph.gates.decide.tool_call import Part, acted_on
+from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
@@ -153,6 +154,7 @@ def _of_the_call(decision: Decision, success: bool) -> None:
     project = decision.governed()
     if project is None:
         return
+    tell_changes(decision, project)
     if project.repo is not None and decision.rules(project).active and event.name != "PermissionDenied":
         decision.numbers(project.repo.common_dir).call_ended(event.hook.tool_name)
     if success:
@@ -198,7 +200,7 @@ def _of_the_session(decision: Decision, project: Project) -> None:
     elif rules.hooks.plan_exit_summary:
         verdicts = _verdicts(context)
         if any(not verdict.met for verdict in verdicts):
-            decision.result.context = "\n".join(briefing(verdicts, context, standard=True))
+            decision.result.tell_model("\n".join(briefing(verdicts, context, standard=True)))
 
 
 def _after_failure(decision: Decision, project: Project) -> None:
@@ -210,7 +212,7 @@ def _after_failure(decision: Decision, project: Project) -> None:
     if context is not None:
         decision.result.branch = context.branch
         lines = guidance(hook.tool_name, count, _verdicts(context), context)
-        decision.result.context = "\n".join(lines)
+        decision.result.tell_model("\n".join(lines))
 
 
 def after_expansion(decision: Decision) -> None:

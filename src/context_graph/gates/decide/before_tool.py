@@ -9,8 +9,7 @@ from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.exemptions import is_exempt
 from context_graph.gates.decide.git_tips import call_begins
-from context_graph.gates.decide.held import hold, remember
-from context_graph.gates.decide.messages import denial, human_only_denial
+from context_graph.gates.decide.messages import denial, held_denial, human_only_denial
 from context_graph.gates.decide.protected_files import edited_file
 from context_graph.gates.decide.tool_call import Part, acted_on, project_of
 from context_graph.gates.rules import Requirement
@@ -22,12 +21,10 @@ _IN_USE = "another call that has not ended yet is about to use its satisfaction;
 def before_tool(decision: Decision) -> None:
     """Deny the call with every unmet requirement named, or let it pass and arm what it triggers for Stop.
 
-    A call that acts on several projects passes if each of them lets it pass. A call that passes is also
-    checked against the human_only requirements that the session has seen (``held``).
+    A call that acts on several projects passes if each of them lets it pass. Denied is also
+    a call in a project whose repository is gone, for what only a person may satisfy.
     """
     _gate(decision)
-    if not decision.result.decision and not decision.result.deferred:
-        hold(decision)
     if not decision.result.decision and not decision.result.deferred:
         call_begins(decision)
 
@@ -48,7 +45,20 @@ def _gate(decision: Decision) -> None:
     for part in parts:
         decision.configuration_changed(part.project)
     if not parts:
+        _hold_without_repository(decision, own)
         decision.configuration_gone()
+
+
+def _hold_without_repository(decision: Decision, project: Project | None) -> None:
+    """Deny what only a person may satisfy where the session has seen it and the repository is gone."""
+    if project is None or project.repo is not None or not decision.event.seen.branch(project.root):
+        return
+    triggered = Part(project).triggered(decision.rules(project), decision.event)
+    names = [entry.name for entry in triggered if entry.human_only and not entry.stop_only]
+    if names:
+        decision.result.project = project.root
+        reason = held_denial(f"{project.root}/.git is gone", names)
+        decision.result.refuse("deny", reason, names, decision.event.seen.branch(project.root))
 
 
 def _before(decision: Decision, part: Part) -> None:
@@ -58,6 +68,9 @@ def _before(decision: Decision, part: Part) -> None:
         return
     triggered = _triggered(decision, part)
     context = decision.context(project, may_run=decision.may_run) if triggered else None
+    if triggered and context is None:  # HEAD names no branch: what only a person may satisfy holds on
+        triggered = [entry for entry in triggered if entry.human_only]
+        context = decision.context(project, branch=decision.event.seen.branch(project.root))
     if context is None:
         return
     decision.result.branch = context.branch
@@ -72,7 +85,7 @@ def _guard(decision: Decision, project: Project) -> bool:
     names = [entry.name for entry in rules.active if entry.human_only]
     if not names:
         return False
-    remember(event, project, rules)
+    decision.remember(project)
     path = edited_file(event, project)
     context = decision.context(project) if path else None
     if context is None:

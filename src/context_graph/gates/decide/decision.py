@@ -41,10 +41,16 @@ class Decision:
         return StateFiles(project.repo.common_dir, project.work, self.cache)
 
     def rules(self, project: Project) -> Rules:
-        """The project's rules, read once per call: without an owner there is no cache."""
+        """What is in force in the project, read once per call: without an owner there is no cache."""
         if project.rules is None:
-            project.rules = load_rules(project.root, self.event.claude_dir, self.cache)
+            rules = load_rules(project.root, self.event.claude_dir, self.cache)
+            project.rules = self.event.seen.in_force(rules, project.root)
         return project.rules
+
+    def remember(self, project: Project) -> None:
+        """Keep what is in force of what only a person may satisfy: nothing but a person's word lifts it."""
+        branch = project.head().branch or self.event.seen.branch(project.root)
+        self.event.seen.remember(project.root, branch, self.rules(project), self.event.at)
 
     def governed(self) -> Project | None:
         """The working folder's project, noted in the result; None without a repository."""
@@ -161,7 +167,7 @@ class Decision:
             return
 
     def _say_once(self, folder: str, branch: str, wrong: str) -> None:
-        event, result = self.event, self.result
+        event = self.event
         said = self.registry.told(event.session_id, folder)
         told = f"{_ONE_SIDED}{wrong}" if wrong and event.name == "Stop" else wrong
         if told == said:
@@ -173,15 +179,24 @@ class Decision:
             # What can't be noted would be said with every call; a process that lives longer remembers it.
             if self.cache is not None and not self.cache.first_time(f"{event.session_id} {text}", event.at):
                 return
-        if said.removeprefix(_ONE_SIDED) != wrong:
-            result.tell_user(text)
-        line = f"{text[:1].upper()}{text[1:]}."
-        result.context = f"{result.context}\n{line}" if result.context else line
+        self.tell_both(text, user=said.removeprefix(_ONE_SIDED) != wrong)
+
+    def tell_both(self, text: str, *, user: bool = True) -> None:
+        """Tell model and user."""
+        if user:
+            self.result.tell_user(text)
+        self.result.tell_model(f"{text[:1].upper()}{text[1:]}.")
 
 
 def what_is_wrong(rules: Rules) -> str:
     """Why the configuration, or a part of it, is not enforced as written; empty if it is."""
     errors = rules.told("error")
+    if rules.held:
+        kept = ", ".join(rules.held[:_SHOWN])
+        return (
+            f"the requirements ask for less than this session has seen; {kept} holds as it was. If the "
+            "change is meant, ask the user to run `context-graph-cli req accept`"
+        )[:_CHARS]
     if not rules.readable:
         return f"no requirement is enforced in this project: {(errors or ['its file is gone'])[0]}"[:_CHARS]
     if not errors:

@@ -14,13 +14,11 @@ from context_graph.gates.decide.calculators import CalculationError, branch_size
 from context_graph.gates.decide.evidence import missing
 from context_graph.gates.files import GateCache, read_object, write_json
 from context_graph.gates.rules import Requirement, Rules
+from context_graph.gates.state.person import is_signed
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles
-
-HUMAN = "human"
-"""``satisfied_by`` of a satisfaction that a person gave: the only one that counts for human_only."""
 
 CALCULATIONS_S = 0.8
 """A hook that does not answer soon is given up, and then its call passes."""
@@ -130,7 +128,7 @@ def _satisfaction(requirement: Requirement, context: EvaluationContext) -> dict[
     lasting = requirement.scope == "permanent" and not requirement.per_session
     root = context.state.entry(name)
     if (
-        _counts(requirement, root)
+        _counts(requirement, root, context)
         and is_current(root, now, approval=approval, lasting=lasting)
         and not _is_refused(requirement, context)
     ):
@@ -138,7 +136,11 @@ def _satisfaction(requirement: Requirement, context: EvaluationContext) -> dict[
     if not requirement.per_session:
         return None
     own = context.state.record(name, context.session_id)
-    return own if _counts(requirement, own) and is_current(own, now, approval=approval) else None
+    return (
+        own
+        if _counts(requirement, own, context, context.session_id) and is_current(own, now, approval=approval)
+        else None
+    )
 
 
 def _is_refused(requirement: Requirement, context: EvaluationContext) -> bool:
@@ -146,25 +148,42 @@ def _is_refused(requirement: Requirement, context: EvaluationContext) -> bool:
     return requirement.per_session and context.state.refuses_override(requirement.name, context.session_id)
 
 
-def _counts(requirement: Requirement, record: dict[str, Any]) -> bool:
-    return not requirement.human_only or record.get("satisfied_by") == HUMAN
+def _counts(
+    requirement: Requirement, record: dict[str, Any], context: EvaluationContext, session_id: str = ""
+) -> bool:
+    if not requirement.human_only:
+        return True
+    place = {"common_dir": context.repo.common_dir, "branch": context.branch}
+    return is_signed(record, requirement.name, session_id, cache_dir=context.cache_dir, **place)
 
 
 def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
-    records = [] if _is_refused(requirement, context) else [context.state.entry(requirement.name)]
+    records = [] if _is_refused(requirement, context) else [("", context.state.entry(requirement.name))]
     if requirement.per_session:
-        records.append(context.state.record(requirement.name, context.session_id))
-    said = [record for record in records if record.get("satisfied") is True]
-    if any(not _counts(requirement, record) for record in said):
+        records.append((context.session_id, context.state.record(requirement.name, context.session_id)))
+    said = [(session, record) for session, record in records if record.get("satisfied") is True]
+    if any(not _counts(requirement, record, context, session) for session, record in said):
         return "only a person's own satisfaction counts"
-    return "its satisfaction has expired" if said else "not satisfied"
+    if said:
+        return "its satisfaction has expired"
+    return _met_elsewhere(requirement, context) or "not satisfied"
+
+
+def _met_elsewhere(requirement: Requirement, context: EvaluationContext) -> str:
+    """Where the session has met what it is asked for again; empty if nowhere."""
+    if not requirement.per_session or requirement.scope == "single_use" or not context.session_id:
+        return ""
+    for state in context.files.others(context.session_id, context.branch):
+        if is_current(state.record(requirement.name, context.session_id), context.now):
+            return f"met on {state.branch}; this is {context.branch}"
+    return ""
 
 
 def _objection(guard: Requirement, context: EvaluationContext) -> str:
     """Why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
     if guard.guard_type == "protected_branch":
         if any(fnmatchcase(context.branch, pattern) for pattern in guard.protected_branches):
-            return f"{context.branch} is a protected branch; work on another branch"
+            return f"{context.branch} is a protected branch: go on in a new one, `git switch -c NAME`"
     elif guard.guard_type == "single_session":
         earlier = context.registry.others_in(context.root, context.session_id, context.now)
         if earlier:
@@ -182,9 +201,18 @@ def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdi
         return Verdict(requirement, True, why, unknown=bool(why), deferred=not why)
     warn, block = requirement.warn, requirement.block
     if block is not None and value >= block:
-        return Verdict(requirement, False, f"{value:g}, the limit is {block:g}", value=value)
+        return Verdict(requirement, False, _too_much(requirement, value, block), value=value)
     warning = f", the warning starts at {warn:g}" if warn is not None and value >= warn else ""
     return Verdict(requirement, True, f"{value:g}{warning}", value=value)
+
+
+def _too_much(requirement: Requirement, value: float, block: float) -> str:
+    if requirement.command:
+        return f"it is {value:g}, the limit is {block:g}: bring it down, or ask the user to approve"
+    return (
+        f"{value:g} lines changed on this branch, the limit is {block:g}: commit what is done and go on in a "
+        "new branch, or ask the user to approve"
+    )
 
 
 def _current_value(requirement: Requirement, context: EvaluationContext) -> tuple[float | None, str]:

@@ -12,9 +12,9 @@ from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.git_passes import Passes
-from context_graph.gates.decide.held import forget, remember
 from context_graph.gates.decide.messages import PROGRAM, briefing
 from context_graph.gates.decide.tool_call import project_of
+from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import SKIP, GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
@@ -45,7 +45,8 @@ def session_start(decision: Decision) -> None:
     if context is not None and governs:
         result.branch = context.branch
         carried = _carry_over(decision, context, parent)
-        remember(event, project, rules)
+        decision.remember(project)
+        tell_changes(decision, project)
         decision.numbers(context.repo.common_dir).began(context.root, context.branch)
         if rules.hooks.inject_context:
             lines = [*_status(context, carried), *_pause_line(context)]
@@ -238,7 +239,7 @@ def session_end(decision: Decision) -> None:
     except OSError as error:
         decision.tell_failure("the session registry can't be written", error)
     forget_failures(event)
-    forget(event)
+    event.seen.forget()
     for project in projects:
         _end_in(decision, project)
 
@@ -298,6 +299,7 @@ def prompt_submit(decision: Decision) -> None:
         if project.repo is not None:
             turn_over(event, project.repo, decision.files(project))
         decision.configuration_changed(project)
+        tell_changes(decision, project)
     decision.configuration_gone()
     governed = decision.governed()
     if governed is None:

@@ -12,6 +12,7 @@ from typing import Any
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.files import GateCache
+from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
 
@@ -39,15 +40,12 @@ def human_only_denial(path: str, names: list[str]) -> str:
     )
 
 
-def held_denial(why: str, names: list[str], session_id: str) -> str:
-    """The reason of a call held by human_only requirements that the session has seen, their file away."""
-    one = len(names) == 1
-    command = f"{PROGRAM} req satisfy {' '.join(map(quote, names))} --session {quote(session_id)}"
+def held_denial(why: str, names: list[str]) -> str:
+    """The reason of a call held by human_only requirements that the session has seen, their .git gone."""
     return (
         f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
-        f"{'holds' if one else 'hold'} for this session.\n"
-        "Ask the user to put things back, or to go on in a new session if it was meant so.\n"
-        f"Once it is back, a person may run: `{command}`"
+        f"{'holds' if len(names) == 1 else 'hold'} for this session.\n"
+        "Ask the user to put things back, or to go on in a new session if it was meant so."
     )
 
 
@@ -78,6 +76,12 @@ def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
     requirement = verdict.requirement
     text = _text(verdict, context)
     said = "" if verdict.why == "not satisfied" else verdict.why
+    if not text and not said:
+        said = _default(requirement)
+    if requirement.name in context.rules.held:
+        said += (
+            f"{'; ' if said else ''}this session has seen it, so it holds until a person accepts the change"
+        )
     where = f" (on {verdict.branch})" if verdict.branch and verdict.branch != context.branch else ""
     line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
     lines = [line.rstrip(": ")]
@@ -125,24 +129,36 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:g}"
 
 
+def _default(requirement: Requirement) -> str:
+    """What is asked where the configuration has no words for it."""
+    if requirement.human_only:
+        return "a person has to look at this first"
+    if requirement.type == "dynamic":
+        return "ask the user to approve it"
+    return "do what its name asks first, then mark it as met"
+
+
 def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
-    names = list(dict.fromkeys(verdict.requirement.name for verdict in verdicts))
-    humans = [v.requirement.name for v in verdicts if v.requirement.human_only]
-    lines = []
-    if humans:
-        lines.append(
-            f"Only a person may satisfy {', '.join(dict.fromkeys(humans))}, in a terminal of their own."
-        )
-    lines.append(f"Once met: `{escape(names, context)}`")
+    """How to go on: what the model marks as met, what it asks the user for. A guard is met by its cure."""
+    by_kind: dict[str, dict[str, None]] = {"model": {}, "guard": {}, "person": {}}
+    for verdict in verdicts:
+        entry = verdict.requirement
+        kind = "person" if entry.human_only else "guard" if entry.type == "guard" else "model"
+        by_kind[kind][entry.name] = None
+    model, guards, persons = map(list, by_kind.values())
+    lines = [f"Ask the user to run in a terminal: `{escape(persons, context)}`"] if persons else []
+    if model:
+        lines.append(f"When this is done: `{escape(model, context)}`")
+    elif guards and not persons:
+        lines.append(f"Only if the user says so: `{escape(guards, context)}`")
     return lines
 
 
 def escape(names: list[str], context: EvaluationContext) -> str:
-    """The command that satisfies ``names``: for this session or, without one, for the branch."""
+    """The command that satisfies ``names``: it finds the session; without one it is for the branch."""
     words = " ".join(map(quote, names))
-    if context.session_id:
-        return f"{PROGRAM} req satisfy {words} --session {quote(context.session_id)}"
-    return f"{PROGRAM} req satisfy {words} --branch {quote(context.branch)}"
+    branch = "" if context.session_id else f" --branch {quote(context.branch)}"
+    return f"{PROGRAM} req satisfy {words}{branch}"
 
 
 def one_line(verdict: Verdict) -> str:
@@ -165,8 +181,7 @@ def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: b
     else:
         lines = [f"Requirements on {context.branch}: {len(pending)} of {total} open:"]
         lines += [f"- {v.requirement.name}: {one_line(v)}" for v in pending[:_SHOWN]]
-    lines.append(f"Once met: `{escape(names[:_SHOWN], context)}`")
-    return lines
+    return lines + _way_out(pending[:_SHOWN], context)
 
 
 def guidance(tool: str, failures: int, verdicts: list[Verdict], context: EvaluationContext) -> list[str]:

@@ -75,15 +75,18 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
     if project.repo is not None and rules.readable and rules.hooks.verify_requirements:
         past = Passes(decision.files(project), decision.event.session_id).left_open()
         wanted += [entry for entry in rules.active if entry.name in past and entry not in wanted]
-    if rules.readable and not wanted:
+    if rules.readable and not rules.lost and not wanted:
         return None, []
     context = decision.context(project, may_run=decision.may_run, detached=True)
     if context is None:
         return None, []
-    if not rules.readable:
-        return context, _by_state_alone(decision.event, context)
     wanted = active_here(wanted, context)
-    return context, _armed_and_unmet(wanted, context) if wanted else []
+    verdicts = _armed_and_unmet(wanted, context) if wanted else []
+    if rules.lost or not rules.readable:
+        known = {entry.name for entry in rules.active}
+        by_state = _by_state_alone(decision.event, context)
+        verdicts += [verdict for verdict in by_state if verdict.requirement.name not in known]
+    return context, verdicts
 
 
 def _verified(rules: Rules) -> list[Requirement]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import dataclass
 
 from context_graph.gates.rules import Rules
@@ -46,10 +47,11 @@ class Projects:
 
     Args:
         claude_dir: The client's own folder: its requirements.yaml is the global file, not a project's.
+        held: Folders that still govern if their file is gone.
     """
 
-    def __init__(self, claude_dir: str) -> None:
-        self._claude_dir = claude_dir
+    def __init__(self, claude_dir: str, held: Container[str] = ()) -> None:
+        self._claude_dir, self._held = claude_dir, held
         self._resolved: dict[str, str] = {}
         self._looks: dict[str, tuple[bool, bool]] = {}
 
@@ -121,7 +123,8 @@ class Projects:
         found = self._looks.get(place)
         if found is None:
             base = place.rstrip("/")
-            governed = os.path.lexists(base + CONFIG) and base + "/.claude" != self.resolved(self._claude_dir)
+            file = os.path.lexists(base + CONFIG) or place in self._held
+            governed = file and base + "/.claude" != self.resolved(self._claude_dir)
             found = self._looks[place] = (governed, os.path.isfile(base + "/.git"))
         return found
 

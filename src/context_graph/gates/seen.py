@@ -1,0 +1,180 @@
+"""Keeps the human_only requirements that a session has seen: they hold until a person accepts other rules.
+
+Whatever happens to the files then, on whichever branch: what asks for less is told and not taken, what asks
+for more is taken. Kept below the data root, a file for each session.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any
+
+from context_graph.gates.files import read_object, write_json
+from context_graph.gates.rules import Requirement, Rules, names
+from context_graph.gates.state.session_ids import safe_name
+
+FOLDER = "/held"
+"""Below the folder of what is kept between calls. The launcher's twin is ext/launcher/src/gate.rs."""
+
+_BYTES = 1 << 20
+_PROJECTS = 8
+_STALE_S = 14 * 86400.0
+_WORDS = names(
+    "message short_message description checklist blocking_message templates auto_resolve_skill "
+    "satisfied_by_skill"
+)
+"""Fields that say something, or that a human_only requirement does not use."""
+
+
+class Seen:
+    """What one session has seen, by the folder of the project. Reads its file once."""
+
+    def __init__(self, cache_dir: str, session_id: str) -> None:
+        named = cache_dir and session_id
+        self._path = f"{cache_dir}{FOLDER}/{safe_name(session_id)}.json" if named else ""
+
+    @cached_property
+    def projects(self) -> dict[str, dict[str, Any]]:
+        """Of each project ``branch``, ``requirements``, ``scopes`` (for which Stop asks) and ``files``.
+
+        Cost: one stat where there is none.
+        """
+        if not self._path or not os.path.lexists(self._path):
+            return {}
+        kept = read_object(self._path, _BYTES).get("projects")
+        return {root: one for root, one in _pairs(kept) if isinstance(one.get("requirements"), list)}
+
+    def branch(self, root: str) -> str:
+        """The branch on which the project's requirements were last seen; empty if none were."""
+        return str(self.projects.get(root, {}).get("branch", ""))
+
+    def in_force(self, rules: Rules, root: str) -> Rules:
+        """``rules``, or those with what was seen in the place of what asks for less."""
+        kept = self.projects.get(root)
+        return rules if kept is None else _joined(rules, [kept])
+
+    def remember(self, root: str, branch: str, rules: Rules, at: float) -> None:
+        """Keep the human_only requirements of ``rules``, which are in force, if that is new. Never raises."""
+        entries = _entries(rules)
+        if not self._path or not branch or not entries:
+            return
+        hooks = rules.hooks
+        scopes = hooks.verify_scopes if hooks.verify_requirements else []
+        now = {"branch": branch, "requirements": entries, "scopes": scopes, "files": self.files(root)}
+        self._keep(root, now, at)
+
+    def files(self, root: str) -> dict[str, str]:
+        """What is known of the files beside the requirements: a mark of each."""
+        kept = self.projects.get(root, {}).get("files")
+        return kept if isinstance(kept, dict) else {}
+
+    def keep_files(self, root: str, marks: dict[str, str], at: float) -> None:
+        """Keep a mark of each file, if that is new. Never raises."""
+        self._keep(root, {**self.projects[root], "files": marks}, at)
+
+    def _keep(self, root: str, now: dict[str, Any], at: float) -> None:
+        if self.projects.get(root) != now:
+            others = [(key, one) for key, one in self.projects.items() if key != root]
+            self._write(dict([*others[-_PROJECTS + 1 :], (root, now)]), at)
+
+    def forget(self) -> None:
+        """Remove the record of a session that has ended."""
+        with suppress(OSError):  # none was kept, or others are
+            os.unlink(self._path)
+            os.rmdir(os.path.dirname(self._path))
+
+    def _write(self, projects: dict[str, Any], at: float) -> None:
+        folder = os.path.dirname(self._path)
+        # The files themselves still decide where this fails; only their change would not be noticed.
+        with suppress(OSError, ValueError, TypeError):
+            os.makedirs(folder, 0o700, exist_ok=True)
+            write_json(self._path, {"projects": projects}, sync=False)
+            self.projects = projects
+            for name in os.listdir(folder):  # what sessions that never ended have left
+                if at - os.stat(f"{folder}/{name}").st_mtime > _STALE_S:
+                    os.unlink(f"{folder}/{name}")
+
+
+def of_any_session(rules: Rules, root: str, cache_dir: str) -> Rules:
+    """``rules`` of the project at ``root`` with what any session has seen there."""
+    kept = [projects[root] for _, projects in _records(cache_dir) if root in projects]
+    return _joined(rules, kept) if kept else rules
+
+
+def accept(rules: Rules, root: str, cache_dir: str) -> list[str]:
+    """Take what the files ask now for every session; the names of what no longer holds as it was seen.
+
+    Raises:
+        OSError: If a record can't be written.
+    """
+    lifted: dict[str, None] = {}
+    for path, projects in _records(cache_dir):
+        kept = projects.pop(root, None)
+        if kept is None:
+            continue
+        lifted.update(dict.fromkeys(_joined(rules, [kept]).held))
+        if _entries(rules):
+            projects[root] = {**kept, "requirements": _entries(rules)}
+        write_json(path, {"projects": projects})
+    return list(lifted)
+
+
+def _records(cache_dir: str) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    folder = cache_dir + FOLDER
+    try:
+        paths = [f"{folder}/{name}" for name in sorted(os.listdir(folder))] if cache_dir else []
+    except OSError:
+        return []
+    return [(path, dict(_pairs(read_object(path, _BYTES).get("projects")))) for path in paths]
+
+
+def _pairs(kept: object) -> list[tuple[str, dict[str, Any]]]:
+    known = kept.items() if isinstance(kept, dict) else ()
+    return [(key, one) for key, one in known if isinstance(one, dict)]
+
+
+def _entries(rules: Rules) -> list[dict[str, Any]]:
+    return [
+        {one: getattr(entry, one) for one in entry.__slots__} for entry in rules.active if entry.human_only
+    ]
+
+
+def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
+    """``rules`` with each of the kept requirements of which they ask less, as it was."""
+    now = {entry.name: entry for entry in rules.active} if rules.readable else {}
+    held: dict[str, Requirement] = {}
+    for record in kept:
+        for data in record.get("requirements", []):
+            with suppress(KeyError, TypeError, AttributeError):  # a damaged record holds nothing
+                seen = Requirement.kept(data)
+                if seen.name not in now or not _asks_as_much(now[seen.name], seen):
+                    held[seen.name] = seen
+    scopes = {str(scope) for record in kept for scope in record.get("scopes") or ()}
+    verified = set(rules.hooks.verify_scopes) if rules.hooks.verify_requirements else set()
+    if not held and scopes <= verified:
+        return rules
+    hooks = replace(rules.hooks, verify_requirements=True, verify_scopes=sorted(scopes | verified))
+    others = [entry for name, entry in now.items() if name not in held]
+    return Rules(
+        [*others, *held.values()],
+        hooks if scopes else rules.hooks,
+        problems=rules.problems,
+        held=list(held) or sorted(scopes - verified),
+        lost=not rules.readable,
+    )
+
+
+def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
+    """Whether ``now`` is met by nothing that would not have met ``seen``, and asked for wherever that was."""
+    wider = (
+        all(trigger in now.triggers for trigger in seen.triggers)
+        and now.stop_only <= seen.stop_only
+        and set(seen.protected_branches) <= set(now.protected_branches)
+    )
+    compared = (
+        {one.name for one in fields(Requirement)} - _WORDS - {"triggers", "stop_only", "protected_branches"}
+    )
+    return wider and all(getattr(now, name) == getattr(seen, name) for name in compared)
