@@ -40,6 +40,7 @@ class Requirement:
     type: str
     scope: str
     triggers: list[list[str]]
+    edits: str
     stop_only: bool
     human_only: bool
     message: str

@@ -1,4 +1,4 @@
-"""Keeps the human_only requirements that a session has seen: they hold until a person accepts other rules.
+"""Keeps the requirements that a session has seen where one is human_only, until a person accepts others.
 
 Whatever happens to the files then, on whichever branch: what asks for less is told and not taken, what asks
 for more is taken. Kept below the data root, a file for each session.
@@ -57,7 +57,7 @@ class Seen:
         return rules if kept is None else _joined(rules, [kept])
 
     def remember(self, root: str, branch: str, rules: Rules, at: float) -> None:
-        """Keep the human_only requirements of ``rules``, which are in force, if that is new. Never raises."""
+        """Keep the requirements of ``rules``, which are in force, if that is new. Never raises."""
         entries = _entries(rules)
         if not self._path or not branch or not entries:
             return
@@ -137,9 +137,9 @@ def _pairs(kept: object) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _entries(rules: Rules) -> list[dict[str, Any]]:
-    return [
-        {one: getattr(entry, one) for one in entry.__slots__} for entry in rules.active if entry.human_only
-    ]
+    """The requirements to keep: all if a person alone may satisfy one, for then he changes the files."""
+    kept = rules.active if any(entry.human_only for entry in rules.active) else []
+    return [{name: getattr(entry, name) for name in entry.__slots__} for entry in kept]
 
 
 def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
@@ -172,9 +172,9 @@ def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
     wider = (
         all(trigger in now.triggers for trigger in seen.triggers)
         and now.stop_only <= seen.stop_only
+        and now.edits in ("any", seen.edits)
         and set(seen.protected_branches) <= set(now.protected_branches)
     )
-    compared = (
-        {one.name for one in fields(Requirement)} - _WORDS - {"triggers", "stop_only", "protected_branches"}
-    )
+    judged = {"triggers", "stop_only", "edits", "protected_branches"}
+    compared = {one.name for one in fields(Requirement)} - _WORDS - judged
     return wider and all(getattr(now, name) == getattr(seen, name) for name in compared)

@@ -257,7 +257,7 @@ def has_moved(repo: Repo, before: dict[str, Any]) -> bool:
     old = str(before.get("head", ""))
     if old.startswith("ref:") and _resolve_head(repo, old) not in ("", before.get("tip")):
         return True
-    actions = _actions_since(repo, before.get("log"))
+    actions = actions_since(repo, before.get("log"))
     return actions is None or any(not one.startswith(b"checkout:") for one in actions)
 
 
@@ -269,7 +269,7 @@ def makes_commit(repo: Repo, before: dict[str, Any]) -> bool:
     """Whether HEAD has moved since ``before`` by a new commit; without a log of HEAD nothing says so."""
     if _log_size(repo) < 0 or not has_moved(repo, before):
         return False
-    actions = _actions_since(repo, before.get("log"))
+    actions = actions_since(repo, before.get("log"))
     return actions is None or any(not action.startswith(_WITHOUT_COMMIT) for action in actions)
 
 
@@ -301,7 +301,7 @@ def _log_size(repo: Repo) -> int:
         return -1
 
 
-def _actions_since(repo: Repo, size: object) -> list[bytes] | None:
+def actions_since(repo: Repo, size: object) -> list[bytes] | None:
     """What HEAD's log says was done since it had ``size`` bytes; None if it does not say."""
     if not isinstance(size, int) or size < 0:
         return None

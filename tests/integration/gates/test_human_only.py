@@ -337,6 +337,16 @@ def test_a_file_that_asks_for_less_is_told_once_and_not_taken(gate: Gate, how: s
     assert "enforced again" in result.context and bool(result.decision) == (how == "human_only: false")
 
 
+def test_what_else_the_file_asks_is_kept_too(gate: Gate) -> None:
+    """Who may not change the file may not drop its other requirements either."""
+    assert set(gate.edit().requirements) == {"sign", "plan"}
+    gate.config({"sign": {"human_only": True, "satisfied_by_skill": "signer"}, "plan": {"enabled": False}})
+    assert "plan holds as it was" in gate.after("Bash", {"command": "python3 relax.py"}).context
+    assert set(gate.edit().requirements) == {"sign", "plan"}
+    commands.accept(gate.place(terminal=True))
+    assert gate.edit().requirements == ["sign"]
+
+
 def test_a_file_that_asks_for_more_is_taken(gate: Gate) -> None:
     gate.config({"sign": {"human_only": True, "message": "Look."}})
     assert named(gate.edit()) == {"sign"}

@@ -20,6 +20,7 @@ SURE = [
     *("git push --no-verify", "git -c core.hooksPath=/dev/null push", "env -i PATH=/bin git push -q origin"),
     *("GIT_CONFIG_COUNT=0 git commit", "env -u CLAUDE_CODE_SESSION_ID git commit", "git commit --no-verify"),
     *("export GIT_CONFIG_COUNT=0; git push", "git -c core.hooksPath= commit -m x", "true && git push 2>&1"),
+    "git send-pack -q ../origin.git HEAD:refs/heads/y",
 ]
 
 SILENT = [

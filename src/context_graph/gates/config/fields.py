@@ -119,6 +119,7 @@ def _list(wanted: str, shown: str = "", read: Callable[[Any], Any] = _texts) -> 
 _BRIEFING = Kind(
     "compact or standard", lambda value: value if value in ("compact", "standard") else None, "compact", ""
 )
+_EDITS = Kind("any or tools", lambda value: value if value in ("any", "tools") else None, "any", "")
 _ONE_OF = Kind("", lambda value: None, None, "")
 """Kind of the keys that `schema` reads itself: a wrong value there drops the requirement."""
 
@@ -201,6 +202,13 @@ ENTRY = (
         "REGEX}",
         ["Edit", "Write", "MultiEdit", "NotebookEdit"],
         "list",
+    ),
+    Key(
+        "edits",
+        _EDITS,
+        "with a trigger on an edit tool: whether files that commands changed count too, at Stop and when "
+        "git commits",
+        type="any, tools",
     ),
     Key("stop_only", _FLAG, "never denies a call; asked for at Stop"),
     Key("human_only", _ONE_OF, "only a person may satisfy it", False, "true, false"),

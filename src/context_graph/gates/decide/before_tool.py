@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from context_graph.gates.decide.call_outcomes import let_through, settle
 from context_graph.gates.decide.decision import Decision, active_here
+from context_graph.gates.decide.edits import before_command
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.exemptions import is_exempt
 from context_graph.gates.decide.git_tips import call_begins
@@ -43,6 +44,8 @@ def _gate(decision: Decision) -> None:
     if not result.decision and elsewhere and own is not None and own.repo is not None:
         _guard(decision, own)
     for part in parts:
+        if not result.decision:
+            before_command(decision, part.project)
         decision.configuration_changed(part.project)
     if not parts:
         _hold_without_repository(decision, own)

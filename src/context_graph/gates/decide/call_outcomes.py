@@ -255,7 +255,7 @@ def call_ended(
         return None
     committed = _committed(call, repo)
     used: list[str] = []
-    if committed or (success and not _only_mentions(event)):
+    if committed or (success and not only_mentions(event)):
         used = _use_up(files, event.session_id, call, call["at"], tips_only=not success)
     # A command that failed has run all the same; what else failed has changed nothing.
     changed = success or bool(command_of(event.hook.tool_input))
@@ -275,13 +275,15 @@ def _key_of(event: GateEvent, calls: dict[str, _Call]) -> str:
     return next((key for key, call in calls.items() if call.get("digest") == mark), event.hook.tool_use_id)
 
 
-def _only_mentions(event: GateEvent) -> bool:
+def only_mentions(event: GateEvent) -> bool:
     """Whether the call's command only prints or searches: a pattern that finds it there is no use of it."""
     line = read_line(command_of(event.hook.tool_input))
     return line.whole and bool(line.commands) and all(map(_only_prints, line.commands))
 
 
 def _only_prints(command: ShellCommand) -> bool:
+    if any(path != "/dev/null" for path in command.writes):
+        return False
     call = git_call(command)
     return command.program in _PRINTING if call is None else call.verb in _PRINTED_BY_GIT
 

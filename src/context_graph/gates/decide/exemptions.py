@@ -30,7 +30,7 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
     A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
     docs/plans of this very project; links are resolved first, so that none leads out.
     """
-    hook, claude_dir, cwd = event.hook, event.claude_dir, event.cwd
+    hook = event.hook
     if hook.tool_name in SHELLS:
         return is_own_command(command_of(hook.tool_input))
     if hook.tool_name not in FILE_TOOLS and not hook.tool_name.startswith("mcp__"):
@@ -41,19 +41,24 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
     foreign = hook.tool_name.startswith("mcp__") and isinstance(hook.tool_input, dict)
     if foreign and not _only_writes_text(hook.tool_input):
         return False
+    return all(is_exempt_file(path, event, project) for path in targets)
+
+
+def is_exempt_file(path: str, event: GateEvent, project: Project) -> bool:
+    """Whether ``path`` is a plan or the client's own memory."""
+    claude_dir, cwd = event.claude_dir, event.cwd
     tops = {project.root, project.repo.top} if project.repo else {project.root}
-    chosen = chosen_folders(claude_dir, project.root)
     plans = [os.path.realpath(claude_dir) + "/plans"] if claude_dir else []
     plans += [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
-    left = [
-        path
-        for path in targets
-        if not any(is_inside(path, folder, cwd) for folder in plans)
-        and not is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen)
-    ]
+    if any(is_inside(path, folder, cwd) for folder in plans):
+        return True
+    chosen = chosen_folders(claude_dir, project.root)
+    if is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen):
+        return True
     # Behind a link, or where the client's settings put plans, only a Markdown file is one.
-    linked = [*map(os.path.realpath, plans), *_plans_directory(project, claude_dir)] if left else []
-    return all(_is_markdown_inside(path, linked, cwd) for path in left)
+    return _is_markdown_inside(
+        path, [*map(os.path.realpath, plans), *_plans_directory(project, claude_dir)], cwd
+    )
 
 
 _NESTED = names("edits changes patches line_edits")

@@ -23,6 +23,8 @@ _READING = frozenset(
     ("get", "list", "show", "search", "read", "find", "view", "diff", "log", "describe", "fetch")
 )
 """What a tool does that only tells of commits and pushes."""
+_PLUMBING = {"send-pack": "push"}
+"""What does the same as another verb and asks no hook."""
 
 _HELPING = frozenset(("--dry-run", "--help", "-h"))
 _ALIASES = 5
@@ -68,7 +70,8 @@ def _parsed(words: list[str], command: ShellCommand) -> GitCall:
             name, _, text = value[6:].partition("=")
             call.aliases[name.lower()] = text
         at += 1
-    call.verb, call.rest = "".join(words[at : at + 1]), words[at + 1 :]
+    verb = "".join(words[at : at + 1])
+    call.verb, call.rest = _PLUMBING.get(verb, verb), words[at + 1 :]
     return call
 
 

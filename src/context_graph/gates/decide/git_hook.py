@@ -14,6 +14,7 @@ from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import InvalidInputError
 from context_graph.gates.decide.before_tool import judge
 from context_graph.gates.decide.decision import Decision, active_here
+from context_graph.gates.decide.edits import arm_edits, asked_at_edits
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.event import GateEvent, GateResult, GitHook
@@ -42,15 +43,29 @@ def before_git(decision: Decision) -> None:
         return
     decision.result.project = project.root
     verbs = verbs_of(hook, repo)
-    asked = [entry for entry in decision.rules(project).active if entry.names_git(verbs)]
-    context = decision.context(project, may_run=decision.may_run) if asked else None
+    rules = decision.rules(project)
+    asked = [entry for entry in rules.active if entry.names_git(verbs)]
+    at_edits = asked_at_edits(rules) if "commit" in verbs else []
+    context = decision.context(project, may_run=decision.may_run) if asked or at_edits else None
+    if asked and context is None:  # HEAD names no branch: what only a person may satisfy holds on
+        asked = [entry for entry in asked if entry.human_only]
+        context = decision.context(project, branch=event.seen.branch(project.root))
     if context is None:
         return
     context.index = hook.index
     decision.result.branch = context.branch
+    if at_edits:
+        arm_edits(decision, context, project)
+        asked += [entry for entry in at_edits if entry not in asked and _is_open(entry, context)]
     asked = active_here(asked, context)
     if asked:
         _judge(decision, context, asked, repo)
+
+
+def _is_open(entry: Requirement, context: EvaluationContext) -> bool:
+    """Whether edits of this session have armed the requirement, so that a commit of them asks for it."""
+    armed = context.state.is_armed(entry.name, context.session_id, per_session=entry.per_session)
+    return armed and not entry.stop_only and entry.scope != "single_use"
 
 
 def _judge(decision: Decision, context: EvaluationContext, asked: list[Requirement], repo: Repo) -> None:

@@ -10,6 +10,7 @@ from context_graph.claude.hooks.origin import is_typed, own_words
 from context_graph.gates.decide.after_tool import forget_failures, satisfy_by_skill
 from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong
+from context_graph.gates.decide.edits import turn_begins
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import PROGRAM, briefing
@@ -250,6 +251,7 @@ def _end_in(decision: Decision, project: Project) -> None:
         return
     decision.result.project = project.root
     decision.numbers(project.repo.common_dir).over()
+    turn_begins(decision, project)
     try:
         end_pause(project.repo.common_dir, event.session_id)
     except OSError as error:
@@ -298,6 +300,7 @@ def prompt_submit(decision: Decision) -> None:
     for project in decision.session_projects() if event.session_id else ():
         if project.repo is not None:
             turn_over(event, project.repo, decision.files(project))
+        turn_begins(decision, project)
         decision.configuration_changed(project)
         tell_changes(decision, project)
     decision.configuration_gone()

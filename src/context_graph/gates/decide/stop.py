@@ -5,6 +5,7 @@ from __future__ import annotations
 from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.call_outcomes import OpenCalls, turn_over
 from context_graph.gates.decide.decision import Decision, active_here
+from context_graph.gates.decide.edits import arm_edits
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
 from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import stop_block
@@ -80,6 +81,7 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
     context = decision.context(project, may_run=decision.may_run, detached=True)
     if context is None:
         return None, []
+    arm_edits(decision, context, project)
     wanted = active_here(wanted, context)
     verdicts = _armed_and_unmet(wanted, context) if wanted else []
     if rules.lost or not rules.readable:
