@@ -14,7 +14,7 @@ from typing import Any, Final
 from context_graph.cli.console.calling import Finished
 from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted, size, span
-from context_graph.cli.console.terminal import show
+from context_graph.cli.console.terminal import show, shown
 from context_graph.doctor.report import examine
 from context_graph.view.health import exchange_text
 
@@ -38,7 +38,7 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     else:
         show(report_rows(found))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print("\n" + findings_text(found, width))
+        print("\n" + shown(findings_text(found, width)))
     if not report.sound:
         raise Finished(1)
 

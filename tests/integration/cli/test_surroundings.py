@@ -210,3 +210,17 @@ def test_an_owner_takes_the_descriptors_it_may_have(cli: Cli) -> None:
     limits = Path(f"/proc/{pid}/limits").read_text()
     row = next(line for line in limits.splitlines() if line.startswith("Max open files"))
     assert int(row.split()[3]) == (min(hard, 65_536) if hard > 0 else 65_536)
+
+
+@pytest.mark.parametrize("words", ["consciousness status", "status", "doctor", "owner status"])
+def test_what_a_stranger_named_steers_no_terminal(cli: Cli, words: str) -> None:
+    """A folder's name holds any bytes; it is escaped in a pipe too, which may end at a terminal."""
+    strange = cli.project.parent / "shop\x1b]0;owned\x07"
+    cli.project.rename(strange)
+    named = Cli(cli.launcher, strange, cli.env)
+    named.start_owner()
+    try:
+        done = named.run(*words.split())
+    finally:
+        named.stop_owner()
+    assert "\x1b" not in done.stdout + done.stderr and "\x07" not in done.stdout

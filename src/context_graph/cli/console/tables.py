@@ -9,6 +9,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from context_graph.view.safe import one_line as one_line
+from context_graph.view.safe import shown as visible
 from context_graph.view.units import counted as counted
 from context_graph.view.units import size as size
 from context_graph.view.units import span as span
@@ -248,12 +250,12 @@ def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     lines = [tuple(map(one_line, row)) for row in rows]
     widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[:-1]]
     room = max(_LEAST_WIDTH, width() - sum(widths) - 2 * len(widths))
-    shown = []
+    made = []
     for *row, last in lines:
         last = last if whole or len(last) <= room else last[: room - 1] + "…"
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        shown.append("  ".join((*cells, last)).rstrip())
-    return "\n".join(shown)
+        made.append("  ".join((*cells, last)).rstrip())
+    return "\n".join(made)
 
 
 def width() -> int:
@@ -267,12 +269,7 @@ def width() -> int:
         return _USUAL_WIDTH
 
 
-def one_line(text: str) -> str:
-    """``text`` with each run of white space as one space."""
-    return " ".join(text.split())
-
-
 def columns(lines: Sequence[tuple[str, str]]) -> str:
     """Names and their values, one pair a line."""
     widest = max((len(name) for name, _ in lines), default=0)
-    return "\n".join(f"{name.ljust(widest)}  {text}".rstrip() for name, text in lines)
+    return "\n".join(f"{name.ljust(widest)}  {visible(text)}".rstrip() for name, text in lines)
