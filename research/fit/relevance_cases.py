@@ -1,11 +1,12 @@
 """Questions that a store answers and questions that none does, with what speaks for each memory found.
 
-Stores of four kinds: talks (LoCoMo), functions (CoSQA), summaries of agent sessions and their notes, whole
-and in part, and young stores of facts (floor_cases.py, language_cases.py). Summaries come one by one: before
-each session its prompt is asked, and the sessions whose patch changes a file that its own changes are what it
-should bring. Each store is also asked what has nothing to do with it: prompts of other projects, whole and
-their first line, questions to stores of other kinds, short requests of programmers, general questions and
-nonsense; and, within its kind, questions about other talks, and queries whose function is not in the store.
+Stores of five kinds: talks (LoCoMo), functions (CoSQA), summaries of agent sessions and their notes, whole
+and in part, young stores of facts (floor_cases.py, language_cases.py), and large ones of all of these.
+Summaries come one by one: before each session its prompt is asked, and the sessions whose patch changes a
+file that its own changes are what it should bring. Each store is also asked what has nothing to do with it:
+prompts of other projects, whole and their first line, questions to stores of other kinds, short requests of
+programmers, general questions and nonsense; and, within its kind, questions about other talks, and queries
+whose function is not in the store.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ asdf qwer zxcv|mmmmmm|florp the grunzel of vask|ŧøß æðđ ħŋ|plugh xyzzy f
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvz" for b in "aeiou"]
 _DEPTH = 10
 """Memories of a list that have signs of their own."""
-_BANDS = (20, 300)
+_BANDS = (20, 300, 2000)
 """Memories up to which a store is small, and up to which it is not large."""
 _FOREIGN_DEPTH = 3
 _ROUNDS = {Kind.SUMMARY: 4, Kind.NOTE: 1, Kind.CODE: 4, Kind.TEXT: 4}
@@ -379,7 +380,35 @@ def cases(data: Path, *, judged: bool = False) -> list[Case]:
                 _own(store, some.questions, 60, rng)
                 foreign.put(store, "facts", name, 4)
     _languages(found, rng, judged=judged)
+    for size in (800, 4000, 12_000):
+        _mixed(found, foreign, size, judged=judged)
     return found
+
+
+def _mixed(found: list[Case], foreign: _Foreign, size: int, *, judged: bool) -> None:
+    """A store of all sorts: facts of a project, summaries, talks and functions, asked about each of them."""
+    rng = random.Random(size)
+    pairs = HELD_BACK if judged else DEV
+    items = [Item(f"fact {fact}", fact) for fact in dict.fromkeys(fact for fact, _ in pairs)]
+    questions = [Question(asked, frozenset({f"fact {fact}"})) for fact, asked in pairs]
+    for sessions in foreign.sessions.values():
+        some = sessions[: len(sessions) // 2]
+        items += [Item(f"s {one['project']} {one['num']}", summary(one["events"])) for one in some]
+    rest, asked = list[Item](), list[Question]()
+    for one in (*foreign.talks, foreign.code):
+        name = one.name
+        rest += [Item(f"{name} {item.name}", item.text, f"{name} {item.session}") for item in one.items]
+        asked += [Question(q.text, frozenset(f"{name} {a}" for a in q.answers)) for q in one.questions]
+    items += rng.sample(rest, min(len(rest), size - len(items)))
+    store = _Store("mixed", str(size), [item for item in items if item.text], found)
+    there = {item.name for item in items}
+    mine = [q for q in asked if q.answers <= there and crc32(q.text.encode()) % 2 == judged]
+    _own(store, [*questions, *rng.sample(mine, min(len(mine), 150))], 400, rng)
+    store.ask_all("general", [one for one in GENERAL if crc32(one.encode()) % 2 == judged])
+    requests = [*REQUESTS, *(HELD_BACK_REQUESTS if judged else DEV_REQUESTS)]
+    store.ask_all("request", requests)
+    for texts in language_cases.REQUESTS.values():
+        store.ask_all("other language", texts[judged::2])
 
 
 def _languages(found: list[Case], rng: random.Random, *, judged: bool) -> None:

@@ -10,7 +10,8 @@ from research.fit.relevance_cases import ODDS, Case, cases, cross_validated
 from research.measures.report import Data, Table, auc, interval
 
 from context_graph.config import Settings
-from context_graph.memory.relevance import Kind, floor_unasked
+from context_graph.memory.asked import NAMES
+from context_graph.memory.relevance import Kind, floor_unasked, is_brought
 from context_graph.model.memory import MIN_RELEVANCE
 
 _BINS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
@@ -32,10 +33,12 @@ class Judged:
     """0 where nothing was found."""
     bar: str
     right: bool
+    signs: tuple[float, ...] = ()
 
     def above(self, floor: float) -> bool:
         """Whether a prompt brings it at that setting of memory_floor."""
-        return self.likely > 0.0 and self.likely >= floor_unasked(floor, self.bar)
+        signs = dict(zip(NAMES, self.signs, strict=False))
+        return self.likely > 0.0 and is_brought(floor, self.bar, self.likely, signs)
 
 
 def tables(data: Data) -> list[Table]:
@@ -54,7 +57,7 @@ def _best(case: Case, likely: Sequence[float]) -> Judged:
     floor = Settings().memory_floor
     above = [value / floor_unasked(floor, found.bar) for value, found in zip(likely, case.found, strict=True)]
     found, highest = case.found[above.index(max(above))], likely[above.index(max(above))]
-    return Judged(case, highest, found.bar, found.answers)
+    return Judged(case, highest, found.bar, found.answers, found.signs)
 
 
 def _groups(judged: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:

@@ -22,7 +22,7 @@ from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
 from context_graph.memory import relevance as relevance_of
 from context_graph.memory.asked import Asked
-from context_graph.memory.context import ledger, quoting, selection
+from context_graph.memory.context import ledger, passages, quoting, selection
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.exchange.markdown import file_name, read_markdown
@@ -105,7 +105,7 @@ def redactor() -> Redactor:
 def quoted(text: str) -> None:
     quoting.quoted(text)
     quoting.inert(text)
-    quoting.best_passage(text, quoting.words_of(text), 40, lambda part: len(part) // 4)
+    passages.passage(text, quoting.words_of(text), 40, lambda part: len(part) // 4)
 
 
 def relevance(text: str) -> None:

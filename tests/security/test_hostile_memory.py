@@ -53,8 +53,9 @@ def test_what_is_brought_into_a_context_is_labelled_data_on_one_line_each(cli: C
         if line in (FENCE_OPEN, FENCE_CLOSE):
             inside = line == FENCE_OPEN
         elif ORDER in line:
-            assert inside and re.match(r'- \[[0-9a-f]{8}, [^\]]*\] "', line), line
-            assert "<" not in line and isinstance(json.loads(line.split("] ", 1)[1]), str)
+            told = re.fullmatch(r'- [a-z ]+ on \d+ [A-Z][a-z]+: (".*") \[[0-9a-f]{8}\]', line)
+            assert inside and told, line
+            assert "<" not in line and isinstance(json.loads(told[1]), str)
     assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) <= 1 and not inside
 
 

@@ -46,7 +46,7 @@ _LOOKED_UP: Final = 3
 """Words of a query that are all meant, whatever they are."""
 _YOUNG: Final = 50.0
 """Memories at which the store's own count of a word counts as much as its language's."""
-_LARGEST: Final = 1000
+_LARGEST: Final = 100_000
 """Memories of the largest store that was fitted; for ``size`` a larger one counts as that."""
 _WORD: Final = re.compile(r"[^\W_][\w./:\-]*")
 _SIGNS: Final = "./:-"

@@ -50,8 +50,8 @@ _BARS: Final[Mapping[str, float]] = {
     NoteKind.WAY: -0.4,
     NoteKind.OPEN: -0.4,
     NoteKind.LESSON: 0.0,
-    NoteKind.CHANGE: 0.4,
-    NoteKind.FINDING: 0.9,
+    NoteKind.CHANGE: 0.9,
+    NoteKind.FINDING: 1.0,
     Kind.TEXT: 0.0,
     Kind.SUMMARY: 1.1,
     Kind.CODE: 1.5,
@@ -61,6 +61,12 @@ right one is worth. A rule that is missed is a mistake made again; findings and 
 nearly every prompt finds some that looks alike. Chosen so that at most 3 in 100 prompts of other work bring
 something."""
 
+_MOST_BEYOND: Final = 0.3
+_BEYOND: Final = (0.35, -0.25)
+"""Of the sign ``size``: tens of nats beyond chance that the opening must say in a store that is not young. A
+single word in common is likelier to be about something else the more there are."""
+_MEANS: Final = (2.0, 0.4)
+"""Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
@@ -121,3 +127,19 @@ def floor_unasked(floor: float, kind: str) -> float:
     if not 0.0 < floor < 1.0:
         return floor
     return 1.0 / (1.0 + math.exp(-math.log(floor / (1.0 - floor)) - _BARS[kind]))
+
+
+def is_brought(floor: float, kind: str, relevance: float, signs: Mapping[str, float]) -> bool:
+    """Whether a prompt brings a memory that nobody asked for.
+
+    Args:
+        floor: The setting, [0, 1]: what a text must reach.
+        kind: As `bar_of` gives it.
+        signs: What the relevance is made of (`asked.NAMES`).
+    """
+    slope, start = _BEYOND
+    least = min(_MOST_BEYOND, slope * signs.get("size", 0.0) + start)
+    worth, usual = _MEANS
+    means = worth * max(0.0, signs.get("cosine", 0.0) - usual) * signs.get("opening", 0.0)
+    says_enough = kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least
+    return relevance >= floor_unasked(floor, kind) and (says_enough or not 0.0 < floor < 1.0)

@@ -14,7 +14,7 @@ from tests.support.memories import open_memex
 from context_graph import Memex
 from context_graph.memory.asked import NAMES, Asked, files_of, opening
 from context_graph.memory.embed import default_provider
-from context_graph.memory.relevance import Kind, bar_of, floor_unasked, kind_of, probability
+from context_graph.memory.relevance import Kind, bar_of, floor_unasked, is_brought, kind_of, probability
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import KIND, NoteKind
 
@@ -60,6 +60,19 @@ def test_the_floor_at_prompts_is_lowest_for_rules_and_highest_for_code() -> None
     floors = [floor_unasked(FLOOR, bar_of(node)) for node in nodes]
     assert floors == sorted(set(floors)) and floors[2] == pytest.approx(FLOOR) and floors[-1] < 1.0
     assert all(floor_unasked(end, bar_of(node)) == end for end in (0.0, 1.0) for node in nodes)
+
+
+def test_in_a_large_store_one_word_in_common_brings_nothing() -> None:
+    """`How do you castle in chess?` finds some chess among ten thousand memories; among ten it may be what is
+    meant. A rule is told in any store.
+    """
+    one_word = {"beyond": 0.1, "size": math.log(10) / 5}
+    assert is_brought(FLOOR, Kind.TEXT, 0.6, one_word)
+    large = {**one_word, "size": math.log(10_000) / 5}
+    assert not is_brought(FLOOR, Kind.TEXT, 0.6, large)
+    assert is_brought(FLOOR, Kind.TEXT, 0.6, {**large, "beyond": 0.31})
+    assert is_brought(FLOOR, NoteKind.RULE, 0.6, large) and is_brought(0.0, Kind.TEXT, 0.1, large)
+    assert not is_brought(FLOOR, Kind.TEXT, 0.3, {**large, "beyond": 2.0})
 
 
 def test_a_question_s_opening_is_its_first_sentence_that_has_words() -> None:

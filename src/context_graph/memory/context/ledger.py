@@ -2,7 +2,8 @@
 
 `Used` is an estimate. A memory counts as used in a session when, after it was shown there,
 - a tool was called with its id,
-- a tool's input or the model's own words contain a path that it names and few other memories do, or
+- a tool's input or the model's own words contain a path that it names and few other memories do, or a number
+  of three digits or an identifier that the line has and the prompt had not, or
 - they contain enough of its distinctive words: a name in code or a path gives two points, another word one;
   three points are needed, and of a long text three tenths of all its points,
 within USE_WINDOW events. Distinctive words are those that were shown and that the prompt did not have.
@@ -48,8 +49,10 @@ _MAX_SESSIONS: Final = 64
 _MAX_SHOWN: Final = 512
 """Memories of one session that are not shown to it again."""
 _MAX_WORDS: Final = 48
-_TOKEN: Final = re.compile(r"[\w./\-]{4,64}")
+_TOKEN: Final = re.compile(r"[\w./\-]{3,64}")
 _NAME_LIKE: Final = re.compile(r"[\d_./]|[a-z][A-Z]")
+_ALONE: Final = re.compile(r"\d{3,}|\w*[^\W_]_[^\W_]\w*|\w*[a-z][A-Z]\w*")
+"""A number, or an identifier of several words: nobody comes upon it by chance."""
 _COMMON: Final = frozenset(
     # Words of any work on a program: that they turn up again shows nothing.
     """about after again also always another because been before being between both could does doing done
@@ -102,7 +105,7 @@ class _Waiting:
         """Whether these words of an event, with those before, show that it was used."""
         new = (found & self.words.keys()) - self.seen
         self.seen |= new
-        if any(_is_path(word) and not common(word) for word in new):
+        if any((_is_path(word) and not common(word)) or self.words[word] >= USED_POINTS for word in new):
             return True
         needed = max(USED_POINTS, USED_SHARE * sum(self.words.values()))
         return bool(new) and sum(self.words[word] for word in self.seen) >= needed
@@ -377,14 +380,18 @@ def _entry_of(one: Injected) -> dict[str, Any]:
 
 
 def distinctive_words(text: str, asked: str) -> dict[str, int]:
-    """Words of ``text`` that prove its use, each with its points: 2 for names and paths, else 1."""
+    """Words of ``text`` that prove its use, each with its points: all that are needed for a number or an
+    identifier of several words, 2 for other names and paths, else 1.
+    """
     asked_for = set(_words(asked))
     found: dict[str, int] = {}
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
-        if len(word) < 4 or word in asked_for or word in _COMMON:
+        if len(word) < _least(word) or word in asked_for or word in _COMMON:
             continue
-        found.setdefault(word, 2 if _NAME_LIKE.search(raw.strip("./-")) else 1)
+        bare = raw.strip("./-")
+        points = USED_POINTS if _ALONE.fullmatch(bare) else 2 if _NAME_LIKE.search(bare) else 1
+        found.setdefault(word, points)
     # Names first: they tell most, and the number of words is bounded.
     ranked = sorted(found.items(), key=lambda item: -item[1])
     return dict(ranked[:_MAX_WORDS])
@@ -407,8 +414,12 @@ def _words(text: str) -> Iterator[str]:
         word = raw.strip("./-").lower()
         parts = word.split("/")
         for part in {*parts, *("/".join(parts[at:]) for at in range(len(parts)))}:
-            if len(part) >= 4:
+            if len(part) >= _least(part):
                 yield part
+
+
+def _least(word: str) -> int:
+    return 3 if word.isdigit() else 4
 
 
 def _evidence(event: HookEvent) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Quotes memories as data for the model's context: fenced, labelled with source and age, within a budget.
+"""Quotes stored texts as data for the model's context, between tags that say so.
 
 Stored text may come from anybody: a web page, a file, an import. So each text is one JSON string on one line,
 which can't open or close a tag, between two tags of ours. The words around it say what it is and ask for
@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
-
-from context_graph.text.phrases import sentences
-from context_graph.text.sentences import shortened
 
 # Characters that nobody sees could carry words past the reader to the model. A variation selector is seen in
 # what it does to the character before it, and only there: an emoji's colour, the form of a Han character.
@@ -87,21 +84,6 @@ it.
 
 MAX_FENCED_CHARS: Final = 8000
 """Whatever the budget: the client inlines 10,000 characters, and other parts need some of them."""
-QUOTE_TOKENS: Final = 140
-"""The most that one memory gets; more than two of them fit the default budget."""
-LEAST_TOKENS: Final = 24
-"""A cut that leaves less is useless."""
-
-_SOURCES: Final = {
-    "tool": "stored by a tool call",
-    "capture": "summary of a session",
-    "note": "note of a session",
-    "cli": "stored by a command",
-    "import": "imported",
-    "library": "stored by a program",
-    "checkpoint": "checkpoint of this session",
-    "open": "open ends of the last session",
-}
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
@@ -109,24 +91,6 @@ _UNPARTED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2,}"
 )
 """Scripts in which no space parts words, or particles are joined to them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """One memory to show: what is quoted and what is said of it."""
-
-    node_id: str
-    content: str
-    source: str
-    created_at_ms: int
-    relevance: float | None = None
-    """[0, 1]; None without a query, as at a session's start."""
-    standing: str = ""
-    """How what it rests on is today (`evidence`)."""
-    author: str = ""
-    """The colleague who told it, if it is not one's own."""
-    whole: bool = False
-    """Show all of it within the budget, not only the passage that fits the query best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,100 +104,9 @@ class Line:
     """Whether it stands above others and is no point of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fenced:
-    """The text for the context, "" when nothing fits, and the memories that its parts come from."""
-
-    text: str
-    tokens: int
-    shown: tuple[tuple[str, int], ...]
-    """(node id, tokens of its line), in order."""
-
-
-def fenced(
-    quotes: Sequence[Quote],
-    *,
-    query: str,
-    budget: int,
-    now_ms: int,
-    count: Callable[[str], int],
-    cut: Callable[[str, int], str],
-    lines: Sequence[Line] = (),
-    label: bool = True,
-) -> Fenced:
-    """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included.
-
-    Args:
-        query: Of a long memory, the sentences that share its words are shown. "" for none.
-        count: Exact token count of a text.
-        cut: The start of a text in at most so many tokens.
-        lines: Lines that stand before the memories, whatever the budget leaves for those.
-        label: Whether the text says what it is.
-    """
-    told = [line.text if line.is_head else f"- {line.text}" for line in lines]
-    frame = fence(told, label=label)
-    used, chars = count(frame), len(frame)
-    shown: list[tuple[str, int]] = []
-    asked = words_of(query)
-    for quote in quotes:
-        room = budget - used
-        line = _line(quote, asked, room, now_ms, count, cut)
-        if line is None or chars + len(line) + 1 > MAX_FENCED_CHARS:
-            continue
-        tokens = count(line)
-        if tokens > room:
-            continue
-        told.append(line)
-        shown.append((quote.node_id, tokens))
-        used += tokens
-        chars += len(line) + 1
-    if not told:
-        return Fenced("", 0, ())
-    text = fence(told, label=label)
-    return Fenced(text, count(text), tuple(shown))
-
-
 def fence(lines: Iterable[str], *, label: bool = True) -> str:
     """``lines``, in which all text from outside is `quoted`, between the tags that label them."""
     return "\n".join((FENCE_OPEN, *([_LABEL] if label else []), *lines, FENCE_CLOSE))
-
-
-def _line(
-    quote: Quote,
-    asked: frozenset[str],
-    room: int,
-    now_ms: int,
-    count: Callable[[str], int],
-    cut: Callable[[str, int], str],
-) -> str | None:
-    """The line of one memory in at most ``room`` tokens; None if too little of it would be left."""
-    facts = [quote.node_id[:8], age_text(quote.created_at_ms, now_ms)]
-    facts.append(_SOURCES.get(quote.source, "stored"))
-    if quote.author:
-        facts.append(f"from {quote.author}")
-    if quote.standing:
-        facts.append(quote.standing)
-    if quote.relevance is not None:
-        facts.append(f"relevance {quote.relevance:.2f}")
-    head = f"- [{', '.join(facts)}] "
-    limit = room - count(head) - 2
-    if not quote.whole:
-        limit = min(limit, QUOTE_TOKENS)
-    if limit < LEAST_TOKENS:
-        return None
-    content = quote.content if quote.whole else best_passage(quote.content, asked, limit, count)
-    if count(content) > limit:
-        content = cut(content, limit - 1).rstrip() + "…"
-    for _ in range(4):  # escapes cost tokens that the plain text does not have
-        line = head + quoted(content)
-        over = count(line) - room
-        if over <= 0:
-            return line
-        limit -= over
-        if limit < LEAST_TOKENS:
-            return None
-        content = cut(content, limit - 1).rstrip() + "…"
-    return None
 
 
 def quoted(text: str) -> str:
@@ -282,31 +155,3 @@ def words_of(text: str) -> frozenset[str]:
         for run in _UNPARTED.findall(text):
             words.update(map("".join, pairwise(run)))
     return frozenset(words)
-
-
-def best_passage(content: str, asked: frozenset[str], limit: int, count: Callable[[str], int]) -> str:
-    """The sentences of ``content`` that share most words with ``asked``, in order, within ``limit`` tokens.
-
-    A text that fits stays as it is. The first sentence says what the text is about and stays if it can. Gaps
-    are marked.
-    """
-    if count(content) <= limit:
-        return content
-    parts = list(sentences(content)) or [" ".join(content.split())]
-    order = sorted(range(len(parts)), key=lambda at: (-len(words_of(parts[at]) & asked), at))
-    room, kept = limit - 1, set()
-    for at in [0, *order]:
-        cost = count(parts[at]) + 1
-        if at not in kept and cost <= room:
-            kept.add(at)
-            room -= cost
-    if not kept:
-        return shortened(parts[order[0]], limit * 4)
-    pieces: list[str] = []
-    for at in sorted(kept):
-        if pieces and at - 1 not in kept:
-            pieces.append("…")
-        pieces.append(parts[at])
-    if max(kept) < len(parts) - 1:
-        pieces.append("…")
-    return " ".join(pieces)

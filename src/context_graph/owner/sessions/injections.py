@@ -11,7 +11,8 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Injected, Ledger
-    from context_graph.memory.context.quoting import Fenced, Line, Quote
+    from context_graph.memory.context.quoting import Line
+    from context_graph.memory.context.told_lines import Fenced, Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
@@ -153,7 +154,7 @@ def composed(
     label: bool = True,
 ) -> tuple[Fenced, list[Injected]]:
     """The fenced text as `Injections.show` tells it, and the memories in it."""
-    from context_graph.memory.context.quoting import fenced
+    from context_graph.memory.context.told_lines import fenced
     from context_graph.memory.embed import default_provider
 
     counter = default_provider()
@@ -163,7 +164,6 @@ def composed(
         budget=budget,
         now_ms=now_ms,
         count=counter.count_tokens,
-        cut=counter.cut_tokens,
         lines=lines,
         label=label,
     )
@@ -184,10 +184,10 @@ def _of_quotes(shown: Fenced, quotes: Sequence[Quote], recall: Recall | None) ->
     by_id = {quote.node_id: quote for quote in quotes}
     led = recall.led_to() if recall is not None else {}
     why = recall.worth() if recall is not None else {}
-    for node_id, tokens in shown.shown:
-        quote = by_id[node_id]
-        edges = tuple(led.get(node_id, ()))
-        yield Injected(node_id, quote.relevance or 0.0, tokens, quote.content, edges, why.get(node_id, {}))
+    for one in shown.shown:
+        relevance = by_id[one.node_id].relevance or 0.0
+        edges = tuple(led.get(one.node_id, ()))
+        yield Injected(one.node_id, relevance, one.tokens, one.text, edges, why.get(one.node_id, {}))
 
 
 def context_of(event: HookEvent) -> str:

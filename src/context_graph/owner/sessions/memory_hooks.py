@@ -28,7 +28,8 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
-    from context_graph.memory.context.quoting import Line, Quote
+    from context_graph.memory.context.quoting import Line
+    from context_graph.memory.context.told_lines import Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recalled
     from context_graph.model.memory import MemoryNode
@@ -48,8 +49,10 @@ _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
-_SHOWN: Final = 4
-"""Of those above the floor, if the budget holds them."""
+_SHOWN: Final = 3
+"""Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
+_PROMPT_TOKENS: Final = 240
+"""For them, whatever the setting allows."""
 
 
 class MemoryHooks:
@@ -178,7 +181,7 @@ class MemoryHooks:
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory import relevance  # noqa: F401
-        from context_graph.memory.context import ledger, quoting  # noqa: F401
+        from context_graph.memory.context import ledger, told_lines  # noqa: F401
         from context_graph.text import phrases  # noqa: F401
 
         self._memex().warm()
@@ -310,8 +313,9 @@ class MemoryHooks:
         return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
+        from context_graph.memory.embed import default_provider
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import bar_of, floor_unasked
+        from context_graph.memory.relevance import Kind, bar_of, is_brought
 
         floor = settings.memory_floor
         if self.ledger.hardly_used(what):
@@ -324,17 +328,22 @@ class MemoryHooks:
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
         self._calls.asked(event.session_id, asked)
         likely: list[tuple[MemoryNode, float]] = []
+        bars: list[str] = []
         for one in sorted((*found.nodes, *others), key=lambda one: -one.score):
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
             is_known = is_known or str(node.id) in {line.node_id for line in rules}
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
-            if one.score >= floor_unasked(floor, bar_of(node)):
+            bar = bar_of(node)
+            if is_brought(floor, bar, one.score, one.parts) and not (bar == Kind.SUMMARY and bar in bars):
                 likely.append((node, one.score))
+                bars.append(bar)
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
+        count = default_provider().count_tokens
+        room = min(budget, _PROMPT_TOKENS + sum(count(line.text) for line in rules))
         return self.injections.show(
-            event, what, lines=rules, quotes=quotes, budget=budget, query=asked, recall=found
+            event, what, lines=rules, quotes=quotes, budget=room, query=asked, recall=found
         )
 
     def _of_user(self) -> Memex | None:
@@ -357,8 +366,9 @@ class MemoryHooks:
 
         What another memory superseded is left out; git is asked later what was merged.
         """
-        from context_graph.memory.context.quoting import Quote
+        from context_graph.memory.context.told_lines import Quote
         from context_graph.memory.evidence import HOOK_S, Standing
+        from context_graph.model.note import NOTE, kind_of_memory
 
         nodes = [node for node, _ in likely]
         verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
@@ -368,7 +378,17 @@ class MemoryHooks:
                 continue
             weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
             told = (str(node.id), node.content, node.source, node.created_at_ms)
-            quotes.append(Quote(*told, score * weight, text, author_of(node)))
+            note = node.metadata.get(NOTE)
+            quotes.append(
+                Quote(
+                    *told,
+                    score * weight,
+                    text,
+                    author_of(node),
+                    kind=kind_of_memory(node.metadata),
+                    said_by=str(note.get("said_by", "")) if isinstance(note, dict) else "",
+                )
+            )
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))

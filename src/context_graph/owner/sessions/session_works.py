@@ -14,8 +14,8 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.profile import Profile, Profiles
-    from context_graph.memory.context.quoting import Quote
     from context_graph.memory.context.summary import SessionWork
+    from context_graph.memory.context.told_lines import Quote
     from context_graph.memory.memex import Memex
     from context_graph.store.graph.node_records import StoredNode
 
@@ -129,7 +129,7 @@ class SessionWorks:
 
     def quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
         from context_graph.memory.capture import capture_id
-        from context_graph.memory.context.quoting import Quote
+        from context_graph.memory.context.told_lines import Quote
 
         if work is None or not text:
             return None

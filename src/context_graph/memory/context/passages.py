@@ -1,0 +1,145 @@
+"""Chooses what of a memory is told in so many tokens: whole sentences, whole names of files and symbols.
+
+A change tells why and how before where; its title only as far as the prompt does not say it. Of any other
+text the sentences count that share most with the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from context_graph.memory.context.quoting import words_of
+from context_graph.text.phrases import sentences
+
+Count = Callable[[str], int]
+"""The exact number of tokens of a text."""
+
+_FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
+_LABEL: Final = re.compile(r"([A-Z][a-z]+(?: by)?)(?: \(\d+ times\))?: ?")
+_WORTH: Final = {
+    **{
+        "Cause": 3.0,
+        "Fix": 3.0,
+        "Done": 2.6,
+        "Solved by": 3.0,
+        "Error": 2.6,
+        "Decided": 2.6,
+        "The user chose": 3.0,
+    },
+    **{"Learned": 2.6, "Plan": 2.0, "Tested": 0.6, "Commit": 0.6, "Ran": 0.2, "Then": 0.4, "Asked": 0.4},
+}
+"""What a line says, by how it begins (`notes.make`, `context.summary`)."""
+_MORE: Final = re.compile(r"\d+ more")
+_MOST_PARTS: Final = 4000
+"""Words, or letters, of a text that is cut."""
+_ENDS: Final = ".!?:;,…。！？"
+_PLAIN: Final = 1.0
+_TITLE: Final = 2.0
+_FILE: Final = 2.4
+_LESS: Final = 0.2
+"""What each further file is worth less."""
+_SHARED: Final = 3.0
+"""What a sentence gains that has all of the prompt's words."""
+_SAID: Final = 0.6
+"""Share of a title's words from which the prompt says it already."""
+_SYMBOLS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    text: str
+    worth: float
+    is_file: bool = False
+
+
+def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> str:
+    """What of ``content`` is told in at most ``limit`` tokens; all of it if it fits. Gaps are marked.
+
+    Args:
+        asked: Words of the prompt (`words_of`).
+
+    Cost: some 10 us a sentence.
+    """
+    if count(content) <= limit:
+        return content
+    units = list(_units(content, asked))
+    if not units:
+        return shortened_to(content, limit, count)
+    kept, room = set[int](), limit - 1
+    for at in sorted(range(len(units)), key=lambda at: (-units[at].worth, at)):
+        cost = count(units[at].text) + 1
+        if cost <= room and (units[at].worth >= _PLAIN or not kept):
+            kept.add(at)
+            room -= cost
+    if not kept:
+        best = max(units, key=lambda unit: unit.worth)
+        return shortened_to(best.text, limit, count)
+    return _joined(units, kept)
+
+
+def shortened_to(text: str, limit: int, count: Count) -> str:
+    """The beginning of ``text`` in at most ``limit`` tokens, cut between words, or between letters where none
+    of the words fits; "" if nothing does.
+    """
+    for parts, blank in ((text.split(), " "), (text.strip(), "")):
+        low, high = 0, min(len(parts), _MOST_PARTS)
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = count(blank.join(parts[:middle])) < limit
+            low, high = (middle, high) if fits else (low, middle - 1)
+        if low:
+            return blank.join(parts[:low]) + "…"
+    return ""
+
+
+def _joined(units: list[_Unit], kept: set[int]) -> str:
+    text, last = "", -1
+    for at in sorted(kept):
+        if text:
+            ends = text[-1] in _ENDS
+            between = "; " if units[at].is_file and units[last].is_file else " " if ends else ". "
+            text += " … " if at > last + 1 else between
+        elif at:
+            text = "… "
+        text, last = text + units[at].text, at
+    return text if last == len(units) - 1 else f"{text} …"
+
+
+def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
+    for number, line in enumerate(content.splitlines()):
+        if line.startswith(_FILES):
+            label, _, listed = line.partition(": ")
+            for place, item in enumerate(listed.split("; ")):
+                text = _with_few_symbols(item)
+                worth = _FILE - _LESS * place + _share(text, asked)
+                if not _MORE.fullmatch(item):
+                    yield _Unit(f"{label}: {text}" if place == 0 else text, worth, is_file=True)
+            continue
+        label = found[1] if (found := _LABEL.match(line)) else ""
+        for part in sentences(line) or (line,):
+            yield _Unit(part, _worth(part, label, number, asked))
+
+
+def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
+    if label in _WORTH:
+        return _WORTH[label] + _share(part, asked)
+    if number == 0 and not part.endswith(":"):
+        words = words_of(part)
+        return _LESS if words and len(words & asked) >= _SAID * len(words) else _TITLE + _share(part, asked)
+    return _PLAIN + _share(part, asked)
+
+
+def _share(text: str, asked: frozenset[str]) -> float:
+    return _SHARED * len(words_of(text) & asked) / len(asked) if asked else 0.0
+
+
+def _with_few_symbols(item: str) -> str:
+    """A file with at most four of what changed in it: `src/a.py (parse, Reader, …)`."""
+    path, _, inside = item.partition(" (")
+    names = inside.removesuffix(")").split(", ") if inside else []
+    if len(names) <= _SYMBOLS:
+        return item
+    return f"{path} ({', '.join(names[:_SYMBOLS])}, …)"

@@ -1,0 +1,176 @@
+"""Words the lines by which a context is told of memories: what to know, since when and from whom it is known.
+
+    - you said on 12 Nov: "Amounts are in cents, not euros" [3f2a9c1d]
+    - fixed here on 3 Nov: "The form rendered the old template. …" - verified [91c0ffee]
+
+What a memory says is `quoted`. Its id comes last: it serves to show or forget it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from context_graph.memory.context.passages import passage, shortened_to
+from context_graph.memory.context.quoting import MAX_FENCED_CHARS, Line, day_text, fence, quoted, words_of
+from context_graph.model.note import NoteKind
+
+LINE_TOKENS: Final = 120
+"""The most that the best memory gets, unless all of it is wanted."""
+NEXT_TOKENS: Final = 75
+"""The most that any other one gets."""
+LEAST_TOKENS: Final = 16
+"""A cut that leaves less is useless."""
+ID_CHARS: Final = 8
+
+_BY_KIND: Final = {
+    NoteKind.RULE: "you said",
+    NoteKind.DECISION: "decided here",
+    NoteKind.LESSON: "learned here",
+    NoteKind.CHANGE: "done here",
+    NoteKind.WAY: "worked here",
+    NoteKind.OPEN: "left open",
+    NoteKind.FINDING: "found out",
+}
+_BY_SOURCE: Final = {
+    "capture": "done in a session",
+    "checkpoint": "this session, before its context was compacted,",
+    "open": "open ends of the last session",
+}
+_OTHERWISE: Final = "noted"
+_USER: Final = "user"
+_FIXED: Final = ("Cause: ", "Fix: ")
+_SOLVED: Final = "Solved by: "
+_GOAL: Final = "Goal: "
+"""How a summary begins; where it says no more than that, the note that quotes it is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One memory to tell: what is quoted and what is said of it."""
+
+    node_id: str
+    content: str
+    source: str
+    created_at_ms: int
+    relevance: float | None = None
+    """[0, 1]; None without a query, as at a session's start."""
+    standing: str = ""
+    """How what it rests on is today (`evidence`)."""
+    author: str = ""
+    """The colleague who told it, if it is not one's own."""
+    whole: bool = False
+    """Tell all of it within the budget, not only the passage that fits the query best."""
+    kind: NoteKind | None = None
+    said_by: str = ""
+    """Whose words a note quotes."""
+
+
+class Shown(NamedTuple):
+    """One memory that was told."""
+
+    node_id: str
+    tokens: int
+    """Of its line."""
+    text: str
+    """What of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The text for the context, "" when nothing fits, and the memories that its parts come from."""
+
+    text: str
+    tokens: int
+    shown: tuple[Shown, ...]
+    """In order."""
+
+
+def fenced(
+    quotes: Sequence[Quote],
+    *,
+    query: str,
+    budget: int,
+    now_ms: int,
+    count: Callable[[str], int],
+    lines: Sequence[Line] = (),
+    label: bool = True,
+) -> Fenced:
+    """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included; each text once.
+
+    Args:
+        query: Of a long memory, the sentences that share its words are told. "" for none.
+        count: Exact token count of a text.
+        lines: Lines that stand before the memories, whatever the budget leaves for those.
+        label: Whether the text says what it is.
+    """
+    told = [line.text if line.is_head else f"- {line.text}" for line in lines]
+    frame = fence(told, label=label)
+    used, chars = count(frame), len(frame)
+    said = " ".join(told).casefold()
+    shown: list[Shown] = []
+    asked = words_of(query)
+    for quote in quotes:
+        if _plain(quote.content) in said:
+            continue
+        most = budget if quote.whole else NEXT_TOKENS if shown else LINE_TOKENS
+        line, text = _line(quote, asked, min(most, budget - used), now_ms, count)
+        if not line or chars + len(line) + 1 > MAX_FENCED_CHARS:
+            continue
+        tokens = count(line)
+        told.append(line)
+        said += f" {_plain(quote.content)}"
+        shown.append(Shown(quote.node_id, tokens, text))
+        used += tokens
+        chars += len(line) + 1
+    if not told:
+        return Fenced("", 0, ())
+    text = fence(told, label=label)
+    return Fenced(text, count(text), tuple(shown))
+
+
+def lead_of(quote: Quote, now_ms: int) -> str:
+    """Since when, and from whom, something is known: `you said on 12 Nov`."""
+    return f"{_who(quote)} on {day_text(quote.created_at_ms, now_ms)}"
+
+
+def _who(quote: Quote) -> str:
+    if quote.kind is None:
+        told = _BY_SOURCE.get(quote.source, _OTHERWISE)
+        return f"{quote.author} {told}" if quote.author and told == _OTHERWISE else told
+    if quote.author:
+        return f"{quote.author}: {_BY_KIND[quote.kind].replace('you said', 'said')}"
+    if quote.said_by == _USER and quote.kind is NoteKind.DECISION:
+        return _BY_KIND[NoteKind.RULE]
+    if quote.kind is NoteKind.CHANGE and any(mark in quote.content for mark in _FIXED):
+        return "fixed here"
+    if quote.kind is NoteKind.LESSON and _SOLVED in quote.content:
+        return "solved here"
+    return _BY_KIND[quote.kind]
+
+
+def _line(
+    quote: Quote, asked: frozenset[str], room: int, now_ms: int, count: Callable[[str], int]
+) -> tuple[str, str]:
+    """(the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be left."""
+    standing = f" - {quote.standing}" if quote.standing else ""
+    head, tail = f"- {lead_of(quote, now_ms)}: ", f"{standing} [{quote.node_id[:ID_CHARS]}]"
+    limit = room - count(head + tail) - 2
+    text = quote.content
+    for _ in range(4):  # escapes cost tokens that the plain text does not have
+        if limit < LEAST_TOKENS and count(text) > limit:
+            return "", ""
+        text = shortened_to(text, limit, count) if quote.whole and count(text) > limit else text
+        text = text if quote.whole else passage(quote.content, asked, limit, count)
+        line = f"{head}{quoted(text)}{tail}"
+        over = count(line) - room
+        if over <= 0:
+            return line, text
+        limit -= over
+    return "", ""
+
+
+def _plain(text: str) -> str:
+    """What of two texts must be the same for one of them to be enough."""
+    return " ".join(text.removeprefix(_GOAL).split()).casefold()
