@@ -64,6 +64,9 @@ _PAIR: Final = 4.5
 """The same of two letters of a script without spaces."""
 _USUAL_TERMS: Final = 40
 """Terms of a memory in which a word is as likely as said; in a longer one it is likelier by chance."""
+_PIECE: Final = 4
+_ALIKE: Final = 0.65
+"""Share of a word's pieces from which a text has it in another form, or in a compound."""
 _WORKADAY: Final = word_set(
     """
     add adding again all another any argument arguments ask back better bit call called change changed changes
@@ -98,6 +101,8 @@ class _Word(NamedTuple):
     share: float
     """What of that counts: little for words of any work."""
     pair: bool
+    pieces: tuple[str, ...]
+    """Each four neighbouring letters, of a word of a language that inflects and joins words."""
 
 
 class _Weighed(NamedTuple):
@@ -121,6 +126,11 @@ def opening(text: str) -> str:
     if len(text) <= _OPENING_CHARS:
         return text
     return text[:_OPENING_CHARS].rsplit(None, 1)[0]
+
+
+def joins_words(text: str) -> bool:
+    """Whether ``text`` is in a language whose words are compared by their letters, too."""
+    return language_of(text) != "en" and not pairs_in(text)
 
 
 class Asked:
@@ -220,10 +230,16 @@ class Asked:
 
 
 def _held(word: _Word, terms: set[int], lower: str) -> float:
-    """How much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole."""
+    """How much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole; of an
+    inflected or joined word what its letters tell.
+    """
     if word.pair:
         return float(word.text in lower)
-    return len(terms.intersection(word.terms)) / len(word.terms)
+    whole = len(terms.intersection(word.terms)) / len(word.terms)
+    if whole == 1.0 or not word.pieces:
+        return whole
+    pieces = sum(piece in lower for piece in word.pieces) / len(word.pieces)
+    return max(whole, pieces if pieces >= _ALIKE else 0.0)
 
 
 def files_of(content: str) -> list[str]:
@@ -251,7 +267,9 @@ def _word(provider: Hashable, text: str, code: str, pair: bool) -> _Word:
     share = _CODE_WORTH if lower.encode() in WORK_WORDS else 1.0
     share = _WORKADAY_WORTH if lower in _WORKADAY or lower in _workaday(code) else share
     usual = _PAIR if pair else _NAME if _NAMED.search(text) else _usual(encoded.pieces)
-    return _Word(lower, tuple(hashes(encoded.terms)), usual, share, pair)
+    joins = not pair and code != "en" and len(lower) > _PIECE and lower.isalpha()
+    pieces = tuple(lower[at : at + _PIECE] for at in range(len(lower) - _PIECE + 1)) if joins else ()
+    return _Word(lower, tuple(hashes(encoded.terms)), usual, share, pair, pieces)
 
 
 @cache

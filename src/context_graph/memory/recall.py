@@ -20,7 +20,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
-from context_graph.memory.asked import Asked
+from context_graph.memory.asked import Asked, joins_words
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import Standing, Verdict
 from context_graph.memory.filters import RecallFilters
@@ -49,6 +49,9 @@ MAX_TOP_K: Final = 100
 _LISTS_KEPT: Final = 16
 _EXPANDED: Final = 10
 """Best memories whose edges are followed."""
+_JUDGED_BY_LETTERS: Final = 40
+"""Memories that are judged where words are inflected and joined: the index knows whole words, and of most of
+them English stems."""
 _HOPS: Final = 3
 """How far they are followed."""
 _EXPANDED_ON: Final = 1
@@ -248,7 +251,8 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             ranked, followed = self._rank(wanted, live, mask, recency)
-            shown = spread(ranked, self.index.rows, self._node_of, _EXPANDED)
+            judged = _JUDGED_BY_LETTERS if joins_words(query) else _EXPANDED
+            shown = spread(ranked, self.index.rows, self._node_of, judged)
             if not self._has_evidence(wanted, mask, ranked[0]):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark

@@ -65,7 +65,7 @@ _MOST_BEYOND: Final = 0.3
 _BEYOND: Final = (0.35, -0.25)
 """Of the sign ``size``: tens of nats beyond chance that the opening must say in a store that is not young. A
 single word in common is likelier to be about something else the more there are."""
-_MEANS: Final = (2.0, 0.4)
+_MEANS: Final = (2.0, 0.45)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000

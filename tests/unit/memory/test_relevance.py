@@ -135,3 +135,35 @@ def test_signs_are_those_that_the_weights_are_for() -> None:
 
     signs = Asked("upload retry", default_provider(), idfs, 10).signs(SUMMARY, 0.5, 0.25)
     assert tuple(signs) == NAMES and signs["margin"] == 0.5 and signs["cosine"] == 0.25 and seen
+
+
+@pytest.mark.parametrize(
+    ("fact", "question"),
+    [
+        (
+            "Der Datenbankzugriff läuft über das Modul repository.ts",
+            "wo darf ich auf die Datenbank zugreifen?",
+        ),
+        ("Die Sitzung eines Benutzers läuft nach 20 Minuten ab", "wann endet eine Benutzersitzung?"),
+        ("Passwörter brauchen zwölf Zeichen", "wie viele Zeichen hat ein Passwort?"),
+        ("Остатки списываются после оплаты", "когда списывать остаток?"),
+        ("Las facturas se guardan diez años", "cuánto se guarda una factura"),
+    ],
+)
+def test_inflected_and_joined_words_are_found_by_their_letters(
+    tmp_path: Path, fact: str, question: str
+) -> None:
+    """English words that only look alike are not the same."""
+    others = [
+        "Der nächtliche Abgleich startet um zwei",
+        "Die Warteschlange heißt post",
+        "Журнал лежит отдельно",
+        "Los turnos se publican los lunes",
+    ]
+    with open_memex(tmp_path) as memex:
+        memex.store_many([{"content": text, "rationale": "kept for a test"} for text in [*others, fact]])
+        scores = relevance(memex, question)
+        assert max(scores, key=lambda text: scores[text]) == fact and scores[fact] > 0.2
+    with open_memex(tmp_path / "english") as memex:
+        memex.store("The portal is open on Sundays", rationale="kept for a test")
+        assert relevance(memex, "who tends the port?").get("The portal is open on Sundays", 0.0) < FLOOR

@@ -51,6 +51,8 @@ _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
 """Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
+_BESIDE: Final = 0.85
+"""Share of the best one's relevance that another must have."""
 _PROMPT_TOKENS: Final = 240
 """For them, whatever the setting allows."""
 
@@ -339,6 +341,8 @@ class MemoryHooks:
             if is_brought(floor, bar, one.score, one.parts) and not (bar == Kind.SUMMARY and bar in bars):
                 likely.append((node, one.score))
                 bars.append(bar)
+        least = _BESIDE * max((score for _, score in likely), default=0.0)
+        likely = [one for one in likely if one[1] >= least]
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
         room = min(budget, _PROMPT_TOKENS + sum(count(line.text) for line in rules))
