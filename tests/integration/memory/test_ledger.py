@@ -167,10 +167,16 @@ def test_a_kind_of_injection_that_is_hardly_ever_used_is_known_for_it(sessions: 
     again = ledger_of(sessions)
     assert again.hardly_used("prompt"), "the next owner knows it too"
     assert again.report(5)["shown_less"] == ["prompt"]
+    assert again.moved(0.4, "prompt") == pytest.approx(0.58) and again.moved(0.4, "startup") == 0.4
     for number in range(40, 43):
         shown(again, session=f"s{number}", node=NODE)
         again.observe(tool("vim src/rates/bucket.py", session=f"s{number}"))
     assert not again.hardly_used("prompt"), "three of 43 were used"
+    assert again.moved(0.4, "prompt") == 0.4
+    for number in range(43, 100):
+        shown(again, session=f"s{number}", node=NODE)
+        again.observe(tool("vim src/rates/bucket.py", session=f"s{number}"))
+    assert again.moved(0.4, "prompt") == pytest.approx(0.3), "most of the last sixty were used"
 
 
 def test_the_report_counts_by_event_and_by_day(sessions: SessionStore) -> None:

@@ -39,6 +39,11 @@ JUDGED: Final = 60
 _ENOUGH: Final = 40
 """Fewer than these say nothing."""
 _HARDLY_USED: Final = 0.05
+_OFTEN_USED: Final = 0.5
+_HELD_BACK: Final = 0.3
+"""Where what is shown is hardly ever used, the floor rises by this share of what is above it."""
+_LET_THROUGH: Final = 0.25
+"""Where most of it is, the floor falls by this share."""
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = 30
 _FEW_NAME: Final = 2
@@ -276,6 +281,17 @@ class Ledger:
             self.learn()
         seen = (self._outcomes or {}).get(event, ())
         return len(seen) >= _ENOUGH and sum(seen) < _HARDLY_USED * len(seen)
+
+    def moved(self, floor: float, event: str) -> float:
+        """``floor`` as such events' outcomes move it: up where hardly anything was used, down where most was.
+
+        Unmoved before 40 memories were shown.
+        """
+        if self.hardly_used(event):
+            return floor + _HELD_BACK * (1.0 - floor)
+        seen = (self._outcomes or {}).get(event, ())
+        often = len(seen) >= _ENOUGH and sum(seen) > _OFTEN_USED * len(seen)
+        return floor * (1.0 - _LET_THROUGH) if often else floor
 
     def learn(self) -> None:
         """Read how often what was shown was used; else the first call of `hardly_used` does it."""

@@ -45,8 +45,6 @@ TASK_TOKENS: Final = 150
 """Of what a subagent is told at its start."""
 FRAME_TOKENS: Final = 48
 """Of the fence, its label and a heading."""
-_HELD_BACK: Final = 0.3
-"""Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
@@ -318,10 +316,10 @@ class MemoryHooks:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.recall import MAX_QUERY_CHARS
         from context_graph.memory.relevance import Kind, bar_of, is_brought
+        from context_graph.model.note import NoteKind
 
         floor = settings.memory_floor
-        if self.ledger.hardly_used(what):
-            floor += _HELD_BACK * (1.0 - floor)
+        moved = self.ledger.moved(floor, what)
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
@@ -338,7 +336,8 @@ class MemoryHooks:
             if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
             bar = bar_of(node)
-            if is_brought(floor, bar, one.score, one.parts) and not (bar == Kind.SUMMARY and bar in bars):
+            its = min(floor, moved) if bar == NoteKind.RULE else moved  # what a user said is never silenced
+            if is_brought(its, bar, one.score, one.parts) and not (bar == Kind.SUMMARY and bar in bars):
                 likely.append((node, one.score))
                 bars.append(bar)
         least = _BESIDE * max((score for _, score in likely), default=0.0)
