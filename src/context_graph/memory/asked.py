@@ -156,7 +156,7 @@ class Asked:
         self._says = {term: one.word.share * one.says for one in weighed for term in one.word.terms}
         whole = sum(one.word.share * one.says for one in self._opening)
         means_all = looks_up and len(first) <= _LOOKED_UP
-        self._whole = whole if means_all else max(_ENOUGH, whole)
+        self._whole = whole if means_all and whole > 0.0 else max(_ENOUGH, whole)
 
     def _read(self, text: str, code: str) -> list[_Word]:
         """The words, and the pairs of letters, that say what ``text`` is about."""

@@ -195,7 +195,7 @@ CORE: dict[str, Requirement] = {
             "tests/unit/memory/test_distill.py::test_what_is_said_already_is_not_said_again",
             "tests/unit/memory/test_distill.py::test_where_not_one_sentence_fits_the_best_memory_is_cut",
             "tests/unit/memory/test_embed.py::test_tokens_are_counted_and_cut_exactly",
-            "tests/unit/memory/test_quoting.py::test_the_budget_holds_exactly_whatever_is_quoted",
+            "tests/unit/memory/test_told_lines.py::test_the_budget_holds_exactly_whatever_is_quoted",
         ),
     ),
     "REQ-CORE-017": Requirement(

@@ -533,12 +533,15 @@ def test_a_tool_that_says_it_only_reads_changes_nothing(peer: Peer, cli: Cli) ->
 
 
 def test_recall_memory_is_empty_and_says_explore_where_nothing_fits(peer: Peer) -> None:
-    """EC-CORE-004: also where the ranking has a best memory."""
+    """EC-CORE-004; what is only near comes marked as weak."""
     for fact in FACTS:
         peer.store(fact)
     for query in ("!!!", "xqzvk wpfjt", "How do alpacas keep warm on a glacier?"):
         found = peer.ask("recall_memory", query=query)
         assert found["nodes"] == [] and found["note"]
         assert found["pulse"]["suggested_action"] == "explore"
-    query = "which branch has the rarest orchid of Borneo"
-    assert peer.ask("recall_memory", query=query)["nodes"] == []
+    query = "how many violinists of the orchestra premiered the concerto in the main hall of Helsinki"
+    weak = peer.ask("recall_memory", query=query)
+    assert weak["note"] == "Nothing above the floor; nearest:"
+    assert weak["pulse"]["suggested_action"] == "explore"
+    assert weak["nodes"] and all(one["weak"] for one in weak["nodes"])

@@ -126,6 +126,13 @@ def test_relevance_stays_between_0_and_1_and_falls_along_the_list(tmp_path: Path
             assert all(0.0 <= score <= 1.0 for score in scores) and scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("text", ["is it", "!!!", "", "的", "weil"])
+def test_what_says_nothing_has_signs_too(text: str) -> None:
+    for looks_up in (False, True):
+        signs = Asked(text, default_provider(), lambda terms: [0.0] * len(terms), 1, looks_up=looks_up)
+        assert signs.signs(FACT, 0.0, 0.0)["opening"] == 0.0
+
+
 def test_signs_are_those_that_the_weights_are_for() -> None:
     seen: list[array[int]] = []
 
