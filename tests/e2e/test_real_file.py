@@ -71,7 +71,7 @@ def test_a_file_opened_in_session_two_brings_what_session_one_did_and_says_that_
     first, *_, last = _requests(tmp_path / "two")
     assert "done in a session" not in first, "nobody asked about it, and no file of it was opened"
     told = _line(last)
-    assert "done in a session on " in told and " - verified [" in told
+    assert "done in a session on " in told and " - verified" in told
     assert "Tested with: python3 test_invoice.py" in told and "round half up" in told
 
     (cli.project / "invoice.py").write_text(AFTER + "\n\ndef net(gross):\n    return gross - vat(gross)\n")

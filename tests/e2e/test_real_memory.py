@@ -64,7 +64,7 @@ def test_what_one_real_session_stored_and_did_the_next_one_is_told(cli: Cli, tmp
         assert {one["exit_code"] for one in summary_["hooks"]} == {0}
     assert any(hit["request"] == 1 for hit in second["markers"][FACT]), "with the first request"
     text = _seen(tmp_path / "two")
-    assert "open ends of the last session" in text and "- noted on " in text
+    assert "open ends of the last session" in text and "] noted on " in text
     assert "write a deployment script with a health check" in text
     assert FENCE_OPEN[1:-1].split()[0] in text and FENCE_CLOSE[2:-1] in text
 

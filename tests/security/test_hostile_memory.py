@@ -53,7 +53,7 @@ def test_what_is_brought_into_a_context_is_labelled_data_on_one_line_each(cli: C
         if line in (FENCE_OPEN, FENCE_CLOSE):
             inside = line == FENCE_OPEN
         elif ORDER in line:
-            told = re.fullmatch(r'- [a-z ]+ on \d+ [A-Z][a-z]+: (".*") \[[0-9a-f]{8}\]', line)
+            told = re.fullmatch(r'- \[[0-9a-f]{8}\] [a-z ]+ on \d+ [A-Z][a-z]+: (".*")', line)
             assert inside and told, line
             assert "<" not in line and isinstance(json.loads(told[1]), str)
     assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) <= 1 and not inside

@@ -172,7 +172,7 @@ def test_the_next_session_is_told_what_the_last_one_left_open(cli: Cli) -> None:
     hook(cli, "session-start", "s-2", source="startup")
     hook(cli, "session-end", "s-2", reason="other")
     text = context_of(hook(cli, "session-start", "s-3", source="startup"))
-    assert text.startswith(FENCE_OPEN) and "- open ends of the last session on " in text
+    assert text.startswith(FENCE_OPEN) and "] open ends of the last session on " in text
     assert "Make the token bucket refill lazily" in text and "sliding window is not yet covered" in text
     assert "tests were run with" not in text, "one session says nothing of how it is done here"
 

@@ -34,7 +34,7 @@ def test_a_prompt_brings_what_is_relevant_with_source_and_age_beside_the_state(c
     text = ask(cli, ASK)
     assert text.startswith(FENCE_OPEN), "nothing was measured: there is no state to tell"
     assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) == 1
-    assert re.search(rf'^- noted on \d+ [A-Z][a-z]+: "{FACT}" \[{node_id[:8]}\]$', text, re.MULTILINE)
+    assert re.search(rf'^- \[{node_id[:8]}\] noted on \d+ [A-Z][a-z]+: "{FACT}"$', text, re.MULTILINE)
     assert "bakery" not in text and "relevance" not in text
 
 

@@ -25,7 +25,7 @@ from context_graph.memory.embed import default_provider
 from context_graph.model.note import NoteKind
 
 COUNTER = default_provider()
-LINE = re.compile(r'- [a-z ]+ on \d{1,2} [A-Z][a-z]{2}(?: \d{4})?: (".*") \[[0-9a-f]{8}\]')
+LINE = re.compile(r'- \[[0-9a-f]{8}\] [a-z ]+ on \d{1,2} [A-Z][a-z]{2}(?: \d{4})?: (".*")')
 FILES = "django/forms/formsets.py (ManagementForm, BaseFormSet, media, as_p, get_template_name)"
 CHANGE = f"""Forms with a template of their own are rendered with the default one. Say why and mend it.
 Changed: {FILES}; tests/forms/test_formsets.py; docs/ref/forms.txt; 3 more
@@ -162,7 +162,7 @@ def test_a_line_says_since_when_and_from_whom(one: Quote, lead: str) -> None:
     day = day_text(one.created_at_ms, NOW)
     assert lead_of(one, NOW) == f"{lead} on {day}"
     told = fenced([one], query="", budget=400, now_ms=NOW, count=COUNTER.count_tokens)
-    assert f'- {lead} on {day}: "' in told.text and told.text.splitlines()[-2].endswith(" [3f2a9c1d]")
+    assert f'- [3f2a9c1d] {lead} on {day}: "' in told.text
 
 
 def test_a_day_of_another_year_has_its_year() -> None:

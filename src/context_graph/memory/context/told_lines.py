@@ -1,9 +1,9 @@
 """Words the lines by which a context is told of memories: what to know, since when and from whom it is known.
 
-    - you said on 12 Nov: "Amounts are in cents, not euros" [3f2a9c1d]
-    - fixed here on 3 Nov: "The form rendered the old template. …" - verified [91c0ffee]
+    - [3f2a9c1d] you said on 12 Nov: "Amounts are in cents, not euros"
+    - [91c0ffee] fixed here on 3 Nov: "The form rendered the old template. …" - verified
 
-What a memory says is `quoted`. Its id comes last: it serves to show or forget it.
+What a memory says is `quoted`. Its short id begins the line: it serves to show or forget it.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _line(
     quote: Quote, asked: frozenset[str], room: int, now_ms: int, count: Callable[[str], int]
 ) -> tuple[str, str]:
     """(the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be left."""
-    standing = f" - {quote.standing}" if quote.standing else ""
-    head, tail = f"- {lead_of(quote, now_ms)}: ", f"{standing} [{quote.node_id[:ID_CHARS]}]"
+    head = f"- [{quote.node_id[:ID_CHARS]}] {lead_of(quote, now_ms)}: "
+    tail = f" - {quote.standing}" if quote.standing else ""
     limit = room - count(head + tail) - 2
     text = quote.content
     for _ in range(4):  # escapes cost tokens that the plain text does not have
