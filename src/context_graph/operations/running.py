@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -15,15 +14,11 @@ from uuid import UUID
 
 from context_graph.errors import (
     GraphQueryError,
-    InvalidInputError,
     InvalidParamsError,
     SessionNotFoundError,
     StoreError,
 )
-from context_graph.memory.embed import provider
 from context_graph.memory.evidence import TOOL_S, Standing, Verdict
-from context_graph.memory.exchange import exporting
-from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
@@ -41,11 +36,12 @@ from context_graph.model.memory import (
     iso_time,
 )
 from context_graph.model.note import KIND, NOTE
-from context_graph.operations import consolidations, memories, transfer, views
+from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context, Elsewhere
 from context_graph.operations.forgetting import forget_everywhere
 from context_graph.operations.naming import check_not_pinned, memory_named, text_of
 from context_graph.operations.operation import Called
+from context_graph.operations.running_store import STORE_RUNS
 
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 """The longest content in base64, with four bytes a character."""
@@ -56,8 +52,6 @@ _AS_GIVEN: Final = tuple(
     and one.name not in ("content", "link_to", "metadata", "session_id", "supersedes")
 )
 """Fields of a memory that are stored as given."""
-_STEPS_S: Final = 0.05
-_imports: Final = Imports()
 
 
 def run(context: Context, arguments: Called) -> Answer:
@@ -399,105 +393,6 @@ def _identity(context: Context, given: memories.Identity) -> Answer:
     return Answer(latest)
 
 
-def _export(context: Context, given: transfer.Export) -> Answer:
-    memex = context.host.memory()
-    total = memex.count()
-    if given.format == "markdown":
-        files, following = exporting.markdown_page(memex, given.cursor)
-        return Answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
-    page = exporting.export_page(memex, given.cursor, embeddings=given.embeddings)
-    found = {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
-    return Answer(found)
-
-
-def _import(context: Context, given: transfer.Import) -> Answer:
-    store = context.host.store_name
-    if given.phase == "begin":
-        work = Import(context.host.memory(), overwrite=given.overwrite)
-        return Answer({"token": _imports.begin(store, work)})
-    if given.token is None:
-        raise InvalidParamsError.of("token", "is required")
-    work = _imports.get(store, given.token)
-    if given.phase in ("check", "write"):
-        _import_part(work, given)
-        return Answer({"problem_count": work.problem_count})
-    if given.phase == "checked":
-        work.checked()
-        return Answer({"faults": work.faults, "problems": work.problems})
-    _imports.end(given.token)
-    return Answer(work.report())
-
-
-def _import_part(work: Import, given: transfer.Import) -> None:
-    checks = given.phase == "check"
-    if given.files is not None:
-        (work.check_files if checks else work.write_files)(given.files)
-    elif given.lines is not None:
-        (work.check_lines if checks else work.write_lines)(given.lines, given.first_line)
-    else:
-        raise InvalidInputError("an import's part has lines or files")
-
-
-def _reindex(context: Context, given: transfer.Reindex) -> Answer:
-    """Reindex for a moment, then answer: the command comes again, and hooks are served in between."""
-    wanted = provider(given.provider)
-    memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
-    while True:
-        step = memex.reindex_step(wanted)
-        done += step.memories
-        if step.done or time.monotonic() >= until:
-            return Answer({"memories": done, "at": step.at, "total": step.total, "done": step.done})
-
-
-def _stats(context: Context, given: transfer.Stats) -> Answer:
-    memex = context.host.memory()
-    if given.prometheus:
-        return Answer(text=memex.prometheus())
-    return Answer({"store": context.host.store_name, **views.stats_view(memex, context.host.figures())})
-
-
-def _consolidate(context: Context, given: consolidations.Consolidate) -> Answer:
-    names = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
-    job = context.host.consolidate(
-        {name: getattr(given, name) for name in names},
-        session_id=context.session_id,
-        any_state=given.any_state,
-        on_progress=context.progress,
-        on_done=context.on_done,
-    )
-    return Answer(job=job, quotes=True)
-
-
-def _goals(context: Context, given: consolidations.Goals) -> Answer:
-    if context.on_done is None and not given.discover:
-        return Answer(context.host.kept_goals(context.session_id))
-    job = context.host.discover_goals(
-        {"min_confidence": given.min_confidence, "max_goals": given.max_goals},
-        session_id=context.session_id,
-        on_progress=context.progress,
-        on_done=context.on_done,
-    )
-    return Answer(job=job, quotes=True)
-
-
-def _job_status(context: Context, given: consolidations.JobStatus) -> Answer:
-    return Answer(job=context.host.job(given.job))
-
-
-def _job_cancel(context: Context, given: consolidations.JobCancel) -> Answer:
-    job = context.host.job(given.job)
-    job.cancel()
-    return Answer(job=job)
-
-
-def _undo(context: Context, given: consolidations.Undo) -> Answer:
-    return Answer(views.undone_view(context.host.memory().undo(given.token)))
-
-
-def _runs(context: Context, given: consolidations.Runs) -> Answer:
-    return Answer({"runs": [views.run_view(one) for one in context.host.memory().runs(given.limit)]})
-
-
 def _history(context: Context, given: consolidations.History) -> Answer:
     memex, wanted = _holding(context, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
@@ -519,15 +414,6 @@ _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
     memories.Restore: _restore,
     memories.Link: _link,
     memories.Identity: _identity,
-    transfer.Export: _export,
-    transfer.Import: _import,
-    transfer.Reindex: _reindex,
-    transfer.Stats: _stats,
-    consolidations.Consolidate: _consolidate,
-    consolidations.Goals: _goals,
-    consolidations.JobStatus: _job_status,
-    consolidations.JobCancel: _job_cancel,
-    consolidations.Undo: _undo,
-    consolidations.Runs: _runs,
     consolidations.History: _history,
+    **STORE_RUNS,
 }

@@ -51,15 +51,12 @@ if TYPE_CHECKING:
 
 _READS_S: Final = 0.25
 """How long a command has events applied that wait in the log, before its own answer; the rest follows it."""
-_LEAST_STORES: Final = 2
-"""A project's and, opened while that is served, its user's."""
 _READS: Final = 64
 """Events that it has applied at least, however slow the machine is."""
 _SLICE_S: Final = 0.01
 """How long requests wait for events that are applied between them."""
 _DELAY_S: Final = 0.01
-"""After which events are read that nobody asks about: by then the hook that told of one has ended and does
-not share its processor, and of calls made at once all are read together."""
+"""After which events are read that nobody asks about: their hooks have ended then, and share no processor."""
 _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
@@ -186,12 +183,11 @@ class OwnerService:
                 self._unread[folder] = project
         if everywhere:
             self.catch_up()
-        if self._loop is not None and self._reading is None:
-            self._reading = self._loop.call_later(_DELAY_S, self._read_slice)
+        self._read_on(_DELAY_S)
 
-    def _read_on(self) -> None:
+    def _read_on(self, delay_s: float = 0.0) -> None:
         if self._loop is not None and self._reading is None:
-            self._reading = self._loop.call_soon(self._read_slice)
+            self._reading = self._loop.call_later(delay_s, self._read_slice)
 
     def _read_slice(self) -> None:
         """Apply some of the events that wait, then let requests have their turn."""
@@ -468,9 +464,8 @@ class OwnerService:
         may be open. Raises StoreError where it can't be made.
         """
         folder = self._root / "stores" / account
-        if folder == of or not is_account(account) or self._max_stores < _LEAST_STORES:
-            return None
-        if not (make or folder.is_dir()):
+        may_open = folder != of and is_account(account) and self._max_stores > 1  # beside the project's
+        if not (may_open and (make or folder.is_dir())):
             return None
         if of in self._stores:
             self._stores.move_to_end(of)

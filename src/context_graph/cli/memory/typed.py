@@ -16,7 +16,8 @@ from context_graph.cli.memory.edit import EDITED, edit
 from context_graph.cli.memory.moved import adopt
 from context_graph.operations import OPERATIONS
 from context_graph.operations.consolidations import Consolidate, Goals
-from context_graph.operations.memories import Filters, Store
+from context_graph.operations.filters import Filters
+from context_graph.operations.memories import Store
 from context_graph.operations.operation import (
     NODE_ID,
     Called,

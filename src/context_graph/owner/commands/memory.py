@@ -34,7 +34,7 @@ from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
 from context_graph.operations.context import Elsewhere, Host, OnDone
 from context_graph.operations.context import Job as AnyJob
-from context_graph.operations.memories import Filters
+from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.telling import ALARMS
