@@ -31,22 +31,26 @@ _UNPARTED: Final = re.compile(
 """Runs of scripts in which no space parts words, or particles are joined to them."""
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SCRIPTS: Final = (
-    (re.compile("[\u3041-\u30ff]"), ("ja",)),
-    (re.compile("[\u3400-\u9fff]"), ("zh",)),
-    (re.compile("[\uac00-\ud7a3]"), ("ko",)),
-    (re.compile("[\u0e00-\u0e7f]"), ("th",)),
-    (re.compile("[\u0400-\u04ff]"), ("ru", "uk", "bg")),
-    (re.compile("[\u0370-\u03ff]"), ("el",)),
-    (re.compile("[\u0590-\u05ff]"), ("he",)),
-    (re.compile("[\u0600-\u06ff]"), ("ar", "fa", "ur")),
-    (re.compile("[\u0900-\u097f]"), ("hi", "mr")),
+    re.compile("[\u3041-\u30ff]"),
+    re.compile("[\u3400-\u9fff]"),
+    re.compile("[\uac00-\ud7a3]"),
+    re.compile("[\u0e00-\u0e7f]"),
+    re.compile("[\u0400-\u04ff]"),
+    re.compile("[\u0370-\u03ff]"),
+    re.compile("[\u0590-\u05ff]"),
+    re.compile("[\u0600-\u06ff]"),
+    re.compile("[\u0900-\u097f]"),
+)
+_WRITTEN_SO: Final = (
+    *(("ja",), ("zh",), ("ko",), ("th",), ("ru", "uk", "bg"), ("el",), ("he",), ("ar", "fa", "ur")),
+    ("hi", "mr"),
 )
 """Languages by a letter that they are written in; the others, in Latin letters, by their words."""
 _LATIN: Final = (
     *("en", "de", "fr", "es", "pt", "it", "nl", "sv", "da", "no", "fi", "pl", "cs", "tr", "id", "vi"),
     *("ro", "hu", "sk", "hr", "sl", "ca", "et", "lt", "lv", "af"),
 )
-_KANA_IN: Final = re.compile("^[\u3041-\u309f]+$")
+_HIRAGANA: Final = re.compile("[\u3041-\u309f]+")
 _LONGEST: Final = 12
 _SEEN_CHARS: Final = 2000
 """Of a text, to tell its language."""
@@ -81,7 +85,7 @@ def language_of(text: str) -> str:
     """
     seen = text[:_SEEN_CHARS].lower()
     letters = sum(letter.isalpha() for letter in seen)
-    for script, codes in _SCRIPTS:
+    for script, codes in zip(_SCRIPTS, _WRITTEN_SO, strict=True):
         if len(script.findall(seen)) * 5 > letters:
             return max(codes, key=lambda code: _hits(seen, code)) if len(codes) > 1 else codes[0]
     if _hits(seen, "en") * 4 >= len(_WORD.findall(seen)) > 4:  # the other lists need not be read
@@ -135,5 +139,5 @@ def is_function_word(word: str, code: str) -> bool:
     if word in known or word in _courtesies().get(code, ()):
         return True
     if _UNPARTED.match(word):
-        return _KANA_IN.match(word) is not None or any(letter in known for letter in word)
+        return _HIRAGANA.fullmatch(word) is not None or any(letter in known for letter in word)
     return False

@@ -13,6 +13,7 @@ from tests.support.sessions import hook, memory
 @pytest.mark.parametrize("words", [24, 40, 200])
 def test_a_commit_message_of_plain_words_stalls_nobody(cli: Cli, words: int, closing: str) -> None:
     """The session is captured, and a hook of another project is answered by the same owner."""
+    cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "always"  # a start has an answer
     plain = " ".join(f"{'and' if at % 5 else 'words'}" for at in range(words))
     command = f'git commit -m "Fix. The bucket refills {plain}{closing}'
     hook(cli, "session-start", "s-1", source="startup")

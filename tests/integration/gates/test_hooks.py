@@ -56,6 +56,7 @@ def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GatePro
 
 
 def test_a_refusal_and_the_brief_are_in_one_document(project: GateProject) -> None:
+    project.cli.env["CONTEXT_GRAPH_IDENTITY_LINES"] = "changes"
     for part in ("limits", "buckets", "keys", "windows"):
         project.bash(f"cat src/rate/{part}.py", verb="post-tool")
     refused = project.edit()
