@@ -46,6 +46,7 @@ PYTHONS: Final = {
     "context_graph.memory.exchange.markdown": "the start of a value",
     "context_graph.memory.context.quoting": "all words of a text, its tags and single characters",
     "context_graph.memory.context.ledger": "all words of a text",
+    "context_graph.memory.context.passages": "each line of a memory",
     "context_graph.memory.context.error_lessons": "all words of an error",
     "context_graph.text.paraphrase": "all words of a text",
     "context_graph.text.phrases": "all words or stops of a text",

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from context_graph.regular_file import read_bytes
+
 NAME: Final = "start.txt"
 _HEADING: Final = b"CGSTART1 "
 _MAX_BYTES: Final = 64 * 1024
@@ -65,9 +67,11 @@ def take(store_dir: Path) -> list[tuple[str, int]]:
     """Remove the file; the ids of the memories that it quotes, with the tokens of each."""
     path = store_dir / NAME
     try:
-        whole = path.read_bytes()
+        whole = read_bytes(str(path), _MAX_BYTES)
+        if not whole.startswith(_HEADING):  # a library's store may lie beside any file
+            return []
         path.unlink()
-    except OSError:
+    except (OSError, ValueError):
         return []
     facts = whole.partition(b"\n")[2].partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
     rows = (fact.split(" ") for fact in facts if fact.startswith("memory "))

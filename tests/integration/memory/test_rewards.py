@@ -18,7 +18,7 @@ from context_graph.model.edge import GraphEdge
 
 ASK = "which port does the staging gateway listen on?"
 FIRST = "The staging gateway listens on port 8443"
-SECOND = "The gateway of staging reads its routes from deploy/routes/staging.yaml"
+SECOND = "The port that the staging gateway listens on stands in deploy/routes/staging.yaml"
 
 
 def linked(cli: Cli) -> tuple[str, str]:

@@ -153,6 +153,7 @@ def test_a_call_against_a_rule_is_held_once_where_that_is_asked_for(cli: Cli) ->
     (cli.project / ".claude/context-graph.toml").write_text('rule_reminders = "hold"\n')
     cli.run("owner", "stop")
     start(cli, "s-3")
+    cli.run("memory", "stats")  # from here on the owner is up
     assert "permissionDecision" not in str(about_to(cli, "s-3", "pnpm add lodash"))
     held = about_to(cli, "s-3", "npm install lodash")["hookSpecificOutput"]
     assert held["permissionDecision"] == "deny"

@@ -56,8 +56,9 @@ _MAX_SHOWN: Final = 512
 _MAX_WORDS: Final = 48
 _TOKEN: Final = re.compile(r"[\w./\-]{3,64}")
 _NAME_LIKE: Final = re.compile(r"[\d_./]|[a-z][A-Z]")
-_ALONE: Final = re.compile(r"\d{3,}|\w*[^\W_]_[^\W_]\w*|\w*[a-z][A-Z]\w*")
-"""A number, or an identifier of several words: nobody comes upon it by chance."""
+_JOINED: Final = re.compile(r"[^\W_]_[^\W_]|[a-z][A-Z]")
+"""Where an identifier of several words is joined."""
+_LONG_NUMBER: Final = 3
 _COMMON: Final = frozenset(
     # Words of any work on a program: that they turn up again shows nothing.
     """about after again also always another because been before being between both could does doing done
@@ -406,7 +407,7 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
         if len(word) < _least(word) or word in asked_for or word in _COMMON:
             continue
         bare = raw.strip("./-")
-        points = USED_POINTS if _ALONE.fullmatch(bare) else 2 if _NAME_LIKE.search(bare) else 1
+        points = USED_POINTS if _says_enough(bare) else 2 if _NAME_LIKE.search(bare) else 1
         found.setdefault(word, points)
     # Names first: they tell most, and the number of words is bounded.
     ranked = sorted(found.items(), key=lambda item: -item[1])
@@ -446,3 +447,10 @@ def _evidence(event: HookEvent) -> tuple[str, bool]:
     if event.kind is EventKind.STOP:
         return event.output_text, False
     return "", False
+
+
+def _says_enough(word: str) -> bool:
+    """Whether it is a number, or an identifier of several words: nobody comes upon it by chance."""
+    if word.isdigit():
+        return len(word) >= _LONG_NUMBER
+    return word.replace("_", "a").isalnum() and _JOINED.search(word) is not None

@@ -18,7 +18,7 @@ Count = Callable[[str], int]
 """The exact number of tokens of a text."""
 
 _FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
-_LABEL: Final = re.compile(r"([A-Z][a-z]+(?: by)?)(?: \(\d+ times\))?: ?")
+_LABEL: Final = re.compile(r"([A-Z][a-z]++(?: by)?+)(?: \(\d++ times\))?+: ?")
 _WORTH: Final = {
     **{
         "Cause": 3.0,
@@ -32,7 +32,7 @@ _WORTH: Final = {
     **{"Learned": 2.6, "Plan": 2.0, "Tested": 0.6, "Commit": 0.6, "Ran": 0.2, "Then": 0.4, "Asked": 0.4},
 }
 """What a line says, by how it begins (`notes.make`, `context.summary`)."""
-_MORE: Final = re.compile(r"\d+ more")
+_MORE: Final = re.compile(r"\d{1,9} more")
 _MOST_PARTS: Final = 4000
 """Words, or letters, of a text that is cut."""
 _ENDS: Final = ".!?:;,…。！？"

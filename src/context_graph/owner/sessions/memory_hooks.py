@@ -276,9 +276,13 @@ class MemoryHooks:
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         told = (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
         # Only now: the start captures what was due, and with it a store's first memory.
-        self._warm = self._warm or (settings.memory_inject and self._has_memory())
-        self._files_due = self._files_due or (self._warm and settings.memory_at_file)
+        self.session_began()
         return told
+
+    def session_began(self) -> None:
+        """Have `tidy` read what the session's prompts and files will be told from."""
+        self._warm = self._warm or (self._settings.memory_inject and self._has_memory())
+        self._files_due = self._files_due or (self._warm and self._settings.memory_at_file)
 
     def memexes(self) -> list[Memex]:
         """The project's memory, and that of what the served account's user said of all his work."""

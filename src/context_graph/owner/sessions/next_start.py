@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from context_graph.claude.transcripts import MEMORY_INDEX, memory_of
-from context_graph.config import Settings
+from context_graph.config import load_settings
 from context_graph.config.paths import client_dir
 from context_graph.config.settings import setting_files
 from context_graph.errors import ContextGraphError
@@ -19,7 +19,7 @@ from context_graph.model import EventKind, HookEvent
 from context_graph.owner.sessions.injections import composed
 from context_graph.owner.sessions.telling import ALARMS
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.prepared_start import PreparedStart, take
+from context_graph.wire.prepared_start import PreparedStart
 
 if TYPE_CHECKING:
     from context_graph.owner.sessions.memory_hooks import MemoryHooks
@@ -29,10 +29,11 @@ _STRIPPED = "`'\".,;:()"
 
 
 class NextStart:
-    """Of one store that is being opened: what the last owner left is taken away, for it may become untrue.
+    """Of one store.
 
     Args:
         folder: The store's.
+        left: The memories in what the last owner left, with the tokens of each.
     """
 
     def __init__(
@@ -42,28 +43,29 @@ class NextStart:
         store: SessionStore,
         hooks: MemoryHooks,
         *,
-        settings: Settings,
+        left: Sequence[tuple[str, int]],
         log: logging.Logger,
     ) -> None:
         self._folder, self._project = folder, project
         self._store, self._hooks = store, hooks
-        self._settings, self._log = settings, log
-        self._left = take(folder)
+        self._left, self._log = left, log
 
     def leave(self) -> None:
         """Leave what the next session is told, if anything is; a failure is logged."""
-        settings = self._settings
-        if self._project is None or not settings.memory_inject or settings.identity_lines != ALARMS:
+        if self._project is None:
+            return
+        settings = load_settings(self._project)  # those of the next owner, which may be others than ours
+        if not settings.memory_inject or settings.identity_lines != ALARMS:
             return
         try:
-            self._leave(self._project)
+            self._leave(self._project, settings.memory_inject_tokens)
         except (ContextGraphError, OSError) as error:
             self._log.error("the next start: %s", error)
 
-    def _leave(self, project: Path) -> None:
+    def _leave(self, project: Path, tokens: int) -> None:
         from context_graph.memory.context.profile import MAX_TOKENS
 
-        now_ms, budget = time.time_ns() // 1_000_000, min(self._settings.memory_inject_tokens, MAX_TOKENS)
+        now_ms, budget = time.time_ns() // 1_000_000, min(tokens, MAX_TOKENS)
         event = HookEvent(EventKind.SESSION_START, "", "", now_ms, source=SOURCE, cwd=str(project))
         lines, quotes = self._hooks.start_parts(event, self._last_sessions, budget)
         if not (lines or quotes):
@@ -94,6 +96,7 @@ class NextStart:
         event = HookEvent(EventKind.SESSION_START, session_id, "", at_ms, source=SOURCE)
         total = sum(tokens for _, tokens in self._left)
         self._hooks.injections.record(event, SOURCE, memories, tokens=total)
+        self._hooks.session_began()
 
 
 def _rests_on(project: Path, env: Mapping[str, str], text: str) -> Iterable[Path]:

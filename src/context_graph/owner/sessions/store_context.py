@@ -27,7 +27,7 @@ from context_graph.owner.sessions.telling import Telling
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.prepared_start import take_all
+from context_graph.wire.prepared_start import take, take_all
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -72,6 +72,7 @@ class StoreContext:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise StoreError(f"store folder {folder} can't be made: {error.strerror}") from error
+        left = take(folder)
         memory = MemoryConfig.of(settings)
         tuning = Tuning(settings.durability, memory.wal, memory.wal_dir, memory.bloom_bits)
         store = SessionStore.open(folder / "db", tuning=tuning)
@@ -104,7 +105,7 @@ class StoreContext:
             users=users,
             log=log,
         )
-        self.next_start = NextStart(folder, project, store, self.memory_hooks, settings=settings, log=log)
+        self.next_start = NextStart(folder, project, store, self.memory_hooks, left=left, log=log)
         self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)
         self.telling = Telling(self._brief, settings)
         self.events = EventReader(self)

@@ -47,6 +47,7 @@ from context_graph.store.engine.opening import (
     require_utf8,
 )
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Schema, Tuning
+from context_graph.wire.prepared_start import take
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -105,6 +106,8 @@ class Engine:
         settle(folder)  # a restore may have been killed while it took this place
         if not integrity_seal.has_database(folder):
             prepare_folder(folder, partial(create_rocksdb, schema), create=create and not read_only)
+        if not read_only:
+            take(folder.parent)  # whoever may change the store makes it untrue
         with opening(folder, read_only=read_only):
             return cls._open_checked(folder, schema, tuning, read_only=read_only)
 
