@@ -12,7 +12,7 @@ use crate::sys::{self, Deadline};
 /// First line of what Python answers. Without it nothing was decided, whatever else was printed.
 const ANSWER: &[u8] = b"context-graph gate 1\n";
 const CONFIG: &[u8] = b".claude/requirements.yaml";
-/// There while a session is held to what only a person may satisfy (gates/decide/held.py), its file gone or not.
+/// There while a session is held to what only a person may satisfy (gates/seen.py), its file gone or not.
 const HELD: &[u8] = b"cache/requirements/held";
 /// What is read of the client's list of sessions, some thousand of them, and of its settings.
 const READ_MAX: usize = 1 << 20;

@@ -478,6 +478,7 @@ impl Hook<'_> {
             Kind::SessionStart if self.prepared().is_some() => self.prepared().unwrap_or_default().to_vec(),
             Kind::SessionStart => {
                 let cause = match why {
+                    NoAnswer::Timeout | NoAnswer::Absent(_) | NoAnswer::Declined(_) if recorded => return Vec::new(),
                     NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",
                     NoAnswer::Failing(_) => "this project's store can't be used (context-graph-cli doctor says why)",
                     _ => "the owner did not answer in time",

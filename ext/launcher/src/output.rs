@@ -153,6 +153,19 @@ pub fn client_document(format: Format, event_name: &str, text: &[u8], message: &
     [b"{", &parts.join(&b","[..])[..], b"}\n"].concat()
 }
 
+/// The client's document that refuses a tool call with `reason`, and shows `message` to the user.
+pub fn denial(reason: &[u8], message: &str) -> Vec<u8> {
+    let said = [
+        &b"{\"systemMessage\":"[..],
+        &quoted(message.as_bytes()),
+        b",\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",",
+        b"\"permissionDecisionReason\":",
+        &quoted(reason),
+        b"}}\n",
+    ];
+    said.concat()
+}
+
 /// The client's document that shows `text` to the model after the event it calls `event_name`, and `message` to the
 /// user. What is empty is left out; nothing at all when both are.
 pub fn claude_document(event_name: &str, text: &[u8], message: &str) -> Vec<u8> {

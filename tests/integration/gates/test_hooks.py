@@ -179,7 +179,6 @@ def _owner_pid(project: GateProject) -> int:
         ("exit 0", "it gave no answer"),
         ("echo '{}'", "it gave no answer"),
         ("kill -9 $$", "it ended with code 137"),
-        ("exec sleep 30", "it did not end in time"),
     ],
 )
 def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
@@ -204,6 +203,26 @@ def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
         assert set(stopped.document) == {"systemMessage"}, "context would force another turn"
     errors = [one for one in project.log() if one["kind"] == "error"]
     assert len(errors) == 2 and why in errors[0]["detail"]
+
+
+def test_a_gate_that_is_late_denies_the_first_call_of_a_session_and_no_other(
+    project: GateProject, tmp_path: Path
+) -> None:
+    """By the second call there is an owner, as a rule; where there is none it passes, and everybody hears."""
+    launcher = alone(project.cli, tmp_path)
+    script = tmp_path / "python"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *context_graph.gates*) exec sleep 30;; esac\nexec {sys.executable} "$@"\n'
+    )
+    script.chmod(0o755)
+    slow = GateProject(Cli(launcher, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
+    with no_owner(project.cli):
+        first = slow.edit()
+        assert first.decision == "deny" and first.reason == "The gates are starting; run the same call again."
+        assert "the first call may wait" in first.message and str(tmp_path) not in first.message
+        second = slow.edit()
+        assert second.decision == "allow" and "they did not answer in time" in second.message
+        assert slow.edit(B).decision == "deny", "another session has a first call of its own"
 
 
 def test_without_a_requirements_file_no_python_is_started(project: GateProject, tmp_path: Path) -> None:

@@ -6,9 +6,14 @@ use crate::facts::Facts;
 use crate::gate;
 use crate::json::text;
 use crate::kind::Kind;
-use crate::output::client_document;
+use crate::options::Format;
+use crate::output::{client_document, denial};
 use crate::pathname::{below, PATH_MAX};
-use crate::sys::Deadline;
+use crate::sys::{self, Deadline};
+use crate::trouble::first_to_tell;
+
+/// For the user alone, where an owner is not up yet.
+pub(super) const STARTING: &str = "context-graph: the gates are starting; the first call may wait.";
 
 impl Hook<'_> {
     /// Whether the project has requirements that this event may concern. The input's folder is the process's own with
@@ -60,13 +65,32 @@ impl Hook<'_> {
                 self.keep_decision(&verdict.record);
                 Ending { code: 0, stdout: verdict.document, stderr: String::new() }
             }
+            Err(why) if why.ends_with(sys::LATE) && self.is_first_late_call() => self.held(notice),
             Err(why) => self.ungated(context, notice, &why),
         }
+    }
+
+    /// Whether this is a call that could not be decided in time, and the first of its session: it is asked for again, and
+    /// by then there is an owner. A second one passes as it always did, so that no broken machine stops the work.
+    fn is_first_late_call(&self) -> bool {
+        self.options().kind == Kind::PreTool
+            && self.options().format == Format::Claude
+            && !self.session().is_empty()
+            && first_to_tell(&self.event.places.root, b"late", self.session(), false)
+    }
+
+    fn held(&self, notice: &str) -> Ending {
+        let document = denial(b"The gates are starting; run the same call again.", &joined(notice, STARTING));
+        Ending { code: 0, stdout: document, stderr: String::new() }
     }
 
     /// What is said when nothing could decide: to the user, to the model where it listens, and to the log.
     fn ungated(&self, context: &[u8], notice: &str, why: &str) -> Ending {
         let (kind, format) = (self.options().kind, self.options().format);
+        if kind != Kind::PreTool && kind != Kind::Stop && why.ends_with(sys::LATE) {
+            return self.told(context, &joined(notice, if kind == Kind::SessionStart { STARTING } else { "" }));
+        }
+        let why = if why.ends_with(sys::LATE) { "they did not answer in time" } else { why };
         let warning = format!(
             "context-graph: the requirement gates could not be checked ({why}); this {} was let through without them. \
              `context-graph-cli req doctor` says more.",
