@@ -13,7 +13,7 @@ from tools.docs import built, reference
 
 from context_graph.memory.filters import RecallFilters
 from context_graph.operations import OPERATIONS
-from context_graph.operations.memories import Filters
+from context_graph.operations.filters import Filters
 from context_graph.operations.operation import parameters
 
 

@@ -30,6 +30,8 @@ ATTACKS = (
     f"\U000e0001\U000e0041{ORDER}\x7f\ufeff",
 )
 LABEL = json.dumps(TRUST, separators=(",", ":"))[:-1] + ","
+TAKE_A_LEVEL = ("recall_memory", "search_graph", "inject_context", "get_memory")
+"""Tools that take `verbosity_level`, which not all of them list."""
 TERMINAL = "staging \x1b]52;c;ZXZpbA==\x07 \x1b[2J port \x9b31m \u202eesrever is 8443"
 
 
@@ -112,7 +114,7 @@ def test_what_a_tool_tells_of_memories_says_first_that_it_is_data(cli: Cli, peer
         for name, arguments in calls(ids):
             session = {} if name == "get_identity" else {"session_id": f"level-{level}"}
             given: dict[str, Any] = {**arguments, **session}
-            if "verbosity_level" in tools[name].input_schema["properties"]:
+            if name in TAKE_A_LEVEL:
                 given["verbosity_level"] = level
             result = peer.result(name, **given)
             (block,) = result.content

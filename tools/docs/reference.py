@@ -19,7 +19,7 @@ import typer
 from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
 from context_graph.cli.main import build_app
 from context_graph.operations import OPERATIONS
-from context_graph.operations.memories import Filters
+from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

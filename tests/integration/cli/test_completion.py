@@ -68,7 +68,7 @@ def offered(shell: tuple[str, Path], *words: str) -> set[str]:
     [
         (["mem"], {"memory"}),
         (["stat"], {"status"}),
-        (["memory", "re"], {"recall", "restore", "reindex"}),
+        (["memory", "re"], {"recall", "restore", "reindex", "reword"}),
         (["memory", "recall", "staging", "--min"], {"--min-importance", "--min-relevance"}),
         (["memory", "list", "--limit", "3", "--format", ""], {"text", "json"}),
         (["memory", "consolidate", "--mode", "d"], {"deep"}),
