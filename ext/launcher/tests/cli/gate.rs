@@ -78,7 +78,7 @@ fn without_an_answer_the_call_passes_aloud_and_the_failure_is_recorded() {
 fn a_python_that_hangs_is_ended_before_the_client_gives_up() {
     let world = governed("exec sleep 30");
     let said = ask(&world, "stop");
-    assert!(said.contains("it did not end in time"), "{said}");
+    assert!(said.contains("they did not answer in time"), "{said}");
 }
 
 /// After an idle hour there is no owner: a gated call starts one, and its decision is the hook's.
