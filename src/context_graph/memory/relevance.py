@@ -10,15 +10,29 @@ own, fitted against its own negatives by `python -m research.fit.floor --fit DAT
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from context_graph.memory.asked import NAMES
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NoteKind
 from context_graph.model.note import kind_of_memory as note_kind
 from context_graph.text import sentences
+
+
+class Judged(Protocol):
+    """A memory that a recall found, with its relevance."""
+
+    @property
+    def node(self) -> MemoryNode: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def parts(self) -> Mapping[str, float]: ...
+
+
+_Row = TypeVar("_Row", bound=Judged)
 
 
 class Kind(StrEnum):
@@ -67,6 +81,8 @@ _BEYOND: Final = (0.35, -0.25)
 single word in common is likelier to be about something else the more there are."""
 _MEANS: Final = (2.0, 0.45)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
+_BESIDE: Final = 0.85
+"""Share of the best one's relevance that another must have."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
@@ -143,3 +159,23 @@ def is_brought(floor: float, kind: str, relevance: float, signs: Mapping[str, fl
     means = worth * max(0.0, signs.get("cosine", 0.0) - usual) * signs.get("opening", 0.0)
     says_enough = kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least
     return relevance >= floor_unasked(floor, kind) and (says_enough or not 0.0 < floor < 1.0)
+
+
+def brought(rows: Iterable[_Row], floor: float, moved: float) -> list[_Row]:
+    """Those of ``rows`` that a prompt brings, best first: one summary at most, and none far below the best.
+
+    Args:
+        floor: As of `is_brought`.
+        moved: The floor as what was used has moved it; it never rises for rules: what a user said is never
+            silenced.
+    """
+    likely: list[_Row] = []
+    has_summary = False
+    for row in sorted(rows, key=lambda row: -row.score):
+        bar = bar_of(row.node)
+        least = min(floor, moved) if bar == NoteKind.RULE else moved
+        if (bar == Kind.SUMMARY and has_summary) or not is_brought(least, bar, row.score, row.parts):
+            continue
+        has_summary = has_summary or bar == Kind.SUMMARY
+        likely.append(row)
+    return [row for row in likely if row.score >= _BESIDE * likely[0].score]

@@ -49,8 +49,6 @@ _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
 """Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
-_BESIDE: Final = 0.85
-"""Share of the best one's relevance that another must have."""
 _PROMPT_TOKENS: Final = 240
 """For them, whatever the setting allows."""
 
@@ -319,11 +317,8 @@ class MemoryHooks:
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import Kind, bar_of, is_brought
-        from context_graph.model.note import NoteKind
+        from context_graph.memory.relevance import brought
 
-        floor = settings.memory_floor
-        moved = self.ledger.moved(floor, what)
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
@@ -331,21 +326,16 @@ class MemoryHooks:
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
         self._calls.asked(event.session_id, asked)
-        likely: list[tuple[MemoryNode, float]] = []
-        bars: list[str] = []
-        for one in sorted((*found.nodes, *others), key=lambda one: -one.score):
-            node = one.node
-            is_known = node.session_id == event.session_id or str(node.id) in known
-            is_known = is_known or str(node.id) in {line.node_id for line in rules}
-            if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
-                continue
-            bar = bar_of(node)
-            its = min(floor, moved) if bar == NoteKind.RULE else moved  # what a user said is never silenced
-            if is_brought(its, bar, one.score, one.parts) and not (bar == Kind.SUMMARY and bar in bars):
-                likely.append((node, one.score))
-                bars.append(bar)
-        least = _BESIDE * max((score for _, score in likely), default=0.0)
-        likely = [one for one in likely if one[1] >= least]
+        known = known | {line.node_id for line in rules}
+
+        def is_news(node: MemoryNode) -> bool:
+            if node.session_id == event.session_id or str(node.id) in known:
+                return False
+            return event.is_elsewhere or not self.works.client.says(node.content)
+
+        rows = [row for row in (*found.nodes, *others) if is_news(row.node)]
+        floor = settings.memory_floor
+        likely = [(row.node, row.score) for row in brought(rows, floor, self.ledger.moved(floor, what))]
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
         room = min(budget, _PROMPT_TOKENS + sum(count(line.text) for line in rules))
@@ -358,8 +348,10 @@ class MemoryHooks:
         return self._users(self.works.account, False)
 
     def _has_any(self) -> bool:
-        of_user = None if self._has_memory() else self._of_user()
-        return self._has_memory() or (of_user is not None and of_user.count() > 0)
+        if self._has_memory():
+            return True
+        of_user = self._of_user()
+        return of_user is not None and of_user.count() > 0
 
     def _recalled_of_user(self, asked: str) -> Sequence[Recalled]:
         """What the user's own memory has for a prompt, judged as if it were the project's."""
