@@ -41,7 +41,7 @@ LIMITS: Final[dict[str, Limit]] = {
     "store a memory of 60 tokens / Memex.store": Limit(6.6, 15, _DISK),
     "read one of 1,000 memories / Memex.get": Limit(5.0, 12, _SHORT),
     "commit one event with its effects / SessionStore.commit_event": Limit(3.1, 8, _DISK),
-    "recall among 1,000 memories / recall": Limit(37, 80, _CACHE),
+    "recall among 1,000 memories / recall": Limit(62, 125, _CACHE),
     "consolidation of 1,000 memories / light": Limit(
         2.5, 6, "three rounds, each a Python's start on both sides"
     ),

@@ -104,6 +104,11 @@ class _Word(NamedTuple):
     pieces: tuple[str, ...]
     """Each four neighbouring letters, of a word of a language that inflects and joins words."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a text has the word exactly if it has the word's only term."""
+        return len(self.terms) == 1 and not self.pair and not self.pieces
+
 
 class _Weighed(NamedTuple):
     word: _Word
@@ -153,6 +158,11 @@ class Asked:
         weighed = self._weighed(words, memories)
         self._opening = self._weighed(first, memories) if first is not words else weighed
         self._opening_terms = {term for word in first for term in word.terms}
+        self._joined = [one for one in self._opening if not one.word.is_plain]
+        # Most words are one term: these are looked up for each memory without a call.
+        self._plain = [
+            (*one.word.terms, one.word.share, one.says) for one in self._opening if one.word.is_plain
+        ]
         self._says = {term: one.word.share * one.says for one in weighed for term in one.word.terms}
         whole = sum(one.word.share * one.says for one in self._opening)
         means_all = looks_up and len(first) <= _LOOKED_UP
@@ -216,16 +226,21 @@ class Asked:
     def _said(self, terms: set[int], lower: str) -> float:
         """Nats that those of the opening's words say that a text has."""
         longer = max(0.0, math.log(max(1, len(terms)) / _USUAL_TERMS))
-        return sum(
-            one.word.share * max(0.0, one.says - longer) * _held(one.word, terms, lower)
-            for one in self._opening
+        says = sum(
+            share * (says - longer) for term, share, says in self._plain if term in terms and says > longer
         )
+        for one in self._joined:
+            if one.says > longer:
+                says += one.word.share * (one.says - longer) * _held(one.word, terms, lower)
+        return says
 
     def _terms(self, text: str) -> set[int]:
         return set(hashes(terms_of(self._provider, text)))
 
     def _worth(self, terms: set[int]) -> float:
         """ln(1 + what those of the terms say that the question has)."""
+        if not terms:
+            return 0.0
         return math.log1p(sum(self._says[term] for term in terms & self._says.keys()))
 
 

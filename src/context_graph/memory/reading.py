@@ -29,7 +29,7 @@ from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
 from context_graph.model.note import NoteKind, kind_of_memory
-from context_graph.notes.said import ends, may_end, read
+from context_graph.notes.said import ending, ends
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
@@ -320,29 +320,29 @@ class Reading:
         """
         if len(content) > superseding.MAX_CHARS:
             return []
-        new = read("rule", content)
-        if not (superseding.may_give_up(content) or may_end(new)):
+        new = ending(content)
+        if new is None and not superseding.may_give_up(content):
             return []
         found = self.recall(content, top_k=_OUTDATED)
         nodes = [one.node for one in found.nodes if one.node.source != CAPTURED and _may_end(one.node)]
         return [
             node.id
             for node in nodes
-            if superseding.supersedes(content, node.content) or ends(new, read("rule", node.content))
+            if superseding.supersedes(content, node.content) or (new is not None and ends(new, node.content))
         ]
 
     def same_text(self, content: str) -> MemoryNode | None:
         """The live memory that says the same, word for word; None if there is none.
 
-        Cost: a recall; texts of more than 2,000 characters are not looked for.
+        Cost: the scan of a recall; texts of more than 2,000 characters are not looked for.
         """
         words = content.split()
         if not words or len(content) > _SAME_CHARS:
             return None
         wanted = " ".join(words).casefold()
         with self._core.operation("get") as core:
-            found = core.recaller.recall(content, top_k=_SAME)
-        same = (one.node for one in found.nodes if " ".join(one.node.content.split()).casefold() == wanted)
+            nodes = core.recaller.nearest(content, _SAME)
+        same = (node for node in nodes if " ".join(node.content.split()).casefold() == wanted)
         return next((node for node in same if node.source not in (CAPTURED, NOTED)), None)
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:

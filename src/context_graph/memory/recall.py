@@ -274,6 +274,20 @@ class Recaller:
         edges = tuple(between(followed, (one.node.id for one in nodes)))
         return Recall(nodes, total, cursor, edges)
 
+    def nearest(self, text: str, most: int) -> list[MemoryNode]:
+        """The live memories that words and meaning bring nearest to ``text``, at most ``most``, unjudged.
+
+        Raises InvalidParamsError as `recall`. Cost: a scan, and no look at what the memories say.
+        """
+        check_query(text)
+        with self.index.lock:
+            rows = self.index.rows
+            wanted = self._wanted(text, len(rows), None)
+            blending.rank(self.index, wanted, rows.live, self._blend, self._scores)
+            best = ranking.top(self._scores.total, rows.live, most)
+            ids = [UUID(bytes=rows.id_of(row)) for row in best]
+        return [node for node in map(self._node_of, ids) if node is not None]
+
     def _known(self, watermark: int | None) -> int:
         """How many rows there were at the commit that a cursor names."""
         rows = self.index.rows

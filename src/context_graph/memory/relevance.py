@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from operator import itemgetter, mul
 from typing import Final, Protocol, TypeVar
 
 from context_graph.memory.asked import NAMES
@@ -111,10 +112,12 @@ def kind_of_memory(node: MemoryNode | None) -> Kind:
     return Kind.TEXT if kind is NoteKind.RULE else Kind.NOTE
 
 
+_values: Final = itemgetter(*NAMES)
+
+
 def probability(kind: Kind, signs: Mapping[str, float]) -> float:
     """That the memory is what was asked for, (0, 1)."""
-    values = (signs[name] for name in NAMES)
-    score = _CONSTANT[kind] + sum(a * b for a, b in zip(_WEIGHTS[kind], values, strict=True))
+    score = _CONSTANT[kind] + sum(map(mul, _WEIGHTS[kind], _values(signs)))
     return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
 
 

@@ -6,7 +6,7 @@ Pure: reads its own data files and nothing else.
 from context_graph.notes.said.concerns import concerns
 from context_graph.notes.said.contradicting import contradicts
 from context_graph.notes.said.finding import decisions, read, statements
-from context_graph.notes.said.likeness import ends, may_end, repeated, replaces
+from context_graph.notes.said.likeness import ending, ends, repeated, replaces
 from context_graph.notes.said.statement import About, Statement
 
 __all__ = [
@@ -15,8 +15,8 @@ __all__ = [
     "concerns",
     "contradicts",
     "decisions",
+    "ending",
     "ends",
-    "may_end",
     "read",
     "repeated",
     "replaces",

@@ -157,10 +157,16 @@ def _commands(text: str, of: Language) -> tuple[str, ...]:
             takes = name in known.with_verbs or following.startswith("-")
             found.append(f"{name} {following}" if verb and takes and not _says(following, of) else name)
     for word in _words(text, of):
-        found += [act for begin, act in known.acts if begins(word, begin)]
+        found += _acts_of(word)
     if of.signs:
         found += [act for begin, act in known.acts if not begin.isascii() and begin in text]
     return _unique(found)
+
+
+@lru_cache(maxsize=8192)  # texts have most of their words in common, and there are some hundred beginnings
+def _acts_of(word: str) -> tuple[str, ...]:
+    """The commands that do what ``word`` says."""
+    return tuple(act for begin, act in names().acts if begins(word, begin))
 
 
 def begins(word: str, begin: str) -> bool:

@@ -11,7 +11,7 @@ from context_graph.notes.said.statement import About, Kind, Scope, Statement, Wa
 from context_graph.notes.said.swaps import Swap, swap_in
 
 _CLAUSE: Final = re.compile(r"[,;:，；：、。]")
-_MOST_CHARS: Final = 500
+MOST_CHARS: Final = 500
 _LEAST_BEFORE: Final = 3
 """Words of what a reason is given for."""
 _LONG_WORD: Final = 3
@@ -24,7 +24,7 @@ _ASKS: Final = frozenset({"keep", "choose", "task"})
 
 def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement:
     """The statement that ``text``, one sentence of a user, makes."""
-    text = text[:_MOST_CHARS]
+    text = text[:MOST_CHARS]
     words = of.words(text)
     marks = of.marks(words)
     kinds = frozenset(one.kind for one in marks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.said import Statement, decisions, ends, read, statements
+from context_graph.notes.said import Statement, decisions, ending, ends, statements
 
 
 def only(prompt: str) -> Statement:
@@ -215,4 +215,5 @@ def test_a_report_of_a_fault_is_no_rule(report: str) -> None:
 def test_a_fact_ends_another_where_it_says_so_and_is_about_the_same(
     old: str, new: str, is_over: bool
 ) -> None:
-    assert ends(read("rule", new), read("rule", old)) == is_over
+    later = ending(new)
+    assert (later is not None and ends(later, old)) == is_over
