@@ -61,8 +61,8 @@ def ending(text: str) -> Statement | None:
 def ends(new: Statement, old: str) -> bool:
     """Whether ``new``, as `ending` gives it, says plainly that ``old`` is over.
 
-    Nearly all that ``old`` is about stands in it. Stricter than `replaces`, for texts that nobody said about one project's rules. Cost: most are told apart
-    by their topics; the others are read.
+    Nearly all that ``old`` is about stands in it. Stricter than `replaces`, for texts that nobody said about
+    one project's rules. Cost: most are told apart by their topics; the others are read.
     """
     of = language_of(old)
     topics = frozenset(about(old[:MOST_CHARS], of).topics)
