@@ -168,3 +168,28 @@ def test_git_asks_whatever_an_agent_starts_wherever_it_starts_it(
 
 
 _ENDS = ("main", "subagent", "waited", "worktree", "elsewhere", "second", "cleared")
+
+
+SIGN = """
+version: "1.0"
+inherit: false
+requirements:
+  sign: {enabled: true, human_only: true, trigger_tools: [Write], message: A person must look.}
+"""
+
+
+@needs_client
+@pytest.mark.parametrize("how", ["echo '{}' >", "rm"])
+def test_settings_without_our_hooks_do_not_reach_a_session_that_a_person_holds(
+    project: GateProject, tmp_path: Path, how: str
+) -> None:
+    """ConfigChange: the client asks us, is refused, and calls the hooks that it had."""
+    project.configure(SIGN)
+    write = {"tool": "Write", "input": {"file_path": "@PROJECT@/new.txt", "content": "x"}}
+    drop = {"tool": "Bash", "input": {"command": f"{how} .claude/settings.json; sleep 3"}}
+    script: list[Any] = [write, drop, write, "Done.", "Really."]
+    summary = drive(project.cli, tmp_path / "logs", script, "write the file")
+    assert "ConfigChange hook blocked" in (tmp_path / "logs" / "debug.log").read_text()
+    assert {hook["exit_code"] for hook in summary["hooks"]} == {0}
+    assert not (project.root / "new.txt").exists()
+    assert json.dumps(summary["tool_results"]).count("A person must look.") == 2

@@ -215,7 +215,7 @@ impl Hook<'_> {
         let is_told = match kind {
             Kind::PreTool | Kind::PostTool => !self.is_quiet(),
             Kind::SessionEnd | Kind::SubagentStop | Kind::Stop => false,
-            Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion => false,
+            Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion | Kind::ConfigChange => false,
             _ => true,
         };
         is_told || !self.is_client() || self.is_governed(true)

@@ -34,6 +34,7 @@ kinds! {
     PermissionDenied = ("hooks.permission-denied", "PermissionDenied", 2_000, false);
     PostCompact = ("hooks.post-compact", "PostCompact", 2_000, false);
     SubagentStart = ("hooks.subagent-start", "SubagentStart", 2_000, true);
+    ConfigChange = ("hooks.config-change", "ConfigChange", 2_000, false);
 }
 
 impl Kind {

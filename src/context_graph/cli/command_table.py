@@ -197,6 +197,12 @@ HOOKS: Final = (
         example="--tool-name Bash",
     ),
     _hook(
+        "config-change",
+        "ConfigChange",
+        "Record that the client's settings changed (budget 2000 ms); while a human_only requirement holds, a "
+        "change that drops our hooks does not reach the session.",
+    ),
+    _hook(
         "pre-compact",
         "PreCompact",
         "Record that the conversation is about to be compacted (budget 2000 ms). Prints nothing.",

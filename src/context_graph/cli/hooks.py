@@ -62,7 +62,7 @@ def generate_config(
             metavar="NAME,…",
             help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
             "user-prompt-expansion, subagent-start, stop, permission-request, permission-denied, "
-            "pre-compact, post-compact, session-end. Default: all.",
+            "pre-compact, post-compact, config-change, session-end. Default: all.",
         ),
     ] = "",
     shell: Annotated[

@@ -38,7 +38,7 @@ class Seen:
 
     @cached_property
     def projects(self) -> dict[str, dict[str, Any]]:
-        """Of each project ``branch``, ``requirements``, ``scopes`` (for which Stop asks) and ``files``.
+        """Of each ``branch``, ``requirements``, ``scopes`` (for which Stop asks), ``files``, ``hooks``.
 
         Cost: one stat where there is none.
         """
@@ -63,17 +63,23 @@ class Seen:
             return
         hooks = rules.hooks
         scopes = hooks.verify_scopes if hooks.verify_requirements else []
-        now = {"branch": branch, "requirements": entries, "scopes": scopes, "files": self.files(root)}
-        self._keep(root, now, at)
+        now = {"branch": branch, "requirements": entries, "scopes": scopes}
+        self._keep(root, {**self.projects.get(root, {}), **now}, at)
 
     def files(self, root: str) -> dict[str, str]:
         """What is known of the files beside the requirements: a mark of each."""
         kept = self.projects.get(root, {}).get("files")
         return kept if isinstance(kept, dict) else {}
 
-    def keep_files(self, root: str, marks: dict[str, str], at: float) -> None:
-        """Keep a mark of each file, if that is new. Never raises."""
-        self._keep(root, {**self.projects[root], "files": marks}, at)
+    def hooks(self, root: str) -> list[str]:
+        """The client's events that called us at any time."""
+        kept = self.projects.get(root, {}).get("hooks")
+        return [name for name in kept if isinstance(name, str)] if isinstance(kept, list) else []
+
+    def keep_files(self, root: str, marks: dict[str, str], hooks: list[str], at: float) -> None:
+        """Keep a mark of each file, and the events that call us, if that is new. Never raises."""
+        events = sorted({*self.hooks(root), *hooks})
+        self._keep(root, {**self.projects[root], "files": marks, "hooks": events}, at)
 
     def _keep(self, root: str, now: dict[str, Any], at: float) -> None:
         if self.projects.get(root) != now:
@@ -117,7 +123,7 @@ def accept(rules: Rules, root: str, cache_dir: str) -> list[str]:
             continue
         lifted.update(dict.fromkeys(_joined(rules, [kept]).held))
         if _entries(rules):
-            projects[root] = {**kept, "requirements": _entries(rules)}
+            projects[root] = {**kept, "requirements": _entries(rules), "hooks": []}
         write_json(path, {"projects": projects})
     return list(lifted)
 

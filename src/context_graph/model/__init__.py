@@ -47,6 +47,7 @@ class EventKind(StrEnum):
     PERMISSION_DENIED = "permission-denied"
     POST_COMPACT = "post-compact"
     SUBAGENT_START = "subagent-start"
+    CONFIG_CHANGE = "config-change"
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.gates.commands import commands
+from context_graph.gates.decide.calculators import CalculationError, run_command
 
 
 @pytest.fixture
@@ -150,6 +153,7 @@ def test_a_command_of_the_user_s_gives_the_number(gate: Gate, command: Any, deci
         ("echo nan", "no number"),
         (["/nonexistent/x"], "can't be run"),
         ("kill -9 $$", "status -9"),
+        ("echo 0; yes", "more than 65536 bytes"),
     ],
 )
 def test_a_calculation_that_fails_lets_the_call_pass_and_says_so(gate: Gate, command: Any, why: str) -> None:
@@ -158,6 +162,17 @@ def test_a_calculation_that_fails_lets_the_call_pass_and_says_so(gate: Gate, com
     result = gate.edit()
     assert result.decision == "" and why in result.system_message
     assert [one["kind"] for one in result.records] == ["error"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel limits no data")
+def test_a_command_may_not_eat_all_memory(tmp_path: Path) -> None:
+    def run(size: int) -> float:
+        words = [sys.executable, "-S", "-c", f"x = bytearray({size} << 20); print(7)"]
+        return run_command(words, str(tmp_path), "main", time.monotonic() + 20)
+
+    assert run(100) == 7
+    with pytest.raises(CalculationError, match="status 1"):
+        run(1500)
 
 
 def test_an_older_number_is_better_than_none(gate: Gate) -> None:

@@ -382,6 +382,68 @@ def test_a_change_of_the_client_s_hooks_is_told_once(gate: Gate, where: str) -> 
     assert not gate.after("Bash", {"command": "ls"}).context
 
 
+OURS = {
+    name: [{"hooks": [{"type": "command", "command": f"context-graph-cli hooks {name}"}]}]
+    for name in ("PreToolUse", "PostToolUse", "Stop")
+}
+DROPPED = ("{}", "not JSON", None, json.dumps({"hooks": OURS, "disableAllHooks": True}))
+
+
+def _changed(gate: Gate, path: Path, content: object) -> GateResult:
+    """What the client's ConfigChange is answered after the settings became ``content``."""
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    source = "user_settings" if path.parent == gate.claude else "project_settings"
+    return gate.event("ConfigChange", source=source)
+
+
+@pytest.mark.parametrize("content", DROPPED)
+@pytest.mark.parametrize("where", ["project", "client"])
+def test_a_change_that_drops_our_hooks_does_not_reach_the_session(
+    gate: Gate, where: str, content: str | None
+) -> None:
+    """As often as it is tried, and until a person accepts it; other changes are the user's matter."""
+    path = (gate.repo / ".claude" if where == "project" else gate.claude) / "settings.json"
+    path.write_text(json.dumps({"hooks": OURS}))
+    gate.event("SessionStart", source="startup")
+    assert not _changed(gate, path, {"hooks": OURS, "model": "y"}).decision
+    for _ in range(2):
+        held = _changed(gate, path, content)
+        assert held.decision == "block" and held.requirements == ["sign"]
+        assert "PostToolUse, PreToolUse, Stop" in held.reason and "req accept" in held.system_message
+        path.write_text(json.dumps({"hooks": OURS}))
+        gate.after("Bash", {"command": "ls"})
+    commands.accept(gate.place(terminal=True))
+    assert not _changed(gate, path, content).decision
+
+
+def test_a_plugin_of_ours_is_not_switched_off_either(gate: Gate) -> None:
+    path = gate.claude / "settings.json"
+    path.write_text('{"enabledPlugins": {"context-graph@team": true}}')
+    gate.event("SessionStart", source="startup")
+    assert _changed(gate, path, {"enabledPlugins": {"context-graph@team": False}}).decision == "block"
+
+
+@pytest.mark.parametrize("requirement", [{"human_only": True, "enabled": False}, {"human_only": False}])
+def test_settings_change_freely_where_no_person_must_decide(gate: Gate, requirement: dict[str, bool]) -> None:
+    gate.config({"sign": requirement})
+    path = gate.repo / ".claude" / "settings.json"
+    path.write_text(json.dumps({"hooks": OURS}))
+    gate.event("SessionStart", source="startup")
+    assert not _changed(gate, path, "{}").decision
+
+
+def test_a_policy_and_a_skill_change_freely(gate: Gate) -> None:
+    path = gate.repo / ".claude" / "settings.json"
+    path.write_text(json.dumps({"hooks": OURS}))
+    gate.event("SessionStart", source="startup")
+    path.write_text("{}")
+    for source in ("policy_settings", "skills"):
+        assert not gate.event("ConfigChange", source=source).decision
+
+
 def test_another_project_is_another(gate: Gate, tmp_path: Path) -> None:
     gate.config({"sign": {"human_only": True}})
     assert named(gate.edit()) == {"sign"}

@@ -50,6 +50,7 @@ EVENTS = {
     "session-end": "SessionEnd",
     "permission-request": "PermissionRequest",
     "pre-compact": "PreCompact",
+    "config-change": "ConfigChange",
 }
 """The verb of each hook and the client's name for its event."""
 

@@ -21,6 +21,7 @@ SILENT = [
     "PermissionRequest",
     "SubagentStop",
     "PermissionDenied",
+    "ConfigChange",
 ]
 
 

@@ -56,7 +56,7 @@ def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
         *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart", "Stop", "PermissionRequest"),
-        *("PermissionDenied", "PreCompact", "PostCompact", "SessionEnd"),
+        *("PermissionDenied", "PreCompact", "PostCompact", "ConfigChange", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:

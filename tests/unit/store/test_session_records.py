@@ -340,6 +340,7 @@ def test_the_kind_numbers_stay() -> None:
         EventKind.PERMISSION_DENIED: 12,
         EventKind.POST_COMPACT: 13,
         EventKind.SUBAGENT_START: 14,
+        EventKind.CONFIG_CHANGE: 15,
     }
 
 

@@ -26,6 +26,7 @@ EVENT_OF_VERB = {
     "subagent-stop": "SubagentStop",
     "post-compact": "PostCompact",
     "subagent-start": "SubagentStart",
+    "config-change": "ConfigChange",
 }
 """Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
 
@@ -39,7 +40,8 @@ TAKES_CONTEXT = frozenset(
 )
 """The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""
 
-_DECIDES = {"PreToolUse": "deny", "Stop": "block", "SubagentStop": "block", "PermissionRequest": "deny"}
+_HELD = dict.fromkeys(("Stop", "SubagentStop", "ConfigChange"), "block")
+_DECIDES = {"PreToolUse": "deny", "PermissionRequest": "deny", **_HELD}
 """Events that take a decision, with the only one we make: `allow` would skip the user's own permissions."""
 
 _CUT_MARK = "\n[cut]"
@@ -83,7 +85,7 @@ def document(
     own: dict[str, object] = {}
     if system_message and event_name != "SessionEnd":
         made["systemMessage"] = cut(system_message)
-    if refusal and event_name in ("Stop", "SubagentStop"):
+    if refusal and event_name in _HELD:
         made["decision"], made["reason"] = _DECIDES[event_name], cut(refusal, keep_end=True)
     elif refusal and event_name == "PermissionRequest":
         own["decision"] = {"behavior": _DECIDES[event_name], "message": cut(refusal, keep_end=True)}

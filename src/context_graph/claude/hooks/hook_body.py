@@ -101,5 +101,6 @@ DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
     EventKind.PERMISSION_DENIED: PreToolUse,
     EventKind.POST_COMPACT: Bare,
     EventKind.SUBAGENT_START: Bare,
+    EventKind.CONFIG_CHANGE: Bare,
 }
 """What the payload's ``data`` is, by event."""

@@ -63,6 +63,8 @@ EVENTS: Final = (
     HookedEvent("PreCompact", "pre-compact", 2, quoted=True),
     # Tells the model's own summary: what it lacks of the session is told, or at least measured.
     HookedEvent("PostCompact", "post-compact", 3, quoted=True),
+    # A change of the settings takes hooks away from a session that runs (gates/decide/watch.py).
+    HookedEvent("ConfigChange", "config-change", 5),
     # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
     HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
 )

@@ -15,7 +15,7 @@ KNOWN_EVENTS: Final = frozenset(
         *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
         *("PostToolUseFailure", "PostToolBatch", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
         *("PreCompact", "PostCompact", "Notification", "PermissionRequest", "PermissionDenied"),
-        *("UserPromptExpansion", "InstructionsLoaded"),
+        *("UserPromptExpansion", "InstructionsLoaded", "ConfigChange"),
     }
 )
 _REQUIRED_TEXTS: Final = {

@@ -8,6 +8,8 @@ from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.decide.protected_files import settings_files
+from context_graph.gates.decide.watch import own_hooks
 from context_graph.gates.files import Locked, number
 from context_graph.gates.state import journal
 from context_graph.gates.state.session_ids import alias_of
@@ -225,13 +227,13 @@ def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
     """Findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
     found: list[dict[str, str]] = []
     hooked: dict[str, bool] = {}
-    for path in _settings_files(context):
+    for path in settings_files(context.project, context.claude_dir):
         settings, problem = _read(path)
         if problem:
             found.append(_finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it"))
         if settings.get("disableAllHooks") is True:
             found.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
-        hooked.update(_our_events(settings))
+        hooked.update(own_hooks(settings))
     found += _about_hooks(context, hooked)
     folder = root if os.path.isdir(root) else os.path.dirname(root)
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
@@ -243,8 +245,8 @@ def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
 def missing_hooks(context: CommandContext) -> list[str]:
     """The client's events that a gate needs and no settings file calls us for."""
     hooked: dict[str, bool] = {}
-    for path in _settings_files(context):
-        hooked.update(_our_events(_read(path)[0]))
+    for path in settings_files(context.project, context.claude_dir):
+        hooked.update(own_hooks(_read(path)[0]))
     return [event for event in _GATING if event not in hooked]
 
 
@@ -270,12 +272,6 @@ def _is_at_work(context: CommandContext) -> bool:
     return any(entry.get("project_dir") == context.project.work for entry in live)
 
 
-def _settings_files(context: CommandContext) -> list[str]:
-    tops = dict.fromkeys((context.project.root, context.project.work, context.repo.top))
-    names = [f"{top}/.claude/{name}" for top in tops for name in ("settings.json", "settings.local.json")]
-    return [f"{context.claude_dir}/settings.json", *names]
-
-
 def _read(path: str) -> tuple[dict[str, Any], str]:
     try:
         with open(path, encoding="utf-8") as source:
@@ -285,15 +281,3 @@ def _read(path: str) -> tuple[dict[str, Any], str]:
     except (OSError, ValueError, RecursionError) as error:
         return {}, f"not read: {error}"
     return (value, "") if isinstance(value, dict) else ({}, "not a JSON object")
-
-
-def _our_events(settings: dict[str, Any]) -> dict[str, bool]:
-    """Events under which some command names us, however it is written, and whether it blocks where it
-    fails."""
-    hooks = settings.get("hooks")
-    named = {}
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        text = json.dumps(groups)
-        if "context-graph" in text and "hooks" in text:
-            named[event] = '"onFailure": "block"' in text
-    return named

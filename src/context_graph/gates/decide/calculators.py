@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import selectors
 import signal
 import subprocess
 import time
+from contextlib import suppress
 
 from context_graph.git.repository import Repo
 from context_graph.wire.environment import kept_environment
@@ -19,7 +21,11 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _UNTRACKED_FILES = 2000
 _UNTRACKED_BYTES = 1 << 20
 _OUTPUT = 64 * 1024
+_LIMITED = f'ulimit -d {1 << 20} 2>/dev/null; exec "$@"'
+"""KiB of data, not of addresses: some runtimes reserve far more of these than they use."""
 _ENV = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+_NOT_RUN = (126, 127)
+"""What a shell ends with where it finds no program."""
 
 
 class CalculationError(Exception):
@@ -120,19 +126,20 @@ def _lines(path: bytes) -> int:
 def run_command(command: str | list[str], root: str, branch: str, until: float, *, index: str = "") -> float:
     """The first word that ``command`` prints, a number; run in the project's folder.
 
-    Where git asks, ``index`` is the one that it commits: the command's own git calls see that.
+    Each of its processes may have 1 GiB of data, all together 64 KiB of output. Where git asks, ``index``
+    is the one that it commits: the command's own git calls see that.
 
     Raises:
-        CalculationError: If it can't be run, fails, takes too long or prints no number first.
+        CalculationError: If it can't be run, fails, takes too long, prints too much or no number first.
     """
-    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     env = kept_environment(os.environ)  # a client's keys and tokens are none of a project's business
     env.update(CONTEXT_GRAPH_BRANCH=branch, CONTEXT_GRAPH_PROJECT=root)
     if index:
         env["GIT_INDEX_FILE"] = index
     try:
         child = subprocess.Popen(
-            argv,
+            ["/bin/sh", "-c", _LIMITED, "sh", *words],
             cwd=root,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -142,14 +149,39 @@ def run_command(command: str | list[str], root: str, branch: str, until: float, 
         )
     except (OSError, ValueError) as error:
         raise CalculationError(f"its command can't be run: {error}") from error
-    try:
-        out = child.communicate(timeout=max(0.0, until - time.monotonic()))[0][:_OUTPUT]
-    except subprocess.TimeoutExpired as error:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        raise CalculationError("its command took too long") from error
+    with child:
+        try:
+            out = _output_of(child, until)
+        except CalculationError:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+    if child.returncode in _NOT_RUN:
+        raise CalculationError("its command can't be run: there is no such program, or it is none")
     if child.returncode:
         raise CalculationError(f"its command ended with status {child.returncode}")
+    return _number(out)
+
+
+def _output_of(child: subprocess.Popen[bytes], until: float) -> bytes:
+    """What the child prints until it ends, in time."""
+    assert child.stdout is not None
+    out, source = b"", child.stdout.fileno()
+    with selectors.DefaultSelector() as ready:
+        ready.register(source, selectors.EVENT_READ)
+        while ready.select(max(0.0, until - time.monotonic())):
+            part = os.read(source, _OUTPUT)
+            out += part
+            if len(out) > _OUTPUT:
+                raise CalculationError(f"its command printed more than {_OUTPUT} bytes")
+            if not part:
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(max(0.0, until - time.monotonic()))
+                    return out
+                break
+    raise CalculationError("its command took too long")
+
+
+def _number(out: bytes) -> float:
     words = out.split(None, 1)
     try:
         value = float(words[0]) if words else math.nan

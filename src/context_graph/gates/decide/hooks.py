@@ -16,6 +16,7 @@ from context_graph.gates.decide.git_hook import before_git
 from context_graph.gates.decide.lifecycle import pre_compact, prompt_submit, session_end, session_start
 from context_graph.gates.decide.permission import at_the_dialog
 from context_graph.gates.decide.stop import before_stop
+from context_graph.gates.decide.watch import at_config_change
 from context_graph.gates.event import SKIP, GateEvent, GateResult
 from context_graph.gates.files import GateCache
 from context_graph.gates.state import journal
@@ -71,6 +72,7 @@ _HANDLERS: dict[str, Callable[[Decision], None]] = {
     "SessionEnd": session_end,
     "UserPromptSubmit": prompt_submit,
     "PreCompact": pre_compact,
+    "ConfigChange": at_config_change,
     "git": before_git,
 }
 

@@ -47,15 +47,21 @@ def edited_file(event: GateEvent, project: Project) -> str:
 
 def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> tuple[list[str], list[str]]:
     """The files, and the folders that belong to the gates alone; links are resolved."""
-    homes = [f"{project.root.rstrip('/')}/.claude", *([claude_dir] if claude_dir else [])]
-    files = [path for _, path in layers(project.root, claude_dir)]
-    files += [f"{home}/{name}" for home in homes for name in SETTINGS]
+    files = [path for _, path in layers(project.root, claude_dir)] + settings_files(project, claude_dir)
     files += [claude_dir + "/sessions.json"] if claude_dir else []
     trees = [cache_dir] if cache_dir else []
     if project.repo is not None:
         trees.append(project.repo.common_dir + FOLDER)
         files += [f"{folder}/HEAD" for folder in (project.repo.git_dir, project.repo.common_dir)]
     return [real_path(path) for path in files], [real_path(path) for path in trees]
+
+
+def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> list[str]:
+    """The client's settings that may call our hooks, those where it was started (``project_dir``) too."""
+    top = project.repo.top if project.repo is not None else ""
+    tops = [one.rstrip("/") for one in (project.root, project.work, top, project_dir) if one]
+    homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{one}/.claude" for one in tops])
+    return [f"{home}/{name}" for home in homes for name in SETTINGS]
 
 
 def _verbs(tool: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tells once when files that decide what the gates do have changed, whoever changed them.
+"""Tells once when files that decide what the gates do have changed, and keeps our hooks in a running session.
 
 What the requirements themselves ask is compared where they are read (``seen``); here are the hooks in the
 client's settings, without which no gate is asked, and the state of the branch.
@@ -12,42 +12,92 @@ import os
 from typing import Any
 
 from context_graph.gates.decide.decision import Decision
+from context_graph.gates.decide.protected_files import settings_files
 from context_graph.gates.files import read_object, read_through
 from context_graph.gates.state.project import Project
 
 _BYTES = 1 << 20
-_SETTINGS = ("settings.json", "settings.local.json")
+_SHOWN = 3
+_OFF = "disableAllHooks"
+_SOURCES = ("user_settings", "project_settings", "local_settings")
+"""What a change of the settings that may be refused is of; a policy's can't be."""
+_PLUGIN = "context-graph@"
 
 
 def tell_changes(decision: Decision, project: Project) -> None:
     """Tell user and model of changes since this was last asked, while human_only requirements hold.
 
-    Cost: a stat for each of four files where ``decision.cache`` has them.
+    Cost: a stat for each of some six files where ``decision.cache`` has them.
     """
     seen, branch = decision.event.seen, decision.event.seen.branch(project.root)
     if not branch:
         return
     decision.configuration_changed(project)
-    now = _marks(decision, project, branch)
+    settings = _settings(decision, project)
+    now = {path: mark for path, (mark, _) in settings.items() if mark}
+    if project.repo is not None:
+        state = decision.files(project).path_of(branch)
+        now.update({state: "there"} if os.path.exists(state) else {})
     changed = [path for path, mark in seen.files(project.root).items() if now.get(path, "") != mark]
-    seen.keep_files(project.root, now, decision.event.at)
+    seen.keep_files(project.root, now, _calls(settings), decision.event.at)
     for path in changed:
         decision.tell_both(f"{path} was changed, and it decides what the requirements can hold")
 
 
-def _marks(decision: Decision, project: Project, branch: str) -> dict[str, str]:
-    homes = [f"{project.root}/.claude", *filter(None, [decision.event.claude_dir])]
-    paths = [f"{home}/{name}" for home in homes for name in _SETTINGS]
-    marks = {path: read_through(decision.cache, path, _hooks_mark) for path in paths}
-    if project.repo is not None:
-        state = decision.files(project).path_of(branch)
-        if os.path.exists(state):
-            marks[state] = "there"
-    return {path: mark for path, mark in marks.items() if mark}
+def at_config_change(decision: Decision) -> None:
+    """Keep from the session a change of the client's settings that drops hooks of ours while a human_only
+    requirement holds. What a plugin's own files or an administrator say is not looked at.
+    """
+    event = decision.event
+    if event.hook.source not in _SOURCES:
+        return
+    for project in decision.session_projects():
+        seen = event.seen.hooks(project.root) if event.seen.branch(project.root) else []
+        calls = _calls(_settings(decision, project))
+        lost = [name for name in seen if name not in calls]
+        shown = ", ".join(lost[:_SHOWN]) + (f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else "")
+        names = [entry.name for entry in decision.rules(project).active if entry.human_only]
+        if lost and names:
+            reason = (
+                f"the settings no longer call our hooks of {shown}, and {', '.join(names)} is for a "
+                "person alone (human_only): this session keeps its hooks. If the change is meant, run "
+                "`context-graph-cli req accept` in a terminal and save the settings again"
+            )
+            decision.result.tell_user(reason)
+            decision.result.refuse("block", reason, names)
+            return
 
 
-def _hooks_mark(path: str) -> str:
-    """A digest of what the settings say about hooks; empty if nothing."""
+def own_hooks(settings: dict[str, Any]) -> dict[str, bool]:
+    """Events under which some command names us, however it is written, and whether it blocks where it fails;
+    `plugin` if our plugin is on.
+    """
+    hooks, plugins = settings.get("hooks"), settings.get("enabledPlugins")
+    named = {}
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        text = json.dumps(groups)
+        if "context-graph" in text and "hooks" in text:
+            named[event] = '"onFailure": "block"' in text
+    for name, enabled in plugins.items() if isinstance(plugins, dict) else ():
+        if name.startswith(_PLUGIN) and enabled:
+            named["plugin"] = False
+    return named
+
+
+def _settings(decision: Decision, project: Project) -> dict[str, tuple[str, list[str]]]:
+    """What each settings file says about hooks: a digest, and the events that call us."""
+    paths = settings_files(project, decision.event.claude_dir, decision.event.project_dir)
+    return {path: read_through(decision.cache, path, _hooks_of) for path in paths}
+
+
+def _hooks_of(path: str) -> tuple[str, list[str]]:
     settings = read_object(path, _BYTES)
-    said: dict[str, Any] = {key: settings[key] for key in ("hooks", "disableAllHooks") if key in settings}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
+    said = {key: settings[key] for key in ("hooks", _OFF, "enabledPlugins") if key in settings}
+    mark = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
+    return mark, [_OFF] if settings.get(_OFF) is True else sorted(own_hooks(settings))
+
+
+def _calls(settings: dict[str, tuple[str, list[str]]]) -> list[str]:
+    """The events for which the client calls us, by all of its files; none where one turns all hooks off."""
+    found = {name for _, events in settings.values() for name in events}
+    return [] if _OFF in found else sorted(found)

@@ -318,7 +318,7 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     EventKind.SESSION_END: _session_end,
     **dict.fromkeys((EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
     **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
-    EventKind.PROMPT_EXPANSION: _quiet,
+    **dict.fromkeys((EventKind.PROMPT_EXPANSION, EventKind.CONFIG_CHANGE), _quiet),
     EventKind.POST_COMPACT: _post_compact,
     EventKind.SUBAGENT_START: _subagent_start,
 }
