@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from tests.support.patterns.hard_texts import hard_texts, why_not_linear
-from tests.support.patterns.in_source import Found, locals_in, modules, patterns_in, said
+from tests.support.patterns.in_source import Found, locals_in, mentioning, modules, patterns_in, said
 from tests.support.patterns.one_pass import why_not_one_pass
 
 from context_graph.text.patterns import Linear, PatternError, linear
@@ -85,13 +85,11 @@ def found_patterns() -> Iterator[Found]:
         yield from patterns_in(path, module)
 
 
-def ours() -> list[Found]:
+def ours(module: str) -> list[Found]:
     """What is applied to text from outside."""
-    return [
-        one
-        for one in found_patterns()
-        if one.module not in {*OTHERS, *OUR_OWN_TEXT} and (one.engine, one.module) != ("re2", DOOR)
-    ]
+    if module in {*OTHERS, *OUR_OWN_TEXT}:
+        return []
+    return [one for one in patterns_in(modules()[module], module) if (one.engine, module) != ("re2", DOOR)]
 
 
 def compiled(found: Found) -> list[Any]:
@@ -120,16 +118,17 @@ def test_re_stays_where_it_is_listed_and_nowhere_else() -> None:
 
 def test_each_pattern_is_there_to_be_looked_at() -> None:
     """A pattern is a constant of its module or stands in the call; none is put together at run time."""
-    blind = {found.where for found in ours() if not compiled(found)}
+    blind = {found.where for module in modules() for found in ours(module) if not compiled(found)}
     assert {where.rpartition(":")[0] for where in blind} <= {
         "context_graph.text.phrases",  # _any_of's, which are constants where it is called
     }, blind
 
 
-@pytest.mark.parametrize("found", [one for one in ours() if one.engine == "re"], ids=lambda one: one.where)
-def test_what_python_runs_takes_one_pass(found: Found) -> None:
-    for pattern in compiled(found):
-        assert why_not_one_pass(pattern, runs_of(found)) == "", pattern.pattern
+@pytest.mark.parametrize("module", PYTHONS)
+def test_what_python_runs_takes_one_pass(module: str) -> None:
+    for found in ours(module):
+        for pattern in compiled(found) if found.engine == "re" else ():
+            assert why_not_one_pass(pattern, runs_of(found)) == "", (found.where, pattern.pattern)
 
 
 @pytest.mark.parametrize(
@@ -195,10 +194,11 @@ def _encoded(method: Callable[[bytes], Any]) -> Callable[[str], Any]:
     return lambda text: method(text.encode())
 
 
-@pytest.mark.parametrize("found", ours(), ids=lambda one: one.where)
-def test_time_grows_with_the_text_alone(found: Found) -> None:
-    for shown, run in _measured(found):
-        assert why_not_linear(run, hard_texts(shown)) == "", shown
+@pytest.mark.parametrize("module", mentioning())
+def test_time_grows_with_the_text_alone(module: str) -> None:
+    for found in ours(module):
+        for shown, run in _measured(found):
+            assert why_not_linear(run, hard_texts(shown)) == "", (found.where, shown)
 
 
 def test_a_pattern_that_re2_does_not_take_fails_when_it_is_first_used() -> None:

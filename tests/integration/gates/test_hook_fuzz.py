@@ -58,7 +58,9 @@ odd_numbers = st.sampled_from(["1e999", "-0", "9" * 25, "9" * 5000, "1.5e-400"])
 
 
 @pytest.fixture(scope="module", params=["owner", "files"])
-def cli(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+def cli(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forked_python: Path
+) -> Iterator[Cli]:
     """One governed project for all inputs."""
     folder = tmp_path_factory.mktemp("fuzz")
     project = folder / "repo"
@@ -69,6 +71,7 @@ def cli(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "CONTEXT_GRAPH_HOME": str(folder / "cg"),
+        "CONTEXT_GRAPH_PYTHON": str(forked_python),
         "CLAUDE_PROJECT_DIR": str(project),
         "CLAUDE_CODE_SESSION_ID": A,
     }

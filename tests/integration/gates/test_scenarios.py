@@ -6,10 +6,8 @@ A step's word is a method of World or a function of EXTRA; the scenarios are in 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -122,19 +120,10 @@ class World:
 
 
 @pytest.fixture(scope="module", params=["owner", "files"])
-def module_cli(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+def module_cli(request: pytest.FixtureRequest, shared_cli: Cli) -> Iterator[Cli]:
     """One home and data root for all scenarios, with an owner or with none that can start."""
-    home = tmp_path_factory.mktemp("home")
-    launcher = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
-    env = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
-        "CONTEXT_GRAPH_HOME": str(home / "cg"),
-    }
-    cli = Cli(launcher, home, env)
-    with decided_by(request.param, cli):
-        yield cli
+    with decided_by(request.param, shared_cli):
+        yield shared_cli
 
 
 @pytest.fixture

@@ -43,9 +43,13 @@ def name(number: int) -> str:
 
 
 def fill(db: Path, sessions: int = SESSIONS) -> None:
-    """Linked sessions with an event, live state and goals each, and a request; in several tables."""
+    """Linked sessions with an event, live state and goals each, and a request; in several tables.
+
+    Two of the sessions' records: RocksDB merges four into one, some time after they are written.
+    """
     engine = open_database(db)
     store = SessionStore(engine)
+    half = max(1, sessions // 2)
     for number in range(sessions):
         made = snapshot(name(number), number, name(number - 1) if number else None)
         for _ in range(49):
@@ -53,7 +57,7 @@ def fill(db: Path, sessions: int = SESSIONS) -> None:
         commit(store, name(number), 1)
         store.save_snapshot(made)
         store.save_goals(name(number), 1, noise(500))
-        if number % 10 == 9:
+        if number % half == half - 1:
             engine.flush()
     store.dream_queue.queue({"session_id": name(0), "at_ms": 1, "ic": 0.25})
     store.close()
@@ -180,7 +184,7 @@ def test_a_damaged_block_hides_no_records_of_other_tables(db: Path, target: Path
     report = salvage_untouched(db, target, RUNTIME)
     assert report.rebuilt
     assert not report.complete
-    assert 2 * SESSIONS - 20 <= report.copied[RUNTIME] < 2 * SESSIONS  # the table has ten sessions' records
+    assert SESSIONS <= report.copied[RUNTIME] < 2 * SESSIONS  # the table has half of the sessions' records
     assert report.copied[SESSION_IDENTITY] == 3 * SESSIONS
     assert report.unreadable[0].family == RUNTIME
 
@@ -189,7 +193,7 @@ def test_a_damaged_block_hides_no_records_of_other_tables(db: Path, target: Path
 @pytest.mark.parametrize("how", ["gone", "cut", "noise"])
 def test_a_lost_table_costs_its_own_records_only(db: Path, target: Path, how: str, family: str) -> None:
     fill(db)
-    # a table names its family; each of the larger ones holds the records of ten sessions or more
+    # a table names its family; each of the larger ones holds the records of half of the sessions
     tables = [table for table in db.glob("*.sst") if family.encode() in table.read_bytes()]
     table = max(tables, key=lambda file: file.stat().st_size)
     if how == "gone":
@@ -206,8 +210,7 @@ def test_a_lost_table_costs_its_own_records_only(db: Path, target: Path, how: st
     whole = {SESSION_IDENTITY: 3 * SESSIONS, RUNTIME: 2 * SESSIONS, EVENTS: 2 * SESSIONS}
     for other in whole:
         if other == family:
-            assert report.copied[other] < whole[other]
-            assert report.copied[other] or len(tables) == 1  # which a compaction may have made of all
+            assert 0 < report.copied[other] < whole[other]
         else:
             assert report.copied[other] == whole[other]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,10 +12,11 @@ from typing import Any, Final
 
 import context_graph
 
-__all__ = ["ENGINES", "Found", "locals_in", "modules", "patterns_in", "said"]
+__all__ = ["ENGINES", "Found", "locals_in", "mentioning", "modules", "patterns_in", "said"]
 
 SOURCE: Final = Path(context_graph.__file__).parent
 ENGINES: Final = frozenset({"re", "re2", "regex", "sre_compile", "patterns"})
+_MENTION: Final = re.compile(rf"\b(?:{'|'.join(sorted(ENGINES))})\b")
 _RUNS: Final = frozenset(
     {"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn", "found"}
 )
@@ -43,6 +45,7 @@ class Found:
         return f"{self.module}:{self.name or self.line}"
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Dotted name -> file of every module of the package."""
     found = {}
@@ -53,8 +56,16 @@ def modules() -> dict[str, Path]:
 
 
 @cache
+def mentioning() -> tuple[str, ...]:
+    """The modules that may have patterns; to parse all of them takes seconds."""
+    return tuple(name for name, path in modules().items() if _MENTION.search(path.read_text("utf-8")))
+
+
+@cache
 def patterns_in(path: Path, module: str) -> tuple[Found, ...]:
     """Every place where the module makes a pattern or runs one."""
+    if module not in mentioning():
+        return ()
     tree = ast.parse(path.read_text("utf-8"))
     makers = _makers(tree)
     names = _assigned(tree)
