@@ -6,9 +6,11 @@ text the sentences count that share most with the prompt.
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_graph.memory.context.quoting import words_of
@@ -42,7 +44,7 @@ _FILE: Final = 2.4
 _LESS: Final = 0.2
 """What each further file is worth less."""
 _SHARED: Final = 3.0
-"""What a sentence gains that has all of the prompt's words."""
+"""What the sentence gains that has most of the prompt's words; each counts by how few sentences have it."""
 _SAID: Final = 0.6
 """Share of a title's words from which the prompt says it already."""
 _SYMBOLS: Final = 4
@@ -65,7 +67,7 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> st
     """
     if count(content) <= limit:
         return content
-    units = list(_units(content, asked))
+    units = _ranked(list(_units(content, asked)), asked)
     if not units:
         return shortened_to(content, limit, count)
     kept, room = set[int](), limit - 1
@@ -114,9 +116,9 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
             label, _, listed = line.partition(": ")
             for place, item in enumerate(listed.split("; ")):
                 text = _with_few_symbols(item)
-                worth = _FILE - _LESS * place + _share(text, asked)
                 if not _MORE.fullmatch(item):
-                    yield _Unit(f"{label}: {text}" if place == 0 else text, worth, is_file=True)
+                    first = f"{label}: {text}" if place == 0 else text
+                    yield _Unit(first, _FILE - _LESS * place, is_file=True)
             continue
         label = found[1] if (found := _LABEL.match(line)) else ""
         for part in sentences(line) or (line,):
@@ -125,15 +127,25 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
 
 def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
     if label in _WORTH:
-        return _WORTH[label] + _share(part, asked)
+        return _WORTH[label]
     if number == 0 and not part.endswith(":"):
         words = words_of(part)
-        return _LESS if words and len(words & asked) >= _SAID * len(words) else _TITLE + _share(part, asked)
-    return _PLAIN + _share(part, asked)
+        return 0.0 if words and len(words & asked) >= _SAID * len(words) else _TITLE
+    return _PLAIN
 
 
-def _share(text: str, asked: frozenset[str]) -> float:
-    return _SHARED * len(words_of(text) & asked) / len(asked) if asked else 0.0
+def _ranked(units: list[_Unit], asked: frozenset[str]) -> list[_Unit]:
+    """``units`` with what each gains by the words that it shares with the prompt; a title that says no more
+    than the prompt gains nothing.
+    """
+    shared = [words_of(unit.text) & asked if unit.worth > 0.0 else frozenset[str]() for unit in units]
+    holders = Counter(word for words in shared for word in words)
+    gains = [sum(math.log1p(len(units) / holders[word]) for word in words) for words in shared]
+    most = max(gains, default=0.0) or 1.0
+    return [
+        replace(unit, worth=unit.worth + _SHARED * gain / most)
+        for unit, gain in zip(units, gains, strict=True)
+    ]
 
 
 def _with_few_symbols(item: str) -> str:

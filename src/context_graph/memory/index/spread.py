@@ -13,9 +13,10 @@ from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NoteKind, kind_of_memory
 
 _LOOKED_AT: Final = 64
-_OWN_WORDS: Final = frozenset({NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON, NoteKind.FINDING})
-"""Kinds of notes that each say something of their own."""
+_WHOLE: Final = frozenset({None, NoteKind.CHANGE})
+"""What tells a session as a whole: its summary, and its changes."""
 _MOST: Final = 2
+"""Notes of one session and kind that come first."""
 
 
 NodeOf = Callable[[UUID], MemoryNode | None]
@@ -35,8 +36,8 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
     """``best`` with few notes of any one session among the ``first``; the others follow in their order.
 
     What tells a session as a whole comes once: its best change note, where one was found, in the place of
-    its summary, which finds it and says less; else summary, ways or what is open. Lessons, decisions,
-    findings and rules come twice. Cost: nothing in a store without notes, else a look at 64 memories.
+    its summary, which finds it and says less. Of any other kind two come. Cost: nothing in a store without
+    notes, else a look at 64 memories.
     """
     noted = rows.names["source"].find(NOTED)
     if not noted:
@@ -52,17 +53,18 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
             summaries.setdefault(rows.session[row], row)
     stood_for = {row: summaries[session] for session, row in changes.items() if session in summaries}
     taken, held = list[int](), list[int]()
-    seen: Counter[tuple[int, bool]] = Counter()
+    seen: Counter[tuple[int, NoteKind | None]] = Counter()
     for row in best[:_LOOKED_AT]:
         session = rows.session[row]
         if len(taken) == first or row not in kinds or not session:
             (held if len(taken) == first else taken).append(row)
             continue
-        own = kinds[row] in _OWN_WORDS
-        seen[session, own] += 1
-        if seen[session, own] > (_MOST if own else 1):
+        whole = kinds[row] in _WHOLE
+        kind = None if whole else kinds[row]
+        seen[session, kind] += 1
+        if seen[session, kind] > (1 if whole else _MOST):
             held.append(row)
-        elif own or changes.get(session, row) == row:
+        elif not whole or changes.get(session, row) == row:
             taken.append(row)
         else:
             taken.append(changes[session])
