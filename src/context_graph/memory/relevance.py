@@ -47,13 +47,13 @@ class Kind(StrEnum):
 
 _CONSTANT: Final[Mapping[Kind, float]] = {
     Kind.SUMMARY: -2.494,
-    Kind.NOTE: -3.169,
+    Kind.NOTE: -2.7,
     Kind.CODE: -3.875,
     Kind.TEXT: -1.99,
 }
 _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
     Kind.SUMMARY: (0.161, 1.053, 0.557, 1.821, 0.186, 0.504, 0.447, 0.943, -0.934),
-    Kind.NOTE: (0.315, 1.274, 1.187, 0.0, 0.0, 0.377, 0.504, 2.375, 0.0),
+    Kind.NOTE: (0.1, 1.0, 2.4, 0.0, 0.0, 0.5, 0.3, 2.2, 0.0),
     Kind.CODE: (0.581, 1.064, 2.204, 1.339, 0.0, 0.0, 0.0, 6.297, -3.012),
     Kind.TEXT: (0.34, 1.699, 0.705, 2.667, 0.0, 0.0, 0.0, 1.434, -1.534),
 }
@@ -80,9 +80,12 @@ _MOST_BEYOND: Final = 0.3
 _BEYOND: Final = (0.35, -0.25)
 """Of the sign ``size``: tens of nats beyond chance that the opening must say in a store that is not young. A
 single word in common is likelier to be about something else the more there are."""
-_MEANS: Final = (2.0, 0.45)
+_LEAST_SHARED: Final = 0.15
+"""Share of what the opening says that a memory must have at a prompt, unless the meanings are close."""
+_CLOSE: Final = 0.45
+_MEANS: Final = (2.0, _CLOSE)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
-_BESIDE: Final = 0.85
+_BESIDE: Final = 0.6
 """Share of the best one's relevance that another must have."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
@@ -160,7 +163,8 @@ def is_brought(floor: float, kind: str, relevance: float, signs: Mapping[str, fl
     least = min(_MOST_BEYOND, slope * signs.get("size", 0.0) + start)
     worth, usual = _MEANS
     means = worth * max(0.0, signs.get("cosine", 0.0) - usual) * signs.get("opening", 0.0)
-    says_enough = kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least
+    shares = signs.get("opening", 0.0) >= _LEAST_SHARED or signs.get("cosine", 0.0) >= _CLOSE
+    says_enough = shares and (kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least)
     return relevance >= floor_unasked(floor, kind) and (says_enough or not 0.0 < floor < 1.0)
 
 

@@ -52,6 +52,17 @@ def test_one_session_does_not_crowd_out_the_others(tmp_path: Path) -> None:
     assert [one.metadata.get("kind") for one in told] == ["change"], "in the place of its summary"
 
 
+def test_a_session_s_commands_are_found_beside_its_change(tmp_path: Path) -> None:
+    """Neither stands for the other: one says what was done, one how it is run."""
+    with open_memex(tmp_path) as memex:
+        fill(memex)
+        way = "Commands that worked:\nTests: python -m pytest tests/importer"
+        memex.put(node("s1", way, NoteKind.WAY, 40))
+        matches = memex.recall("run the importer's pytest tests for postcode rows", top_k=5).nodes
+    kinds = [match.node.metadata.get("kind") for match in matches]
+    assert "way" in kinds and "change" in kinds
+
+
 def test_all_are_still_there_behind_the_first(tmp_path: Path) -> None:
     with open_memex(tmp_path) as memex:
         fill(memex)

@@ -66,13 +66,22 @@ def test_in_a_large_store_one_word_in_common_brings_nothing() -> None:
     """`How do you castle in chess?` finds some chess among ten thousand memories; among ten it may be what is
     meant. A rule is told in any store.
     """
-    one_word = {"beyond": 0.1, "size": math.log(10) / 5}
+    one_word = {"beyond": 0.1, "opening": 0.4, "size": math.log(10) / 5}
     assert is_brought(FLOOR, Kind.TEXT, 0.6, one_word)
     large = {**one_word, "size": math.log(10_000) / 5}
     assert not is_brought(FLOOR, Kind.TEXT, 0.6, large)
     assert is_brought(FLOOR, Kind.TEXT, 0.6, {**large, "beyond": 0.31})
     assert is_brought(FLOOR, NoteKind.RULE, 0.6, large) and is_brought(0.0, Kind.TEXT, 0.1, large)
     assert not is_brought(FLOOR, Kind.TEXT, 0.3, {**large, "beyond": 2.0})
+
+
+def test_a_score_that_stands_out_brings_nothing_that_shares_nothing() -> None:
+    """The only rule of a young store stands out from all else at any prompt."""
+    stands_out = {"margin": 5.0, "beyond": 0.4, "opening": 0.1, "cosine": 0.2}
+    for kind in (NoteKind.RULE, NoteKind.CHANGE, Kind.TEXT):
+        assert not is_brought(FLOOR, kind, 0.9, stands_out)
+        assert is_brought(FLOOR, kind, 0.9, {**stands_out, "opening": 0.2})
+        assert is_brought(FLOOR, kind, 0.9, {**stands_out, "cosine": 0.5})
 
 
 def test_a_question_s_opening_is_its_first_sentence_that_has_words() -> None:

@@ -196,6 +196,17 @@ def test_of_a_change_cause_and_fix_come_before_where_and_names_stay_whole() -> N
             assert path.rstrip(";.…") in CHANGE, (limit, path)
 
 
+def test_the_sentence_with_the_prompt_s_rare_words_comes_first() -> None:
+    """`review` is everywhere in it, `ETS` in one sentence; a heading alone says nothing."""
+    lines = [f"The review page {n} shows the review's open points." for n in range(12)]
+    text = "\n".join(["Review of a project", *lines, "Review secrets live in ETS, no migration is needed."])
+    asked = words_of("why are the review's secrets in ETS?")
+    assert "live in ETS" in passage(text, asked, 30, COUNTER.count_tokens)
+    ways = "Commands that worked:\nRun: python3 tools/publish/scripts/publish_session.py --title a --public"
+    told = passage(ways, words_of("run publish_session.py"), 22, COUNTER.count_tokens)
+    assert told.startswith("Run: python3 tools/publish")
+
+
 def test_the_same_text_is_told_once() -> None:
     same = [quote("Amounts are in cents."), quote("Amounts  are in CENTS.")]
     told = fenced(same, query="", budget=400, now_ms=NOW, count=COUNTER.count_tokens)

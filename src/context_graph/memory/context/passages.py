@@ -70,15 +70,15 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> st
     units = _ranked(list(_units(content, asked)), asked)
     if not units:
         return shortened_to(content, limit, count)
+    order = sorted(range(len(units)), key=lambda at: (-units[at].worth, at))
+    if count(units[order[0]].text) >= limit:
+        return shortened_to(units[order[0]].text, limit, count)
     kept, room = set[int](), limit - 1
-    for at in sorted(range(len(units)), key=lambda at: (-units[at].worth, at)):
+    for at in order:
         cost = count(units[at].text) + 1
         if cost <= room and (units[at].worth >= _PLAIN or not kept):
             kept.add(at)
             room -= cost
-    if not kept:
-        best = max(units, key=lambda unit: unit.worth)
-        return shortened_to(best.text, limit, count)
     return _joined(units, kept)
 
 
