@@ -39,9 +39,25 @@ def said_by(event: HookEvent) -> list[Said]:
 def without_the_users_own(prompt: str, said: Sequence[Said]) -> str:
     """``prompt`` without what it says of all of its user's work: that is his, and not this session's."""
     for one in said:
-        if one.scope == EVERYWHERE and one.text in prompt:
-            prompt = prompt.replace(one.text, "", 1)
+        if one.scope == EVERYWHERE:
+            begin, end = _place(one.text, prompt)
+            prompt = prompt[:begin] + prompt[end:]
     return prompt
+
+
+def _place(text: str, prompt: str) -> tuple[int, int]:
+    """Where ``prompt`` has the letters of ``text``, whatever signs and blanks are between; (0, 0) for nowhere.
+
+    Of a text that was cut its whole line counts.
+    """
+    letters = [at for at, letter in enumerate(prompt) if letter.isalnum()]
+    wanted = "".join(filter(str.isalnum, text))
+    begin = "".join(prompt[at] for at in letters).find(wanted)
+    if not wanted or begin < 0:
+        return 0, 0
+    end = letters[begin + len(wanted) - 1] + 1
+    line_end = prompt.find("\n", end) if text.endswith("…") else end
+    return letters[begin], len(prompt) if line_end < 0 else line_end
 
 
 def said_in(prompt: str) -> list[Said]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.events import ROOT, bash, call, edit, prompt, read, stop, told, write
@@ -12,6 +13,7 @@ from context_graph.model import HookEvent
 from context_graph.model.note import MAX_NOTE_CHARS, Note, NoteKind
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
+from context_graph.notes.rules import said_in, without_the_users_own
 
 
 def gathered(*events: HookEvent) -> Gathered:
@@ -199,3 +201,18 @@ def test_whatever_the_events_hold_notes_are_bounded(events: list[tuple[str, str]
     made = gathered(*(makers[name](text) for name, text in events))
     assert all(0 < len(one.text) <= MAX_NOTE_CHARS for one in notes_of(made))
     assert len(json.dumps(made.to_json())) < 200_000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In all my projects, always use   tabs.",
+        "In allen meinen Projekten immer\u00a0 mit Tabs einrücken.",
+        "« Toujours » : dans tous mes projets, réponds en français.",
+    ],
+)
+def test_what_holds_everywhere_leaves_the_session_whatever_its_blanks(said: str) -> None:
+    prompt = f"{said} Fix the search of orders."
+    rest = without_the_users_own(prompt, said_in(prompt))
+    assert rest.endswith("Fix the search of orders.") and "tabs" not in rest.lower()
+    assert "français" not in rest and len(rest) < len(prompt) - len(said) / 2
