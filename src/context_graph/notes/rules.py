@@ -46,7 +46,7 @@ def without_the_users_own(prompt: str, said: Sequence[Said]) -> str:
 
 
 def _place(text: str, prompt: str) -> tuple[int, int]:
-    """Where ``prompt`` has the letters of ``text``, whatever signs and blanks are between; (0, 0) for nowhere.
+    """Where ``prompt`` has the letters of ``text``, whatever signs and blanks it has; (0, 0) for nowhere.
 
     Of a text that was cut its whole line counts.
     """

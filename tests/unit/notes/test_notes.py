@@ -207,7 +207,7 @@ def test_whatever_the_events_hold_notes_are_bounded(events: list[tuple[str, str]
     "said",
     [
         "In all my projects, always use   tabs.",
-        "In allen meinen Projekten immer\u00a0 mit Tabs einrücken.",
+        "In all my projects, always use \u00a0tabs, never spaces.",
         "« Toujours » : dans tous mes projets, réponds en français.",
     ],
 )
