@@ -54,7 +54,7 @@ LATER_FIELDS: list[tuple[int, str, bytes]] = [
     (
         9,
         "env",
-        b"CONTEXT_GRAPH_CLOCK_OFFSET=120\0CLAUDE_CONFIG_DIR=/home/u/.claude\0CLAUDE_SKIP_REQUIREMENTS=1",
+        b"CLAUDE_CONFIG_DIR=/home/u/.claude\0CLAUDE_SKIP_REQUIREMENTS=1\0CLAUDE_PROJECT_DIR=/home/u/p",
     ),
     (13, "parent", struct.pack("<I", 4321)),
 ]

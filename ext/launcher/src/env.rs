@@ -49,7 +49,6 @@ variables! { {
 } travelling {
     identity_lines = b"CONTEXT_GRAPH_IDENTITY_LINES";
     auto_dream = b"CONTEXT_GRAPH_AUTO_DREAM";
-    clock_offset = b"CONTEXT_GRAPH_CLOCK_OFFSET";
     config_dir = b"CLAUDE_CONFIG_DIR";
     skip_requirements = b"CLAUDE_SKIP_REQUIREMENTS";
     project_dir = b"CLAUDE_PROJECT_DIR";

@@ -16,7 +16,7 @@ from context_graph.errors import InvalidInputError
 from context_graph.gates.decide.git_hook import git_answer, git_event
 from context_graph.gates.decide.hooks import decide, rendered
 from context_graph.gates.decide.messages import status_line
-from context_graph.gates.event import CACHE_FOLDER, GateEvent, claude_dir_of, clock_offset
+from context_graph.gates.event import CACHE_FOLDER, GateEvent, claude_dir_of
 from context_graph.gates.files import from_json
 from context_graph.hosts.translate import answer_of, input_of, readable_of
 from context_graph.model import EventKind
@@ -114,7 +114,7 @@ def _status_line(root: str, cwd: str, session_id: str, tool: str, at_ms: str) ->
         project_dir=os.environ.get("CLAUDE_PROJECT_DIR", "") or cwd,
         session_id=session_id,
         claude_dir=claude_dir_of(os.environ),
-        now=int(at_ms) / 1000 + clock_offset(os.environ),
+        now=int(at_ms) / 1000,
         cache_dir=f"{root}/{CACHE_FOLDER}",
     )
     return b"\n" + line.encode("utf-8", "replace") + b"\n"

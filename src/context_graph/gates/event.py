@@ -33,14 +33,6 @@ def claude_dir_of(env: Mapping[str, str]) -> str:
     return env.get("CLAUDE_CONFIG_DIR", "") or (home.rstrip("/") + "/.claude" if home else "")
 
 
-def clock_offset(env: Mapping[str, str]) -> float:
-    """Seconds that CONTEXT_GRAPH_CLOCK_OFFSET adds to the time; 0 for what is no number."""
-    try:
-        return float(env.get("CONTEXT_GRAPH_CLOCK_OFFSET", "") or 0)
-    except ValueError:
-        return 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class GitHook:
     """One of git's own hooks that asks before a commit or a push."""
@@ -67,7 +59,7 @@ class GateEvent:
     session_id: str = ""
     cwd: str = ""
     at: float = 0.0
-    """Unix seconds with CONTEXT_GRAPH_CLOCK_OFFSET added: the only clock of a decision."""
+    """Unix seconds: the only clock of a decision."""
     parent_pid: int = 0
     """The hook's parent: the client, or a shell that it started."""
     cache_dir: str = ""
@@ -95,7 +87,7 @@ class GateEvent:
             {**env, "HOME": os.environ.get("HOME", "")},
             session_id,
             hook.cwd or cwd,
-            at_ms / 1000 + clock_offset(env),
+            at_ms / 1000,
             parent_pid,
             f"{os.fspath(root)}/{CACHE_FOLDER}",
         )

@@ -25,7 +25,7 @@ KEPT_PREFIXES = ("CONTEXT_GRAPH_", "LC_", "XDG_")
 _OF_ONE_CALL = frozenset(
     (
         *("CONTEXT_GRAPH_IDENTITY_LINES", "CONTEXT_GRAPH_AUTO_DREAM"),
-        *("CONTEXT_GRAPH_CLOCK_OFFSET", "CONTEXT_GRAPH_DB_PATH", "CLAUDE_CONFIG_DIR"),
+        *("CONTEXT_GRAPH_DB_PATH", "CLAUDE_CONFIG_DIR"),
     )
 )
 """Meant for the call that has them; requests bring them along."""

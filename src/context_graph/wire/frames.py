@@ -35,7 +35,7 @@ project's files. stdout is text for the model then, and behind a NUL for the use
 ENV_NAMES: Final = frozenset(
     {
         *("CONTEXT_GRAPH_IDENTITY_LINES", "CONTEXT_GRAPH_AUTO_DREAM", "CLAUDE_CONFIG_DIR"),
-        *("CONTEXT_GRAPH_CLOCK_OFFSET", "CLAUDE_SKIP_REQUIREMENTS", "CLAUDE_PROJECT_DIR"),
+        *("CLAUDE_SKIP_REQUIREMENTS", "CLAUDE_PROJECT_DIR"),
     }
 )
 """The only variables that travel; the owner must not be steered by the rest of a client's environment."""

@@ -242,14 +242,6 @@ def test_sessions_are_listed_in_order_of_coming(gate: Gate) -> None:
     assert upkeep.sessions(gate.place(), project=True)[0]["branch"] == "feature/auth"
 
 
-def test_the_clock_can_be_moved(gate: Gate) -> None:
-    """rf_replay: CONTEXT_GRAPH_CLOCK_OFFSET in seconds; nonsense moves nothing."""
-    from context_graph.gates.commands.command_context import clock
-
-    assert 3590 < clock({"CONTEXT_GRAPH_CLOCK_OFFSET": "3600"}) - clock({}) < 3610
-    assert abs(clock({"CONTEXT_GRAPH_CLOCK_OFFSET": "x"}) - clock({})) < 10
-
-
 def test_the_original_s_own_files_are_taken_up_unmodified(gate: Gate) -> None:
     """Its configuration as its study tells it, and state that it wrote."""
     gate.everywhere(

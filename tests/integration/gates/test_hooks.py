@@ -259,7 +259,7 @@ def test_what_is_no_event_passes_with_exit_0(either: GateProject) -> None:
 
 
 def test_the_project_s_own_switches_travel_with_the_request(either: GateProject) -> None:
-    """CLAUDE_SKIP_REQUIREMENTS and the clock of rehearsals are the caller's, not the owner's."""
+    """CLAUDE_SKIP_REQUIREMENTS is the caller's, not the owner's."""
     either.configure(
         "version: '1.0'\ninherit: false\nrequirements:\n"
         "  plan: {enabled: true, satisfied_by_skill: planner, replan_ttl: 60}\n"
@@ -270,7 +270,7 @@ def test_the_project_s_own_switches_travel_with_the_request(either: GateProject)
     del either.env["CLAUDE_SKIP_REQUIREMENTS"]
     either.hook("post-tool", tool_name="Skill", tool_input={"skill": "planner"}, tool_response={})
     assert either.edit().decision == "allow"
-    either.env["CONTEXT_GRAPH_CLOCK_OFFSET"] = "120"
+    either.later(120)
     assert either.edit().decision == "deny"
 
 

@@ -99,8 +99,7 @@ class World:
 
     def clock(self, seconds: int) -> None:
         """Later from here on, for hooks and commands alike."""
-        now = int(self.project.env.get("CONTEXT_GRAPH_CLOCK_OFFSET", "0"))
-        self.project.env["CONTEXT_GRAPH_CLOCK_OFFSET"] = str(now + seconds)
+        self.project.later(seconds)
 
     def write(self, path: str, text: str) -> None:
         place = Path(self.words(path))

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -93,6 +94,9 @@ class Answer:
         words = self.reason.rpartition("req satisfy ")[2].split("`")[0].split()
         return sorted(words[: words.index("--session")] if "--session" in words else words)
 
+
+_UNIX_S = re.compile(r"(?<![\w.\"])1[6-9]\d{8}(\.\d+)?(?![\w\"])")
+"""A time of these years, as a number of JSON."""
 
 _HOST = """
 import json, subprocess, sys
@@ -220,6 +224,18 @@ class GateProject:
         done = self.cli.run("req", *args, env={**self.env, **env})
         assert done.returncode == code, (args, done.stdout, done.stderr)
         return done.stdout + (done.stderr if code else "")
+
+    def later(self, seconds: int) -> None:
+        """As if so much time had passed: files of the project, and times that are noted, are that much older."""
+        for path in self.root.rglob("*"):
+            if ".git" not in path.parts and path.is_file():
+                then = path.stat().st_mtime - seconds
+                os.utime(path, (then, then))
+        noted = [*self.root.glob(".git/requirements/**/*"), *self.data.glob("cache/**/*")]
+        for path in [*noted, Path(self.cli.env["CLAUDE_CONFIG_DIR"], "sessions.json")]:
+            if path.is_file():
+                text = _UNIX_S.sub(lambda match: str(float(match[0]) - seconds), path.read_text())
+                path.write_text(text)
 
     def log(self) -> list[dict[str, Any]]:
         """The store's log, oldest first."""

@@ -160,13 +160,13 @@ fn what_the_gates_need_travels_with_the_request() {
     let world = governed("exit 1")
         .with("CLAUDE_SKIP_REQUIREMENTS", "1")
         .with("CLAUDE_CONFIG_DIR", "/c")
-        .with("CONTEXT_GRAPH_CLOCK_OFFSET", "60");
+        .with("CLAUDE_PROJECT_DIR", "/p");
     let requests = world.answering(response(0, 1, b"", b""));
     ask(&world, "permission-request");
     let fields = requests.recv().unwrap();
     assert_eq!(text(&fields[&1]), "hooks.permission-request");
     let env = text(&fields[&9]);
-    for pair in ["CLAUDE_SKIP_REQUIREMENTS=1", "CLAUDE_CONFIG_DIR=/c", "CONTEXT_GRAPH_CLOCK_OFFSET=60"] {
+    for pair in ["CLAUDE_SKIP_REQUIREMENTS=1", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_PROJECT_DIR=/p"] {
         assert!(env.split('\0').any(|found| found == pair), "{env:?}");
     }
     assert_eq!(fields[&13], std::process::id().to_le_bytes());

@@ -11,7 +11,7 @@ from typing import Any
 from context_graph.errors import UsageError
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
-from context_graph.gates.event import claude_dir_of, clock_offset
+from context_graph.gates.event import claude_dir_of
 from context_graph.gates.rules import Rules
 from context_graph.gates.seen import of_any_session
 from context_graph.gates.state import journal
@@ -44,18 +44,13 @@ def unwritable(what: str, error: OSError, path: str = "") -> UsageError:
 _SHOWN = 10
 
 
-def clock(env: Mapping[str, str]) -> float:
-    """Unix seconds, moved by CONTEXT_GRAPH_CLOCK_OFFSET."""
-    return time.time() + clock_offset(env)
-
-
 class CommandContext:
     """A folder with its repository, its project's rules and the caller.
 
     Args:
         cwd: The folder the command was given in.
-        env: HOME, CLAUDE_CONFIG_DIR, CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID, CLAUDECODE and
-            CONTEXT_GRAPH_CLOCK_OFFSET are read.
+        env: HOME, CLAUDE_CONFIG_DIR, CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID and CLAUDECODE are
+            read.
         cache_dir: Folder of compiled configurations; "" for none.
         pid: A process of the caller's, whose ancestors tell the session and whether an agent is behind it.
         terminal: Whether a person's terminal is at the other end.
@@ -78,7 +73,7 @@ class CommandContext:
     ) -> None:
         self.env, self.cache_dir, self.pid, self.terminal = env, cache_dir, pid, terminal
         self.claude_dir = claude_dir_of(env)
-        self.now = clock(env) if now is None else now
+        self.now = time.time() if now is None else now
         self.cwd = os.path.realpath(cwd)
         self.registry = Registry(self.claude_dir)
         self.project = self._project(session)

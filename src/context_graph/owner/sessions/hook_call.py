@@ -22,7 +22,7 @@ from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.config import account_of
 from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
+from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of
 from context_graph.hosts.translate import HOSTS, input_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.owner.sessions.event_parts import parts_of
@@ -239,7 +239,7 @@ class Gates:
                 project_dir=env.get("CLAUDE_PROJECT_DIR", "") or os.fspath(request.cwd or ""),
                 session_id=request.session_env,
                 claude_dir=claude_dir_of({"HOME": os.environ.get("HOME", ""), **env}),
-                now=(request.at_ms or time.time_ns() // 1_000_000) / 1000 + clock_offset(env),
+                now=(request.at_ms or time.time_ns() // 1_000_000) / 1000,
                 cache_dir=os.fspath(self._root / CACHE_FOLDER),
                 cache=self._known(),
             )
