@@ -33,7 +33,7 @@ def as_version(cli: Cli, version: str, folder: Path) -> Cli:
 
 def owner_version(world: World) -> str:
     holder = run_folder.read_holder(lock_path(world.root))
-    return holder.version if holder is not None else ""
+    return holder.version.partition("+")[0] if holder is not None else ""
 
 
 def _upgrade(world: World, old: Cli, new: Cli, rounds: int) -> None:

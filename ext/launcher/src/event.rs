@@ -65,8 +65,8 @@ impl Event<'_> {
         out
     }
 
-    /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`.
-    pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], deadline_ms: u32) -> Request<'r> {
+    /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`, `build` from `programs::build`.
+    pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], build: &'r str, deadline_ms: u32) -> Request<'r> {
         Request {
             verb: self.options.kind.verb(),
             event_id: &self.id,
@@ -80,7 +80,7 @@ impl Event<'_> {
             deadline_ms,
             at_ms: self.at_ms,
             parent: self.parent,
-            version: env!("CARGO_PKG_VERSION").as_bytes(),
+            version: build.as_bytes(),
         }
     }
 

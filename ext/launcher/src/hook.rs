@@ -17,7 +17,7 @@ use crate::json::{self, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
 use crate::output::{client_document, HookOutput};
-use crate::programs::{Start, Starter};
+use crate::programs::{self, Start, Starter};
 use crate::sys::{self, Deadline};
 use crate::trouble::first_to_tell;
 use crate::wire::{APPLIED, GATE_IT};
@@ -304,9 +304,10 @@ impl Hook<'_> {
     fn ask_once(&self, client: &Client, deadline: Deadline) -> Result<Answer, NoAnswer> {
         let socket = client.connect(deadline)?;
         let (params, env) = (self.event.params(false), self.event.env.travelling());
+        let build = programs::build(&self.event.env);
         // Counted from the hook's start, as the owner sees it: reading the input took its part.
         let waits_ms = u32::try_from(elapsed_ms(self.started)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));
-        client::ask(&socket, &self.event.request(&params, &env, waits_ms), deadline)
+        client::ask(&socket, &self.event.request(&params, &env, &build, waits_ms), deadline)
     }
 
     /// How long the hook waits for an owner that it starts, if it does: what a session's start and a prompt are told

@@ -51,6 +51,15 @@ pub fn find(program: Program, env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>
     ))
 }
 
+/// The version of this package, with the time at which the owner that would be started was installed: an owner of an
+/// earlier build makes way. Twin: context_graph.wire.build. An interpreter that a variable names says nothing of that.
+pub fn build(env: &Env<'_>) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let script = find(OWNER, env, b"").ok().filter(|words| words.len() == 1);
+    let written = script.and_then(|words| sys::stat(words.first().map_or(&b""[..], Vec::as_slice)).ok());
+    written.map_or_else(|| version.to_owned(), |stat| format!("{version}+build.{}", stat.st_mtime))
+}
+
 const GATE_MODULE: &[u8] = b"context_graph.gates";
 
 /// The command line that decides a gate without an owner. A script can't be told to run another module, but its

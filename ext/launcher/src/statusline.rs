@@ -10,6 +10,7 @@ use crate::gate::{self, Question};
 use crate::input::INPUT_MAX;
 use crate::json::top_text;
 use crate::paths::{self, Places};
+use crate::programs;
 use crate::sys::{self, Deadline, Stop};
 use crate::wire::Request;
 use std::time::Instant;
@@ -73,7 +74,7 @@ fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
     let client = Client::new(&places.root);
     let deadline = Deadline::from_now(OWNER_MS);
     let socket = client.connect(deadline).ok()?;
-    let travelling = env.travelling();
+    let (travelling, build) = (env.travelling(), programs::build(env));
     let request = Request {
         verb: b"req.statusline",
         body,
@@ -81,7 +82,7 @@ fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
         cwd: &places.cwd,
         env: &travelling,
         at_ms: sys::unix_ms(),
-        version: env!("CARGO_PKG_VERSION").as_bytes(),
+        version: build.as_bytes(),
         ..Request::default()
     };
     // An owner of before the status line has another answer to this verb.

@@ -259,7 +259,7 @@ def _check_links(named: str, path: str, root: str, *, allow: bool) -> None:
 
 
 def lock_path(root: Path) -> Path:
-    """The owner's lock file; its text is `pid version fingerprint`."""
+    """The owner's lock file; its text is `pid version`."""
     return root / "run" / "owner.lock"
 
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
-from context_graph import __version__
 from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.config import Location
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.model.memory import iso_time
+from context_graph.wire.build import client_build, installed_build, is_newer
 from context_graph.wire.client import look_at, request
 
 _ALIVE_S: Final = 10.0
@@ -31,9 +31,11 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
     the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth asking.
     """
     state: dict[str, Any] = {}
+    found: list[Finding] = []
     try:
         asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
         state["was_running"] = True
+        found += _replaced(asked["version"])
     except DeadlineExceededError:
         seen = look_at(place.root)
         text = f"{seen.text() if seen else 'the owner does not answer'}; doctor waited {_ALIVE_S:g} s"
@@ -49,13 +51,20 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
             text = f"no owner can be started: {error}"
             cure = "" if "; " in text else "log/owner.log in the data root may say why"
             return {"was_running": False}, [Finding(ERROR, text, cure)]
-    found = _open_store(place, state, env)
+    found += _open_store(place, state, env)
     began = time.perf_counter()
     asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
     return {**asked, **state, "answered_ms": (time.perf_counter() - began) * 1000}, [
         *found,
         *_own_findings(asked),
     ]
+
+
+def _replaced(version: str) -> list[Finding]:
+    """That an owner of an older build ran, which makes way for whoever asks it for anything else."""
+    if not is_newer(client_build(), version):
+        return []
+    return [Finding(NOTE, f"the owner that ran was {version}; it makes way for {client_build()}")]
 
 
 def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) -> list[Finding]:
@@ -76,9 +85,9 @@ def cure_of(error: ContextGraphError) -> str:
 
 def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
     found = []
-    if status["version"] != __version__:
-        text = f"the owner runs version {status['version']}, but this program is version {__version__}"
-        found.append(Finding(WARNING, text, "`context-graph-cli owner restart`"))
+    if is_newer(status["version"], installed_build()):
+        text = f"the owner runs {status['version']}, and this program is older, {installed_build()}"
+        found.append(Finding(WARNING, text, "update it, or use one installation for hooks and commands"))
     if status.get("errors"):
         text = f"{status['errors']} requests failed unexpectedly"
         found.append(

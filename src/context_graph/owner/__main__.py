@@ -11,7 +11,6 @@ import ctypes
 import gc
 import getopt
 import os
-import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Final
 from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
+from context_graph.system import limits
 from context_graph.wire.environment import owner_environment
 from context_graph.wire.run_folder import begin_crash_note, read_work
 
@@ -28,8 +28,6 @@ EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70
 _USAGE: Final = "usage: context-graph-owner --root ROOT [--lock-fd N] [--foreground]"
 _STDERR: Final = 2
-_FILES: Final = 65_536
-"""Descriptors that an owner asks for."""
 
 
 # mallopt(3): parameter numbers and what we set them to, bytes. A 16 MiB frame must not leave the heap
@@ -118,18 +116,9 @@ def _settle_process(options: _Options) -> None:
     kept = owner_environment(os.environ)  # whoever started it by hand has not chosen
     for name in [one for one in os.environ if one not in kept]:
         del os.environ[name]
-    _raise_file_limit()
+    limits.take_files()
+    limits.dump_no_core()
     _limit_malloc()
-
-
-def _raise_file_limit() -> None:
-    """Take as many descriptors as we may have: a store keeps some hundred of its tables open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _limit_malloc() -> None:

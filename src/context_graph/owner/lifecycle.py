@@ -20,11 +20,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph import __version__, watchdog
+from context_graph import watchdog
 from context_graph.config import Settings, lock_path, log_dir, socket_path, waker_path
 from context_graph.owner.lock import bind, bind_waker
 from context_graph.owner.socket.server import OwnerServer
 from context_graph.watchdog import Piece
+from context_graph.wire.build import owner_build
 from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Owner:
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
         self._loop.call_later(_CATCH_UP_S, self._catch_up)
-        self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
+        self._log.info("ready: version %s, pid %d, root %s", owner_build(), os.getpid(), self._root)
         if ready is not None:
             _to_null(ready)
         # Objects of the start live as long as the process: no collection needs to look at them again.

@@ -11,13 +11,10 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from context_graph import __version__
-from context_graph.config import fnv1a64, lock_path, log_dir, socket_path, waker_path
+from context_graph.config import lock_path, log_dir, socket_path, waker_path
 from context_graph.errors import OwnerError
-from context_graph.owner.sessions.brief_cache import HEADER, HEADER_USED
 from context_graph.wire import run_folder
-from context_graph.wire.event_log import LOG_VERSION
-from context_graph.wire.frames import WIRE_VERSION
+from context_graph.wire.build import owner_build
 
 # Exit codes of a refused start, from sysexits.h.
 EXIT_CANNOT_CREATE: Final = 73
@@ -36,12 +33,6 @@ class StartRefusedError(OwnerError):
     def __init__(self, exit_status: int, message: str) -> None:
         super().__init__(message)
         self.exit_status = exit_status
-
-
-def fingerprint() -> str:
-    """16 hex digits over what two processes on one data root must share: package, wire, file formats."""
-    parts = f"{__version__} wire{WIRE_VERSION} log{LOG_VERSION} ".encode() + HEADER[:HEADER_USED]
-    return f"{fnv1a64(parts):016x}"
 
 
 def prepare_folders(root: Path) -> None:
@@ -89,7 +80,7 @@ def lock_root(root: Path, handed: int | None) -> int:
         raise StartRefusedError(EXIT_LOCKED, f"an owner ({who}) already serves {root}")
     # A full disk refuses the text, which only informs; the lock itself is not on the disk.
     with contextlib.suppress(OSError):
-        run_folder.write_holder(handle, run_folder.Holder(os.getpid(), __version__, fingerprint()))
+        run_folder.write_holder(handle, run_folder.Holder(os.getpid(), owner_build()))
     return handle
 
 

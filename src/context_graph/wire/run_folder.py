@@ -40,7 +40,6 @@ class Holder:
 
     pid: int
     version: str
-    fingerprint: str
 
 
 def take_lock(path: Path) -> int | None:
@@ -113,7 +112,7 @@ def write_holder(handle: int, holder: Holder) -> None:
     Raises OSError if the disk refuses; the lock holds all the same.
     """
     os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{holder.pid} {holder.version} {holder.fingerprint}\n".encode(), 0)
+    os.pwrite(handle, f"{holder.pid} {holder.version}\n".encode(), 0)
 
 
 def read_holder(path: Path) -> Holder | None:
@@ -123,9 +122,9 @@ def read_holder(path: Path) -> Holder | None:
             words = source.read(_TEXT_BYTES).decode("ascii", "replace").split()
     except OSError:
         return None
-    if len(words) != 3 or not words[0].isdigit():
+    if len(words) < 2 or not words[0].isdigit():
         return None
-    return Holder(int(words[0]), words[1], words[2])
+    return Holder(int(words[0]), words[1])
 
 
 # owner.work

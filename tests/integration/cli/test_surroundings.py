@@ -212,6 +212,31 @@ def test_an_owner_takes_the_descriptors_it_may_have(cli: Cli) -> None:
     assert int(row.split()[3]) == (min(hard, 65_536) if hard > 0 else 65_536)
 
 
+@pytest.mark.parametrize("limit", ["-n 64", "-f 64", "-d 1000000"])
+def test_an_owner_from_a_tight_shell_makes_way_for_whoever_may_use_more(cli: Cli, limit: str) -> None:
+    """And serves one that may use as little, which else would end the other's owner in turn."""
+
+    def tight(*words: str) -> str:
+        command = ["/bin/sh", "-c", f'ulimit {limit}; exec "$@"', "sh", str(cli.launcher), *words]
+        env = dict(cli.env)
+        return subprocess.run(
+            command, env=env, check=True, cwd=cli.project, capture_output=True, text=True
+        ).stdout
+
+    def pid_of(said: str) -> int:
+        return int(json.loads(said)["pid"])
+
+    narrow = pid_of(tight("owner", "start", "--json"))
+    assert pid_of(tight("owner", "status", "--json")) == narrow
+    assert cli.run("memory", "store", "From a shell without limits").returncode == 0
+    wide = pid_of(cli.run("owner", "status", "--json").stdout)
+    assert wide != narrow
+    assert "From a shell" in tight("memory", "list")
+    assert pid_of(tight("owner", "status", "--json")) == wide
+    log = (cli.root / "log" / "owner.log").read_text()
+    assert "leaving: a client may use more than this owner" in log
+
+
 @pytest.mark.parametrize("words", ["consciousness status", "status", "doctor", "owner status"])
 def test_what_a_stranger_named_steers_no_terminal(cli: Cli, words: str) -> None:
     """A folder's name holds any bytes; it is escaped in a pipe too, which may end at a terminal."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.owner.harness import OwnerHarness
 
 from context_graph.owner.chores import NAME
 
@@ -52,3 +55,18 @@ def test_only_a_crash_counts_and_only_once(tmp_path: Path, end: str) -> None:
         [row["failures"] for row in json.loads(counted.read_bytes())["items"]] if counted.exists() else []
     )
     assert failures == ([1.0] if end in ("crash", "segfault") else [])
+
+
+def test_a_crash_leaves_no_copy_of_the_owner_s_memory(owner: OwnerHarness) -> None:
+    """A limit of 1 and not of 0, which a program in core_pattern would not be held to."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    try:
+        process = owner.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+    assert resource.prlimit(process.pid, resource.RLIMIT_CORE)[0] == (1 if hard else 0)
+    os.kill(process.pid, signal.SIGABRT)
+    _, status = os.waitpid(process.pid, 0)
+    process.returncode = -signal.SIGABRT
+    assert (os.WTERMSIG(status), os.WCOREDUMP(status)) == (signal.SIGABRT, False)

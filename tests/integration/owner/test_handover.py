@@ -10,7 +10,7 @@ from tests.support.owner.harness import WAIT_S, OwnerHarness
 
 from context_graph import __version__
 from context_graph.errors import OwnerUnavailableError
-from context_graph.owner.socket.server import is_newer
+from context_graph.wire.build import client_build, is_newer
 from context_graph.wire.client import request
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import YIELDING, Request, encode_request
@@ -33,6 +33,12 @@ request_module = importlib.import_module("context_graph.wire.client.request")
         ("", "0.1.0", False),
         ("newest", "0.1.0", False),
         ("99999999999999999999", "0.1.0", True),
+        ("0.1.0+build.1764283921", "0.1.0+build.1764283920", True),
+        ("0.1.0+build.1764283920", "0.1.0+build.1764283921", False),
+        ("0.1.0+build.1764283920", "0.1.0", True),
+        ("0.1.0", "0.1.0+build.1764283920", False),
+        ("0.1.1", "0.1.0+build.1764283920", True),
+        ("0.1.0+build.1764283920", "0.1.1+build.1", False),
     ],
 )
 def test_versions_compare_by_their_numbers(theirs: str, ours: str, newer: bool) -> None:
@@ -83,13 +89,13 @@ def test_a_newer_client_waits_an_older_owner_out_and_starts_its_own(
     def newer_at_first() -> str:
         # The new owner has this package's own version; only the old one must see a newer client.
         seen.append("asked")
-        return "999.0.0" if len(seen) == 1 else __version__
+        return "999.0.0" if len(seen) == 1 else client_build()
 
     real = request_module.exchange
 
     def exchange_as_newer(connection: object, frame: bytes, end: float) -> object:
         sent = newer_at_first()
-        changed = frame.replace(_version_field(__version__), _version_field(sent))
+        changed = frame.replace(_version_field(client_build()), _version_field(sent))
         changed = changed[:4] + (len(changed) - 8).to_bytes(4, "little") + changed[8:]
         return real(connection, changed, end)  # type: ignore[arg-type]
 
@@ -106,7 +112,7 @@ def test_a_newer_client_that_may_start_nothing_says_what_to_do(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner.start()
-    monkeypatch.setattr(request_module, "__version__", "999.0.0")
+    monkeypatch.setattr(request_module, "client_build", lambda: "999.0.0")
     with pytest.raises(OwnerUnavailableError, match="owner start"):
         request("count", {}, location=owner.location, autostart=False)
 
@@ -114,7 +120,7 @@ def test_a_newer_client_that_may_start_nothing_says_what_to_do(
 def test_an_owner_that_is_too_old_again_after_its_start_is_an_error_and_no_loop(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_module, "__version__", "999.0.0")
+    monkeypatch.setattr(request_module, "client_build", lambda: "999.0.0")
     with pytest.raises(OwnerUnavailableError, match="CONTEXT_GRAPH_PYTHON"):
         request("count", {}, location=owner.location, timeout_s=20)
     assert len((owner.root / "owners").read_text().split()) == 2

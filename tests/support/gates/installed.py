@@ -226,7 +226,7 @@ class GateProject:
         return done.stdout + (done.stderr if code else "")
 
     def later(self, seconds: int) -> None:
-        """As if so much time had passed: files of the project, and times that are noted, are that much older."""
+        """As if so much time had passed: files of the project and noted times are that much older."""
         for path in self.root.rglob("*"):
             if ".git" not in path.parts and path.is_file():
                 then = path.stat().st_mtime - seconds

@@ -5,7 +5,7 @@ use crate::client::{self, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::fresh_id;
 use crate::paths::Places;
-use crate::programs::{Start, Starter};
+use crate::programs::{self, Start, Starter};
 use crate::sys::{self, Deadline, OwnedFd};
 use crate::wire::{Request, YIELDING};
 use std::cell::Cell;
@@ -102,7 +102,7 @@ impl<'a> Link<'a> {
     fn attach(&self) -> Result<OwnedFd, NoAnswer> {
         let deadline = Deadline::from_now(if self.was_silent() { SILENT_MS } else { UP_MS });
         let socket = self.client.connect(deadline)?;
-        let env = self.env.travelling();
+        let (env, build) = (self.env.travelling(), programs::build(self.env));
         let request = Request {
             verb: b"mcp.attach",
             event_id: &self.id,
@@ -112,7 +112,7 @@ impl<'a> Link<'a> {
             cwd: &self.places.cwd,
             env: &env,
             at_ms: sys::unix_ms(),
-            version: env!("CARGO_PKG_VERSION").as_bytes(),
+            version: build.as_bytes(),
             ..Request::default()
         };
         let said = client::ask(&socket, &request, deadline)?;

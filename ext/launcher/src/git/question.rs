@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::options;
 use crate::pathname::below;
 use crate::paths;
-use crate::programs::{Start, Starter};
+use crate::programs::{self, Start, Starter};
 use crate::sys::{self, Deadline};
 use crate::wire::{Request, GATE_IT};
 use std::time::Instant;
@@ -124,7 +124,7 @@ fn of_owner(event: &Event<'_>, body: &[u8], started: Instant) -> Result<Verdict,
 
 fn ask_once(event: &Event<'_>, client: &Client, body: &[u8], by: Deadline) -> Result<Verdict, NoAnswer> {
     let socket = client.connect(by)?;
-    let env = event.env.travelling();
+    let (env, build) = (event.env.travelling(), programs::build(&event.env));
     let request = Request {
         verb: VERB,
         event_id: &event.id,
@@ -134,7 +134,7 @@ fn ask_once(event: &Event<'_>, client: &Client, body: &[u8], by: Deadline) -> Re
         env: &env,
         deadline_ms: WITHIN_MS,
         at_ms: event.at_ms,
-        version: env!("CARGO_PKG_VERSION").as_bytes(),
+        version: build.as_bytes(),
         parent: event.parent,
         ..Request::default()
     };

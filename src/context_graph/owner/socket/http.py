@@ -24,10 +24,10 @@ from typing import Any, ClassVar, Final
 import h11
 import orjson
 
-from context_graph import __version__
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, InvalidInputError, WireError
 from context_graph.owner.socket.connection import FRAME_S, Channel, Server
+from context_graph.wire.build import owner_build
 from context_graph.wire.frames import Reply, Request
 
 BODY_MAX: Final = 4 * 1024 * 1024
@@ -238,7 +238,7 @@ def request_of(head: h11.Request, body: bytes, root: Path) -> Request:
         cwd=Path(project) if project else None,
         deadline_ms=_WAIT_MS,
         at_ms=time.time_ns() // 1_000_000,
-        version=__version__,
+        version=owner_build(),
     )
 
 

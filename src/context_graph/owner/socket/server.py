@@ -8,19 +8,19 @@ import errno
 import json
 import logging
 import os
-import re
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from context_graph import __version__
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
 from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.owner.socket.status import OwnerStatus
+from context_graph.system import limits
 from context_graph.system.peers import peer_pid, peer_uid
+from context_graph.wire.build import installed_build, is_newer, owner_build
 from context_graph.wire.frames import (
     KEEP_IT,
     YIELDING,
@@ -41,8 +41,9 @@ EXIT_BUSY: Final = 75
 _HELD_BYTES: Final = 64 * 1024 * 1024
 """Unfinished frames of all clients together."""
 _ATTACH: Final = "mcp.attach"
-_FOLLOW: Final = "view.follow"
 """The verb after which a connection speaks JSON-RPC, a line a message."""
+_FOLLOW: Final = "view.follow"
+_AT_START: Final = ("hooks.session-start", _ATTACH)
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
 _TOLD_BYTES: Final = 2 * 4096 + 1
@@ -60,21 +61,6 @@ _REFUSALS: Final = {
 }
 """What the system refuses for reasons that are not ours, and what helps."""
 _OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-
-
-_NUMBERS: Final = re.compile(r"(?:^|(?<=\.))\d{1,9}")
-
-
-def is_newer(theirs: str, ours: str) -> bool:
-    """Whether version ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
-    return theirs != ours and _numbers(theirs) > _numbers(ours)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    found = [int(part) for part in _NUMBERS.findall(version)]
-    while found and not found[-1]:
-        found.pop()  # 1.2 and 1.2.0 are one version
-    return tuple(found)
 
 
 class OwnerServer:
@@ -102,6 +88,9 @@ class OwnerServer:
         self._service = service
         self._status = OwnerStatus(root)
         self._max_clients = max_clients
+        self._narrow = limits.narrow()
+        self._outgrown = ""
+        """What a client that was here may use more of than we."""
         self._log = log
         self._leave = leave
         self._quiet = quiet
@@ -324,6 +313,12 @@ class OwnerServer:
                 self._connections.add(connection)
                 connection.start()
 
+    def _compare_limits(self, connected: socket.socket) -> None:
+        """Note a client that may use more than this owner, which was started in a tight shell then."""
+        if self._narrow and not self._outgrown:
+            with contextlib.suppress(OSError):
+                self._outgrown = limits.wider(peer_pid(connected), self._narrow)
+
     def _admitted(self, connected: socket.socket) -> bool:
         """Whether this client is ours and there is room; otherwise it is told, if it may know, and closed."""
         try:
@@ -333,6 +328,7 @@ class OwnerServer:
         if uid != os.geteuid():
             self._log.warning("refused: a connection of uid %d", uid)
         elif len(self._connections) < self._max_clients or self._evict():
+            self._compare_limits(connected)
             return True
         else:
             self._log.warning("refused: %d clients are connected", len(self._connections))
@@ -367,14 +363,13 @@ class OwnerServer:
         try:
             if request.verb.startswith("owner."):
                 return (*self._own(request), None)
-            if is_newer(request.version, __version__):
-                why = f"client {request.version} is newer than this owner, {__version__}"
+            if why := self._is_past(request):
                 return Reply(0, YIELDING), self._leaver(why), None
             if request.verb == _ATTACH:
-                greeting = _json({"pid": os.getpid(), "version": __version__})
+                greeting = _json({"pid": os.getpid(), "version": owner_build()})
                 return greeting, None, self._upgrade_for(request)
             if request.verb == _FOLLOW:
-                greeting = _json({"pid": os.getpid(), "version": __version__})
+                greeting = _json({"pid": os.getpid(), "version": owner_build()})
                 return greeting, None, self._follower_of(request)
             return self._service.handle(request), self.settle, None
         except ContextGraphError as error:
@@ -386,6 +381,16 @@ class OwnerServer:
         if request.verb.startswith("hooks.") and request.params.get("format") in CLIENT_FORMATS:
             exit_code = 0  # a hook of a real client never fails (D2.3)
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
+
+    def _is_past(self, request: Request) -> str:
+        """Why this owner makes way for one of a later build or with wider limits; "" if it stays."""
+        own = owner_build()
+        if is_newer(request.version, own):
+            return f"client {request.version} is newer than this owner, {own}"
+        # A launcher need not be as new as our files: what replaced them is seen where a session begins.
+        if request.verb in _AT_START and is_newer(now := installed_build(), own):
+            return f"{now} is installed, and this owner is {own}"
+        return f"a client may use more than this owner ({self._outgrown})" if self._outgrown else ""
 
     def _unforeseen(self, verb: str, error: Exception) -> str:
         """Log an unexpected error and report it: the system's refusals in a line, bugs in full."""
@@ -403,7 +408,7 @@ class OwnerServer:
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":
-            return _json({"pid": os.getpid(), "version": __version__}), None
+            return _json({"pid": os.getpid(), "version": owner_build()}), None
         if request.verb == "owner.status":
             return _json(self._status.view(self.clients, self._service.stats())), None
         if request.verb == "owner.stop":

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from context_graph import __version__
 from context_graph.config import socket_path
-from context_graph.owner.lock import fingerprint
+from context_graph.wire.build import owner_build
 
 _RECENT: Final = 1024
 """Requests whose times are kept: enough for a p99, 8 KiB."""
@@ -57,8 +56,7 @@ class OwnerStatus:
         times = sorted(self._recent_ms)
         return {
             "pid": os.getpid(),
-            "version": __version__,
-            "fingerprint": fingerprint(),
+            "version": owner_build(),
             "rss_bytes": rss_bytes(),
             "uptime_s": round(time.monotonic() - self._started, 3),
             "started_at": self._started_at.isoformat(timespec="milliseconds"),

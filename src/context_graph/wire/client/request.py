@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from context_graph import __version__
 from context_graph.config import Location, socket_path
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
+from context_graph.wire.build import client_build
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import look_at
 from context_graph.wire.client.spawn import find_owner_command, start_owner, wait_free, wait_ready
@@ -71,13 +71,13 @@ def request(
             return reply
         if not autostart:
             raise OwnerUnavailableError(
-                f"the owner of {location.root} was older than {__version__} and has stopped; "
+                f"the owner of {location.root} was older than {client_build()} and has stopped; "
                 "`context-graph-cli owner start` starts a new one"
             )
         if yielded:
             command = " ".join(find_owner_command(env))
             raise OwnerUnavailableError(
-                f"the owner that {command!r} starts is older than this client, {__version__}; "
+                f"the owner that {command!r} starts is older than this client, {client_build()}; "
                 "let CONTEXT_GRAPH_PYTHON name the interpreter of the same installation"
             )
         yielded = True
@@ -133,5 +133,5 @@ def made_request(
         env={name: env[name] for name in ENV_NAMES if name in env},
         deadline_ms=min(int(timeout_s * 1000), 0xFFFFFFFF),
         at_ms=time.time_ns() // 1_000_000,
-        version=__version__,
+        version=client_build(),
     )
