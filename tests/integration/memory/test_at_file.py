@@ -8,8 +8,8 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import context_of, hook, memory, remember
 
-from context_graph.memory.context.at_file import SESSION_TOKENS
 from context_graph.memory.embed import default_provider
+from context_graph.owner.sessions.injections import SESSION_TOKENS
 
 GOAL = "Make the token bucket refill lazily"
 
@@ -104,6 +104,15 @@ def test_of_several_notes_the_one_that_was_asked_about_is_told(cli: Cli) -> None
     assert "Round the price" in told.split("Log what")[0]
 
 
+def test_a_file_that_the_prompt_names_is_told_about_at_once(cli: Cli) -> None:
+    for number in range(4):
+        session(cli, f"s-{number}", "src/app.py", goal=f"{GOAL}, part {number}")
+    hook(cli, "session-start", "s-9", source="startup")
+    asked = context_of(hook(cli, "prompt-submit", "s-9", prompt="What does app.py do with the bucket?"))
+    memory(cli, "list")
+    assert "src/app.py" in asked + read(cli, "s-9", "src/app.py")
+
+
 def test_an_edit_is_told_before_it_is_made(cli: Cli) -> None:
     session(cli, "s-1", "src/bucket.py")
     begin(cli, "s-2")
@@ -188,7 +197,7 @@ def test_a_session_is_told_no_more_than_its_budget(cli: Cli) -> None:
     texts = [read(cli, "s-99", f"src/part{number}.py") for number in range(12)]
     count = default_provider().count_tokens
     assert all(count(text) <= 120 for text in texts)
-    assert 400 < sum(map(count, texts)) <= SESSION_TOKENS
+    assert 300 < sum(map(count, texts)) <= SESSION_TOKENS
 
 
 def test_the_ledger_has_it_with_its_kind(cli: Cli) -> None:

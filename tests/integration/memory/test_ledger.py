@@ -65,6 +65,20 @@ def test_an_injection_is_kept_with_all_that_is_asked_of_it(sessions: SessionStor
         assert one.by_memory() == {NODE: {"injected": 1, "used": 0, "last_ms": 5}}
 
 
+def test_what_was_used_costs_a_session_nothing(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    shown(ledger, node=NODE[:-1] + "2", text="Deploys run on Mondays")
+    assert ledger.unused("s") == 140 and ledger.unused("other") == 0
+    ledger.observe(tool("curl http://staging:8443/health"))
+    assert ledger.unused("s") == 110
+    ledger.flush()
+    again = ledger_of(sessions)
+    assert again.unused("s") == 110, "the next owner knows it too"
+    again.forget_context("s", at_ms=9)
+    assert again.unused("s") == 0
+
+
 def test_what_a_session_holds_is_not_shown_to_it_again_until_its_context_is_compacted(
     sessions: SessionStore,
 ) -> None:

@@ -2,9 +2,9 @@
 
 An index from path to memories is kept in the owner, built from their metadata a few hundred at a time: notes
 of changes and lessons, and the summary of a session that left none about the file. A file that few sessions
-worked on is told about at the first touch. One that many did says little: it must be touched three times, or
-be about to change. Of several notes the one that shares most words with what the session was asked is told.
-docs/capture.md has figures.
+worked on is told about at the first touch, and so is one that the prompt names. One that many did says
+little: it must be touched three times, or be about to change. Of several notes the one is told that shares
+most words with what the session was asked. docs/capture.md has figures.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 
 FILE_TOKENS: Final = 120
-SESSION_TOKENS: Final = 600
 RARE: Final = 0.05
 """Share of all sessions that may have worked on a file that is told about at once."""
 FEW: Final = 3
@@ -65,7 +64,11 @@ class _Session:
     done: list[str] = field(default_factory=list)
     asked: frozenset[str] = frozenset()
     """The words of its last prompts."""
-    tokens: int = 0
+
+    def names(self, path: str) -> bool:
+        """Whether it was asked about the file by its name."""
+        words = words_of(os.path.basename(path))
+        return bool(words) and words <= self.asked
 
 
 class FileMemories(Follower):
@@ -152,17 +155,17 @@ class FileMemories(Follower):
             shown: Ids of memories that the session's context has already.
             editing: Whether the call is about to change the file.
         """
-        session = self._session(event.session_id)
+        session, searches = self._session(event.session_id), event.tool_name in _SEARCHING
         for path in self.touched(event, editing=editing):
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
-            if path in session.told or session.tokens >= SESSION_TOKENS:
+            if path in session.told:
                 session.done.append(path)
                 continue
             rows = self._untold(event.session_id, path, shown)
             sessions = len({one.session_id or one.node_id for one in rows})
             few = sessions <= max(FEW, RARE * len(self._summaries))
-            needed = TOUCHES if not few else 2 if event.tool_name in _SEARCHING else 1
+            needed = 1 if session.names(path) else TOUCHES if not few else 2 if searches else 1
             if not rows:
                 session.done.append(path)
             elif editing or session.touches[path] >= needed:
@@ -189,28 +192,21 @@ class FileMemories(Follower):
         """How many words of what the session was asked ``text`` has."""
         return len(self._session(session_id).asked & words_of(text))
 
-    def told(self, session_id: str, path: str, tokens: int) -> None:
+    def told(self, session_id: str, path: str) -> None:
         """Note that the session was told about a file."""
         session = self._session(session_id)
         session.told.add(path)
         session.done.append(path)
-        session.tokens += tokens
 
-    def done(self, session_id: str) -> tuple[list[str], bool]:
-        """The files found since the last call to have nothing more to tell in the session; whether that goes
-        for all files.
-        """
+    def done(self, session_id: str) -> list[str]:
+        """The files that since the last call turned out to have nothing more to tell in the session."""
         session = self._session(session_id)
-        found, session.done = session.done, []
-        return found, session.tokens >= SESSION_TOKENS
+        files, session.done = session.done, []
+        return files
 
     def forget(self, session_id: str) -> None:
         """The session's context was compacted: what it was told is not there any more."""
         self._sessions.pop(session_id, None)
-
-    def room(self, session_id: str) -> int:
-        """Tokens that the session may still be told."""
-        return max(0, SESSION_TOKENS - self._session(session_id).tokens)
 
     def touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
         """The files of the project that a call reads, changes or names, by their paths in the checkout."""

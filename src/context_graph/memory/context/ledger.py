@@ -121,6 +121,8 @@ class _Waiting:
 class _Session:
     shown: OrderedDict[str, None] = field(default_factory=OrderedDict)
     waiting: list[_Waiting] = field(default_factory=list)
+    unused: int = 0
+    """Tokens that it was told and has not used."""
 
 
 class Ledger:
@@ -143,6 +145,10 @@ class Ledger:
     def shown(self, session_id: str) -> set[str]:
         """Ids of the memories that the session's context holds already."""
         return set(self._session(session_id).shown)
+
+    def unused(self, session_id: str) -> int:
+        """Tokens that the session's context was told, but for the memories that it has used."""
+        return self._session(session_id).unused
 
     def told_at(self, session_id: str, event: str) -> set[str]:
         """Ids of the memories that the session was told at such an event. Cost: as `report`."""
@@ -183,6 +189,7 @@ class Ledger:
         totals["injections"] += 1
         totals["memories"] += len(memories)
         totals["tokens"] += tokens
+        session.unused += tokens
         for one in memories:
             session.shown[one.node_id] = None
             session.shown.move_to_end(one.node_id)
@@ -222,9 +229,9 @@ class Ledger:
         for waiting in session.waiting:
             waiting.events -= 1
             if ids and waiting.node_id[:SHOWN_ID_CHARS] in text:
-                self._mark(waiting, "asked for by its id")
+                session.unused -= self._mark(waiting, "asked for by its id")
             elif waiting.proof(words, self._common):
-                self._mark(waiting, "words: " + ", ".join(sorted(waiting.seen)[:5]))
+                session.unused -= self._mark(waiting, "words: " + ", ".join(sorted(waiting.seen)[:5]))
             elif waiting.events > 0:
                 left.append(waiting)
             else:
@@ -331,14 +338,17 @@ class Ledger:
             seen.appendleft(worth > 0.0)
         self._worth += [(edge, worth) for edge in waiting.edges]
 
-    def _mark(self, waiting: _Waiting, how: str) -> None:
+    def _mark(self, waiting: _Waiting, how: str) -> int:
+        """Note a use; the tokens of the memory."""
         self._judge(waiting, 1.0)
-        entry = self._entry(waiting.number)
+        entry, tokens = self._entry(waiting.number), 0
         for one in entry["memories"] if entry else ():
             if one["id"] == waiting.node_id and not one["used"]:
                 one["used"] = how
+                tokens += one["tokens"]
                 self._all_totals()["used"] += 1
                 self._unwritten[waiting.number] = entry or {}
+        return tokens
 
     def _entry(self, number: int) -> dict[str, Any] | None:
         if number in self._unwritten:
@@ -378,8 +388,10 @@ class Ledger:
                     continue
                 if entry["event"] == "compacted":
                     break
+                session.unused += entry["tokens"]
                 for one in entry["memories"]:
                     session.shown.setdefault(one["id"])
+                    session.unused -= one["tokens"] if one["used"] else 0
         except StoreError:
             return session  # showing a memory twice does no harm
         return session

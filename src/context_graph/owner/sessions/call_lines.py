@@ -25,8 +25,6 @@ _FENCE_TOKENS: Final = 24
 """Of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50
 """Of a file's, for rules whose scope it is."""
-_NOTES: Final = 2
-"""Of one file: what was changed, and what was learned."""
 _JUDGED: Final = 6
 _SESSIONS: Final = 64
 HOLD: Final = "hold"
@@ -94,14 +92,19 @@ class CallLines:
         if self.files is not None:
             self.files.forget(session_id)
 
-    def at_file(self, event: HookEvent, shown: set[str], *, editing: bool) -> list[Line]:
-        """The lines about the file that a call reads, changes or names; [] in nearly every call."""
+    def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
+        """The lines about the file that a call reads, changes or names; [] in nearly every call.
+
+        Args:
+            left: Tokens that the session may still be told.
+        """
         files = self.files
         if files is None:
             return []
         if self.is_behind:  # a capture, or a memory stored since
             self.read()
         from context_graph.memory.context.at_file import FILE_TOKENS
+        from context_graph.memory.context.told_lines import LEAST_TOKENS
 
         session_id = event.session_id
         paths = list(files.touched(event, editing=editing))
@@ -110,43 +113,44 @@ class CallLines:
             for path in paths[:1]
             for line in self._standing.at_path(session_id, path, shown, _RULE_TOKENS)
         ]
-        budget = min(FILE_TOKENS, files.room(session_id)) - _FENCE_TOKENS
-        room = _Room(budget - sum(_tokens(line.text) for line in rules))
+        room = min(FILE_TOKENS, left) - _FENCE_TOKENS
+        room -= sum(_tokens(line.text) for line in rules)
         due = files.due(event, shown, editing=editing)
-        notes = [] if due is None else self._about(due[0], due[1], event, room)
+        notes = [] if due is None else self._about(files, *due, event, lambda text: _tokens(text) <= room)
         if due is not None:
-            tokens = sum(_tokens(line.text) for line in notes)
-            files.told(session_id, due[0], tokens + _FENCE_TOKENS if notes else 0)
-        done, over = files.done(session_id)
+            files.told(session_id, due[0])
+        done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
         told = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]
         done += self._standing.done(keys, {*shown, *told})
         self._brief.add_done(session_id, done, over)
         return [*rules, *notes]
 
-    def _about(self, path: str, rows: Sequence[About], event: HookEvent, room: _Room) -> list[Line]:
+    def _about(
+        self,
+        files: FileMemories,
+        path: str,
+        rows: Sequence[About],
+        event: HookEvent,
+        fits: Callable[[str], bool],
+    ) -> list[Line]:
         from context_graph.memory.capture import work_of
         from context_graph.memory.context.file_lines import line_about, line_of_session
         from context_graph.model.memory import CAPTURED
 
         nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
         standing = self._holds(nodes, event.cwd)
-        nodes = [node for node in nodes if str(node.id) in standing]
-        if self.files is not None:
-            shares = {node.id: self.files.shares(event.session_id, node.content) for node in nodes}
-            nodes.sort(key=lambda node: (-shares[node.id], node.source == CAPTURED, -node.created_at_ms))
-        lines: list[Line] = []
-        for node in nodes[:_NOTES]:
-            if node.source == CAPTURED:
-                work = work_of(node)
-                line = line_of_session(work, node, path, now_ms=event.at_ms, fits=room.fits)
-            else:
-                stands = standing[str(node.id)]
-                line = line_about(node, path, now_ms=event.at_ms, fits=room.fits, standing=stands)
-            if line is not None:
-                room.take(line.text)
-                lines.append(line)
-        return lines
+        there = [node for node in nodes if str(node.id) in standing]
+        if not there:
+            return []
+        asked = {node.id: files.shares(event.session_id, node.content) for node in there}
+        best = max(there, key=lambda node: (asked[node.id], node.source != CAPTURED, node.created_at_ms))
+        if best.source == CAPTURED:
+            line = line_of_session(work_of(best), best, path, now_ms=event.at_ms, fits=fits)
+        else:
+            stands = standing[str(best.id)]
+            line = line_about(best, path, now_ms=event.at_ms, fits=fits, standing=stands)
+        return [line] if line is not None else []
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
         """The rules that name what a command runs, and what always failed in its stead."""
@@ -208,19 +212,6 @@ def keys_of_path(path: str) -> list[str]:
     *folders, name = path.split("/")
     kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
     return [*(f"{one}/" for one in folders if one), *kinds]
-
-
-class _Room:
-    """Tokens that are left."""
-
-    def __init__(self, tokens: int) -> None:
-        self._left = tokens
-
-    def fits(self, text: str) -> bool:
-        return _tokens(text) <= self._left
-
-    def take(self, text: str) -> None:
-        self._left -= _tokens(text)
 
 
 def _tokens(text: str) -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
 
+SESSION_TOKENS: Final = 450
+"""That a session is told and does not use."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
 
@@ -53,6 +55,11 @@ class Injections:
                 self._memex()  # it makes the ledger's family in a store that has none
             self._made = Ledger(InjectionRecords(self._store.engine), self._is_common)
         return self._made
+
+    def left(self, context: str) -> int:
+        """Tokens that a context may still be told; what it used of them costs nothing. User's rules always
+        may."""
+        return max(0, SESSION_TOKENS - self.ledger.unused(context))
 
     @property
     def has_work(self) -> bool:

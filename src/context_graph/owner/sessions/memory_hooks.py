@@ -50,7 +50,7 @@ _RECALLED: Final = 10
 _SHOWN: Final = 3
 """Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
 _PROMPT_TOKENS: Final = 240
-"""For them, whatever the setting allows."""
+"""For them, whatever the setting allows; and no more than half of what the session may still be told."""
 
 
 class MemoryHooks:
@@ -228,15 +228,15 @@ class MemoryHooks:
         """
         if not (settings.memory_inject and self._has_any()):
             return ""
-        about = partial(self._calls.at_file, event, self.ledger.shown(event.session_id), editing=before)
+        shown, left = self.ledger.shown(event.session_id), self.injections.left(event.session_id)
+        about = partial(self._calls.at_file, event, shown, left, editing=before)
         lines = (self._guarded("file", about) or []) if settings.memory_at_file else []
         told = self.injections.show(event, "file", lines=lines, label=False)
         if before:
             shown = self.ledger.shown(event.session_id)
             lines = self._guarded("command", self._calls.at_command, event, shown, settings) or []
-            told = "\n".join(
-                filter(None, (told, self.injections.show(event, "command", lines=lines, label=False)))
-            )
+            more = self.injections.show(event, "command", lines=lines, label=False)
+            told = "\n".join(filter(None, (told, more)))
         return told
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
@@ -338,7 +338,8 @@ class MemoryHooks:
         likely = [(row.node, row.score) for row in brought(rows, floor, self.ledger.moved(floor, what))]
         quotes = self._quotes(likely, event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
-        room = min(budget, _PROMPT_TOKENS + sum(count(line.text) for line in rules))
+        left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
+        room = min(budget, left + sum(count(line.text) for line in rules))
         return self.injections.show(
             event, what, lines=rules, quotes=quotes, budget=room, query=asked, recall=found
         )

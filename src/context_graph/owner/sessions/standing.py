@@ -94,6 +94,11 @@ class Standing:
         line = lessons.line(event.session_id, event.parts.command, output, shown, now_ms=event.at_ms)
         return line if line is not None and self._is_there(line) else None
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether some rule is about files or commands: it is told however much the session was told."""
+        return bool(self._keys)
+
     def done(self, keys: Iterable[str], shown: Container[str]) -> list[str]:
         """Those of ``keys`` of which a session was told all that there is."""
         tests = frozenset(TEST_KEYS if self._lessons else ())
