@@ -21,9 +21,8 @@ from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.note_keeping import end_older, forget_void, nodes_of
-from context_graph.memory.writing import SEARCHED
 from context_graph.model import HookEvent
-from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.memory import CAPTURED, SEARCHED, MemoryNode
 from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of

@@ -14,6 +14,7 @@ from context_graph.memory.evidence import SUPERSEDES
 from context_graph.model import cut_session_id
 from context_graph.model.memory import (
     LAST_MS,
+    SEARCHED,
     MemoryNode,
     Modality,
     check_content,
@@ -31,8 +32,6 @@ MAX_TAGS: Final = 32
 MAX_TAG_CHARS: Final = 64
 MAX_SOURCE_CHARS: Final = 32
 MAX_LINKS: Final = 256
-SEARCHED: Final = "searched"
-"""Key of a memory's metadata: text that finds it and is not shown."""
 _BETWEEN: Final = "\n\n"
 _MIN_BINARY: Final = 64
 

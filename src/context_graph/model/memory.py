@@ -30,6 +30,8 @@ CAPTURED: Final = "capture"
 """Who stored a session's summary, which its session rewrites."""
 NOTED: Final = "note"
 """Who stored a session's notes, which it rewrites as well."""
+SEARCHED: Final = "searched"
+"""Key of a memory's metadata: text that finds it and is not shown."""
 
 _HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4

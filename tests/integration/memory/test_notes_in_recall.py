@@ -63,6 +63,19 @@ def test_a_session_s_commands_are_found_beside_its_change(tmp_path: Path) -> Non
     assert "way" in kinds and "change" in kinds
 
 
+def test_a_question_that_was_asked_before_does_not_stand_before_its_answer(tmp_path: Path) -> None:
+    question = "Why does the tariff importer drop rows with an empty postcode?"
+    with open_memex(tmp_path) as memex:
+        fill(memex)
+        asked = node("s9", f"Goal: {question}", None, 50)
+        memex.put(replace(asked, metadata={"searched": question}))
+        first, *_ = memex.recall(question, top_k=20).nodes
+        assert first.node.session_id == "s1" and first.node.metadata["kind"] == "change"
+        worked = node("s8", "Goal: Draw the chart of tariffs", None, 60)
+        memex.put(replace(worked, metadata={"searched": "Draw the chart of tariffs\nnpx chartist --tariffs"}))
+        assert memex.recall("chartist", top_k=1).nodes[0].node.id == worked.id
+
+
 def test_all_are_still_there_behind_the_first(tmp_path: Path) -> None:
     with open_memex(tmp_path) as memex:
         fill(memex)

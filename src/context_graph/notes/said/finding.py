@@ -81,14 +81,17 @@ def _best(reading: Reading, at: int) -> _Found | None:
 
 
 def _stands_out(reading: Reading, one: _Found) -> bool:
-    """Whether it would be a rule in a text of this length too."""
-    count = len(reading.clauses)
+    """Whether it would be a rule in a text of this length too; what asks is none, unless it orders."""
+    clauses, count = reading.clauses[one.at], len(reading.clauses)
+    asks = one.span.end == len(clauses) or "ask" in clauses[one.span.start].kinds
+    if asks and reading.prompt.sentences[one.at].asks:
+        return _orders(reading, one.text)
     if one.span.score < _LONGER * math.log(max(1.0, count / _TALK)):
         return False
     if sum(len(one.text) for one in reading.prompt.sentences) <= _DOCUMENT_CHARS:
         return True
-    clauses = reading.clauses[one.at][one.span.start : one.span.end]
-    kinds = frozenset[str]().union(*(each.kinds for each in clauses))
+    said = clauses[one.span.start : one.span.end]
+    kinds = frozenset[str]().union(*(each.kinds for each in said))
     return bool((_orders(reading, one.text) or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
 
 

@@ -217,3 +217,21 @@ def test_a_fact_ends_another_where_it_says_so_and_is_about_the_same(
 ) -> None:
     later = ending(new)
     assert (later is not None and ends(later, old)) == is_over
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "when I type the share command, do you carry it out yourself or leave it to me?",
+        "Which id does the renderer put into message_id, the DB id or the uuid, and why?",
+    ],
+)
+def test_a_question_is_no_rule(prompt: str) -> None:
+    assert statements(prompt) == []
+
+
+def test_an_order_may_be_put_as_a_question() -> None:
+    asked = "Never commit to main without asking me, ok?"
+    assert [one.kind for one in statements(asked)] == ["rule"]
+    (rule,) = statements("We use pnpm, not npm. Why do you call npm again?")
+    assert rule.text.startswith("We use pnpm")
