@@ -258,6 +258,7 @@ class Reading:
         include: Iterable[str] = (),
         filters: RecallFilters = _EVERYTHING,
         folder: str | None = None,
+        beside: Sequence[Recalled] = (),
     ) -> Injection:
         """What the store knows about ``query``, in at most ``max_tokens`` tokens (REQ-CORE-016).
 
@@ -268,6 +269,7 @@ class Reading:
             priority: low, normal, high or critical: how many memories are examined, and how strictly.
             include: Of causal_links, entailment_cones, neighborhood, conflicts.
             folder: In the checkout that memories' evidence is looked at in; None to leave that out.
+            beside: Memories of another store, with their relevance here (`ranked`).
         """
         with self._core.operation("inject") as core:
             return inject(
@@ -281,6 +283,7 @@ class Reading:
                 include=include,
                 filters=filters,
                 folder=folder,
+                beside=beside,
             )
 
     def warm(self) -> None:

@@ -29,6 +29,7 @@ from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
+    MIN_RELEVANCE,
     MemoryNode,
     Modality,
     VerbosityLevel,
@@ -43,6 +44,8 @@ from context_graph.operations.naming import check_not_pinned, memory_named, text
 from context_graph.operations.operation import Called
 from context_graph.operations.running_store import STORE_RUNS
 
+_BESIDE: Final = 8
+"""Memories of what the user said of all his work that an injection chooses from."""
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 """The longest content in base64, with four bytes a character."""
 _AS_GIVEN: Final = tuple(
@@ -178,7 +181,9 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     if given.scope == "team":
         return _recall_team(context, given, found, filters)
     verdicts = _standing(context, memex, [one.node for one in found.nodes])
-    found = replace(found, nodes=by_standing([*found.nodes, *_of_user(context, given, filters)], verdicts))
+    first = given.scope == "project" and given.cursor is None
+    beside = _of_user(context, given.query, given.top_k, given.min_relevance, filters) if first else ()
+    found = replace(found, nodes=by_standing([*found.nodes, *beside], verdicts))
     view = views.recall_view(memex, found, context.verbosity, verdicts)
     return Answer(view, quotes=_quotes(context), nothing=views.all_weak(found))
 
@@ -187,14 +192,16 @@ def _searched(context: Context, scope: str) -> Memex:
     return _memory(context, "user") if scope == "user" else context.host.memory()
 
 
-def _of_user(context: Context, given: memories.Recall, filters: RecallFilters) -> Sequence[Recalled]:
-    """What holds in all projects, on the first page beside what the project's own memory has."""
-    of_user = context.host.of_user() if given.scope == "project" and given.cursor is None else None
+def _of_user(
+    context: Context, query: str, most: int, least: float, filters: RecallFilters
+) -> Sequence[Recalled]:
+    """What holds in all projects and is at least so relevant, beside what the project's own memory has."""
+    of_user = context.host.of_user()
     if of_user is None:
         return ()
-    rows = recalled_of_user(context.host.memory(), of_user, given.query, given.top_k, filters)
-    likely = [one for one in rows if one.score >= given.min_relevance]
-    _count_use(context, of_user, [one.node.id for one in likely])
+    rows = recalled_of_user(context.host.memory(), of_user, query, most, filters)
+    likely = [row for row in rows if row.score >= least]
+    _count_use(context, of_user, [row.node.id for row in likely])
     return likely
 
 
@@ -226,15 +233,16 @@ def _recall_team(context: Context, given: memories.Recall, here: Recall, filters
 
 
 def _inject(context: Context, given: memories.Inject) -> Answer:
-    memex = context.host.memory()
+    memex, filters = context.host.memory(), RecallFilters.parse(given.filters)
     found = memex.inject(
         given.query,
         max_tokens=given.max_tokens,
         mode=given.distillation_mode,
         priority=given.priority,
         include=given.include_metadata,
-        filters=RecallFilters.parse(given.filters),
+        filters=filters,
         folder=context.host.project,
+        beside=_of_user(context, given.query, _BESIDE, MIN_RELEVANCE, filters),
     )
     _count_use(context, memex, found.node_ids, found.followed)
     memex.did(Deed.RECALLED)

@@ -120,6 +120,16 @@ def test_what_is_stored_for_the_user_is_told_found_shown_changed_and_forgotten_e
     assert "reviews all texts" not in start(other, "s-4")
 
 
+def test_an_injection_on_request_has_it_too(cli: Cli, other: Cli) -> None:
+    why = ("--rationale", "said in passing")
+    memory(
+        cli, "store", "The user's invoices go to the accountant on the first Monday", *why, "--scope", "user"
+    )
+    memory(other, "store", "The invoices of this shop are numbered by year", *why)
+    context = memory(other, "inject", "when do invoices go to the accountant?")["context"]
+    assert "first Monday" in context
+
+
 def test_what_a_model_stored_is_not_told_as_the_users_words(cli: Cli, other: Cli) -> None:
     call = {"content": "Ines reviews all texts.", "rationale": "said in passing", "scope": "user"}
     lines = [

@@ -100,6 +100,7 @@ def inject(
     include: Iterable[str] = (),
     filters: RecallFilters,
     folder: str | None = None,
+    beside: Sequence[Recalled] = (),
 ) -> Injection:
     """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is not an
     error.
@@ -113,6 +114,7 @@ def inject(
             relevant they must be relative to the best (70, 50, 30, 0 %); low uses half the tokens.
         include: Names of `INSIGHTS` to compute.
         folder: In the checkout that evidence is looked at in.
+        beside: Memories of another store that are relevant here.
 
     Raises:
         InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
@@ -121,8 +123,9 @@ def inject(
     reach, how, names = _checked(max_tokens, mode, priority, include)
     floor = MIN_RELEVANCE if reach.least or reach.floor else 0.0
     recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor, looks_up=True)
-    least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
-    found = _standing(store, [one for one in recalled.nodes if one.score >= least], folder)
+    rows = [*recalled.nodes, *beside]
+    least = max(reach.least, reach.floor * max((one.score for one in rows), default=0.0))
+    found = _standing(store, [one for one in rows if one.score >= least], folder)
     nodes = [candidate.node for candidate in found]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))

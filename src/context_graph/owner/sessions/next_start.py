@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from context_graph.claude.transcripts import MEMORY_INDEX, memory_of
 from context_graph.config import load_settings
@@ -87,11 +86,13 @@ class NextStart:
     def was_told(self, session_id: str, at_ms: int) -> None:
         """Note that a session was told what the last owner left."""
         from context_graph.memory.context.ledger import Injected
+        from context_graph.memory.of_user import memory_in
 
-        memexes = self._hooks.memexes()
-        nodes = {one: node for one, _ in self._left for memex in memexes if (node := memex.get(UUID(one)))}
+        places = self._hooks.memexes()
         memories = [
-            Injected(one, 0.0, tokens, nodes[one].content) for one, tokens in self._left if one in nodes
+            Injected(one, 0.0, tokens, node.content)
+            for one, tokens in self._left
+            if (node := memory_in(places, one)) is not None
         ]
         event = HookEvent(EventKind.SESSION_START, session_id, "", at_ms, source=SOURCE)
         total = sum(tokens for _, tokens in self._left)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from context_graph.model import HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
@@ -120,8 +119,9 @@ class Standing:
         return lines
 
     def _is_there(self, line: Line) -> bool:
-        places = (self._memex(), self._users()[1])
-        return any(one is not None and one.get(UUID(line.node_id)) is not None for one in places)
+        from context_graph.memory.of_user import memory_in
+
+        return memory_in((self._memex(), self._users()[1]), line.node_id) is not None
 
     def _rules(self) -> StandingNotes:
         """The rules, with what was stored since: the first time those that count, then what changed."""
