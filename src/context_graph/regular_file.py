@@ -7,28 +7,30 @@ import stat
 from typing import BinaryIO
 
 
-def read_bytes(path: str, limit: int) -> bytes:
-    """The whole file.
+def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
+    """The whole file. Arguments and errors are `open_regular`'s, and:
 
     Raises:
-        OSError: If it can't be read.
-        ValueError: If it is no regular file (a pipe would block), or larger than ``limit`` bytes.
+        ValueError: If it is larger than ``limit`` bytes.
     """
-    with open_regular(path) as source:
+    with open_regular(path, follow=follow) as source:
         size = os.fstat(source.fileno()).st_size
         if size > limit:
             raise ValueError(f"{path} has {size} bytes; the limit is {limit}")
         return source.read()
 
 
-def open_regular(path: str) -> BinaryIO:
+def open_regular(path: str, *, follow: bool = True) -> BinaryIO:
     """The file, open for reading.
 
+    Args:
+        follow: Whether the path itself may be a link.
+
     Raises:
-        OSError: If it can't be opened.
+        OSError: If it can't be opened or read.
         ValueError: If it is no regular file: a pipe would block.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError(f"{path} is no regular file")

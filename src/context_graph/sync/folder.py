@@ -8,17 +8,19 @@ programs' files, such as conflicted copies, have other names and are not looked 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from _blake2 import blake2b
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from context_graph.errors import InvalidInputError
+from context_graph.regular_file import open_regular
 from context_graph.sync.change import MAX_LINE_BYTES, Change, canonical, decode, digest, encode, is_machine
 from context_graph.sync.home import FORMAT, small_file
 from context_graph.sync.register import REMOVED
@@ -278,7 +280,7 @@ class Folder(Transport):
     def _end(self, segment: Segment) -> _End | None:
         """The end of a segment whose lines are as they were written; None for another."""
         try:
-            found = segment.path.stat()
+            found = segment.path.lstat()
         except OSError:
             return None
         key = segment.path, found.st_size, found.st_mtime_ns
@@ -363,7 +365,7 @@ def _end_of(path: Path) -> _End | None:
     """The last line of a segment if it is what the others make; reads the file in lines of bounded length."""
     sums, count = blake2b(digest_size=32), 0
     try:
-        with open(path, "rb") as file:
+        with _opened(path) as file:
             while line := file.readline(MAX_LINE_BYTES + 2):
                 if line.startswith(_END):
                     end = msgspec.json.decode(line, type=_End)
@@ -386,9 +388,17 @@ def _changes(segments: Sequence[Segment]) -> Iterator[Change]:
                 yield change
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Raises OSError if something else has taken its place since it was seen: a link, a pipe."""
+    try:
+        return open_regular(os.fspath(path), follow=False)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "it is no plain file", str(path)) from error
+
+
 def _lines_of(path: Path, at: int = 0) -> Iterator[bytes]:
     """The lines of a whole segment from that byte on, without its end."""
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         file.seek(at)
         while line := file.readline(MAX_LINE_BYTES + 2):
             if line.startswith(_END):

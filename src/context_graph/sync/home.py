@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 import msgspec
 
 from context_graph.errors import InvalidInputError
+from context_graph.regular_file import read_bytes
 from context_graph.sync.change import canonical
 from context_graph.whole_file import replacing
 
@@ -36,16 +36,11 @@ def small_file(path: Path) -> bytes:
     Raises OSError: It is a link, no file, too long, or can't be read.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_bytes(os.fspath(path), MAX_BYTES, follow=False)
     except FileNotFoundError:
         return b""
-    try:
-        state = os.fstat(file)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > MAX_BYTES:
-            raise OSError(errno.EFBIG, "it is no plain file of at most 64 KiB", str(path))
-        return os.read(file, MAX_BYTES)
-    finally:
-        os.close(file)
+    except ValueError as error:
+        raise OSError(errno.EFBIG, "it is no plain file of at most 64 KiB", str(path)) from error
 
 
 def check_home(path: Path, here: Home, is_same: Callable[[str, str], bool]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli, end_process
+from tests.support.gates.installed import no_owner
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.backup.make import probe
@@ -60,6 +61,23 @@ def test_a_backup_comes_back_and_what_was_there_is_kept(cli: Cli, made: Path) ->
     # The store that was there is a store still: put back the same way, nothing is lost.
     assert (Path(found["kept"]) / "db" / "CURRENT").is_file()
     assert not list(store_of(cli).glob("checkpoint-*"))
+
+
+def test_what_waits_to_be_applied_outlives_a_restore(cli: Cli, made: Path) -> None:
+    """Events of sessions that go on: hooks answered for them, and no backup has them."""
+    with no_owner(cli):
+        hook(cli, "prompt-submit", "second-session", prompt="Mend the parser", prompt_id="1")
+    spool = store_of(cli) / "spool"  # of an earlier build
+    spool.mkdir()
+    (spool / "waiting.log").write_bytes(b"as it was")
+    waiting = {path.name: path.read_bytes() for path in (store_of(cli) / "events").iterdir()}
+    assert b"Mend the parser" in b"".join(waiting.values())
+    assert cli.run("restore", str(made), "--yes").returncode == 0
+    assert {path.name: path.read_bytes() for path in (store_of(cli) / "events").iterdir()} == waiting
+    assert (spool / "waiting.log").read_bytes() == b"as it was"
+    (spool / "waiting.log").unlink()
+    sessions = json.loads(cli.run("session", "list", "--json").stdout)["sessions"]
+    assert {one["session_id"] for one in sessions} == {"first-session", "second-session"}
 
 
 def test_new_numbers_after_a_restore_meet_no_index_of_the_old_history(cli: Cli, made: Path) -> None:

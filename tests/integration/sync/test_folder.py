@@ -196,7 +196,7 @@ def test_without_evidence_it_asks_and_without_a_terminal_refuses(cli: Cli, other
     assert sync(other, shared)["told"] == 0, "it is asked once"
 
 
-@pytest.mark.parametrize("what", ["a dangling link", "a pipe", "no end", "too long", "no JSON", "a folder"])
+@pytest.mark.parametrize("what", ["a dangling link", "a link that fits", "a pipe", "no end", "too long", "no JSON", "a folder"])
 def test_whatever_stands_in_project_json_harms_nobody(
     cli: Cli, shared: Path, tmp_path: Path, what: str
 ) -> None:
@@ -204,8 +204,11 @@ def test_whatever_stands_in_project_json_harms_nobody(
     home = shared / cli.project.name
     home.mkdir()
     note, outside = home / "project.json", tmp_path / "outside"
+    if what == "a link that fits":
+        sync(cli, shared)
     make: dict[str, Callable[[], object]] = {
         "a dangling link": lambda: note.symlink_to(outside),
+        "a link that fits": lambda: note.symlink_to(note.rename(tmp_path / "fitting")),
         "a pipe": lambda: os.mkfifo(note),
         "no end": lambda: note.symlink_to("/dev/zero"),
         "too long": lambda: note.write_bytes(b" " * 100_000),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 
-from context_graph.sync.folder import MAX_SEGMENTS, Folder
+from context_graph.sync.folder import MAX_SEGMENTS, Folder, _lines_of
 from context_graph.sync.transport import ConflictError, InMemory, Transport, TransportError
 
 
@@ -76,6 +76,22 @@ def test_links_and_strange_names_are_not_followed(tmp_path: Path) -> None:
     (home / "not-a-machine").mkdir()
     (home / ONE / "000000000003-000000000009.jsonl").symlink_to(secret)
     assert list(Folder(home).machines()) == [ONE] and len(all_of(Folder(home), ONE)) == 2
+
+
+def test_a_link_that_has_just_taken_the_place_of_a_segment_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the folder and the opening of what was seen there."""
+    home = tmp_path / "place"
+    Folder(home).push(ONE, lines(1, 2))
+    place = Folder(home)
+    seen = place._segments(ONE)
+    monkeypatch.setattr(place, "_segments", lambda machine: seen)
+    seen[0].path.symlink_to(seen[0].path.rename(tmp_path / "elsewhere"))
+    page = place.pull(ONE, 0)
+    assert not page.told and page.refused
+    with pytest.raises(OSError, match="symbolic link"):
+        list(_lines_of(seen[0].path))
 
 
 def test_a_place_that_can_t_be_written_says_which_file(tmp_path: Path) -> None:

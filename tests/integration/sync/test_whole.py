@@ -12,11 +12,13 @@ from unittest.mock import patch
 
 import pytest
 from tests.integration.sync.test_merge import Stores, state, stores
+from tests.support.exchange.transports import all_of
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
+from context_graph.sync.register import REMOVED
 from context_graph.sync.run import Report, exchange
 from context_graph.sync.transport import InMemory
 
@@ -153,6 +155,24 @@ def test_what_was_deleted_stays_deleted_when_the_deleter_s_folder_is_gone(three:
     assert newcomer.get(node.id) is None and holding(place, "xylophonist") == []
 
 
+def test_deletions_are_handed_on_before_all_else(three: Stores, place: Path) -> None:
+    """An exchange may be cut off anywhere: no place gets a text back before it is told what was deleted."""
+    author, reader, _ = three
+    nodes = [author.store(f"Fact {number} in a sentence of its own", rationale=WHY) for number in range(8)]
+    settle([author, reader], place)
+    last = max(node.id for node in nodes)  # in any other order it would come last
+    author.forget(last, soft=False, reason="user_requested")
+    settle([author, reader], place)
+    for machine in place.iterdir():
+        if machine.is_dir():
+            shutil.rmtree(machine)
+    assert told(reader, place).handed_on
+    changes = [one.change for one in all_of(Folder(place), OpenStore(reader).machine())]
+    texts_too = [one for one in changes if one.fields.keys() & {"content", REMOVED}]
+    assert len(texts_too) == 8 and [one.subject for one in texts_too if REMOVED in one.fields] == [str(last)]
+    assert REMOVED in texts_too[0].fields
+
+
 def test_a_log_in_whose_place_another_lies_is_read_anew(tmp_path: Path) -> None:
     """Machine and place were both put back to the same backup, and went on from there."""
     with ExitStack() as stack:
@@ -220,6 +240,20 @@ def test_after_a_glitch_of_its_clock_a_machine_is_heard_and_beats_nobody(
     settle(three, place)
     assert all(one.get(node.id).importance == pytest.approx(0.9) for one in three)  # type: ignore[union-attr]
     assert state(glitched) == state(other) == state(third)
+
+
+def test_what_was_changed_with_a_clock_ahead_is_stamped_with_now_if_it_is_right_again(
+    three: Stores, place: Path
+) -> None:
+    """Nothing was told in that time, so nothing needs a new id, and the others hear it at once."""
+    glitched, other, _ = three
+    settle([glitched, other], place)
+    before = OpenStore(glitched).machine()
+    with clock(YEAR_MS):
+        glitched.store("Said with a clock ahead", rationale=WHY)
+    told(glitched, place)
+    assert not told(other, place).ahead and len(texts(other)) == 1
+    assert not told(glitched, place).clock_was_wrong and OpenStore(glitched).machine() == before
 
 
 def test_a_clock_that_was_a_year_behind_ends_equal_too(three: Stores, place: Path) -> None:
