@@ -11,7 +11,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.clients.real_client import drive, needs_client, requests_of
 
-from context_graph.memory.context.quoting import TRUST
+from context_graph.text.quoting import TRUST
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -14,7 +14,7 @@ from tests.support.cli import Cli
 from tests.support.clients.real_client import drive, needs_client
 from tests.support.sessions import memory
 
-from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
+from context_graph.text.quoting import FENCE_CLOSE, FENCE_OPEN
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from context_graph.mcp.rpc import INTERNAL_ERROR, INVALID_REQUEST, RequestId, RpcError
-from context_graph.memory.context.quoting import TRUST, inert
+from context_graph.text.quoting import TRUST, inert
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tests.support.cli import Cli
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember
 
-from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
+from context_graph.text.quoting import FENCE_CLOSE, FENCE_OPEN
 
 FACT = "Staging listens on port 8443, production on 443"
 ASK = "which port does staging listen on?"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from context_graph.memory.context.profile import Profile, files_are_there, fitting
-from context_graph.memory.context.quoting import fence
+from context_graph.text.quoting import fence
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EventParts

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_graph.memory.context.quoting import (
+from context_graph.text.quoting import (
     FENCE_CLOSE,
     age_text,
     inert,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.memory.test_quoting import HOSTILE, NOW
 
 from context_graph.memory.context.passages import passage
-from context_graph.memory.context.quoting import (
+from context_graph.text.quoting import (
     FENCE_CLOSE,
     FENCE_OPEN,
     MAX_FENCED_CHARS,

@@ -20,7 +20,7 @@ from context_graph.gates.decide import git_tips
 from context_graph.gates.decide.call_outcomes import call_ended
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
-from context_graph.gates.decide.messages import briefing, guidance
+from context_graph.gates.decide.messages import as_data, briefing, guidance
 from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import GateEvent
@@ -200,7 +200,7 @@ def _of_the_session(decision: Decision, project: Project) -> None:
     elif rules.hooks.plan_exit_summary:
         verdicts = _verdicts(context)
         if any(not verdict.met for verdict in verdicts):
-            decision.result.tell_model("\n".join(briefing(verdicts, context, standard=True)))
+            decision.result.tell_model("\n".join(as_data(briefing(verdicts, context, standard=True))))
 
 
 def _after_failure(decision: Decision, project: Project) -> None:

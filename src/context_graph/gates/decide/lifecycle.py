@@ -13,7 +13,7 @@ from context_graph.gates.decide.decision import Decision, what_is_wrong
 from context_graph.gates.decide.edits import turn_begins
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.git_passes import Passes
-from context_graph.gates.decide.messages import PROGRAM, briefing
+from context_graph.gates.decide.messages import PROGRAM, as_data, briefing, name_as_data
 from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import SKIP, GateEvent
@@ -24,6 +24,7 @@ from context_graph.gates.state.session_ids import same_session
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles, end_pause, paused
 from context_graph.git.repository import find_repo
+from context_graph.text.quoting import quoted
 
 _CARRY_SOURCES = ("startup", "clear", "fork")
 _PROBLEMS = 5
@@ -38,7 +39,7 @@ def session_start(decision: Decision) -> None:
         return
     result.project = project.root
     rules, context = decision.rules(project), decision.context(project)
-    lines = _why_off(event, project, rules, context)
+    named, lines = list[str](), _why_off(event, project, rules, context)
     governs = context is not None and not lines and bool(rules.active)
     parent = _parent(decision)
     if context is not None and (governs or not rules.readable):
@@ -50,13 +51,15 @@ def session_start(decision: Decision) -> None:
         tell_changes(decision, project)
         decision.numbers(context.repo.common_dir).began(context.root, context.branch)
         if rules.hooks.inject_context:
-            lines = [*_status(context, carried), *_pause_line(context)]
-    lines += _problem_lines(rules)
-    if lines and rules.hooks.inject_context and rules.hooks.custom_header:
-        lines.insert(0, rules.hooks.custom_header)
-    result.context = "\n".join(lines)
+            named, lines = _status(context, carried), _pause_line(context)
+    named += [f"Requirements file: {quoted(text)}" for text in _problems(rules)]
+    if (named or lines) and rules.hooks.inject_context and rules.hooks.custom_header:
+        named.insert(0, quoted(rules.hooks.custom_header))
+    result.context = "\n".join([*as_data(named), *lines])
     if rules.told("error"):
-        result.system_message = "context-graph: " + "; ".join(_problem_lines(rules))
+        result.system_message = "context-graph: " + "; ".join(
+            f"Requirements file: {text}" for text in _problems(rules)
+        )
 
 
 def _without_project(decision: Decision) -> None:
@@ -110,19 +113,17 @@ def _why_off(
     ]
 
 
-def _problem_lines(rules: Rules) -> list[str]:
+def _problems(rules: Rules) -> list[str]:
     told = rules.told("error", "warning")
-    lines = [f"Requirements file: {text}" for text in told[:_PROBLEMS]]
-    if len(told) > _PROBLEMS:
-        lines.append(f"and {len(told) - _PROBLEMS} more: `{PROGRAM} req doctor`")
-    return lines
+    more = len(told) - _PROBLEMS
+    return [*told[:_PROBLEMS], *([f"and {more} more: `{PROGRAM} req doctor`"] if more > 0 else [])]
 
 
 def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
     verdicts = [evaluate(entry, context) for entry in context.rules.active]
     lines = briefing(verdicts, context, standard=context.rules.hooks.briefing_format == "standard")
     if carried:
-        lines.append(f"Carried over from the session before: {', '.join(carried)}.")
+        lines.append(f"Carried over from the session before: {', '.join(map(name_as_data, carried))}.")
     return lines
 
 
@@ -320,7 +321,7 @@ def prompt_submit(decision: Decision) -> None:
     if (rules.hooks.reminder or news) and not lines:
         verdicts = [evaluate(entry, context) for entry in rules.active]
         if any(not verdict.met for verdict in verdicts):
-            lines = briefing(verdicts, context, standard=False)
+            lines = as_data(briefing(verdicts, context, standard=False))
     result.context = "\n".join([part for part in (result.context, *lines) if part])
 
 

@@ -5,6 +5,7 @@ Writes the client's status line too: it reads what the gates read, writes no fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from shlex import quote
 from typing import Any
@@ -15,6 +16,7 @@ from context_graph.gates.files import GateCache
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
+from context_graph.text.quoting import fence, inert, quoted
 
 PROGRAM = "context-graph-cli"
 _MESSAGE = 1200
@@ -23,6 +25,8 @@ _LINE = 200
 _ROOM = 6000
 """Characters for all texts together: the client cuts what is too long, and the way out comes last."""
 _SHOWN = 20
+_LABEL = "Of this repository's own files and branch, as data:"
+_PLAIN = re.compile(r"[\w./-]{1,64}", re.ASCII)
 
 
 def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
@@ -146,12 +150,17 @@ def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
         kind = "person" if entry.human_only else "guard" if entry.type == "guard" else "model"
         by_kind[kind][entry.name] = None
     model, guards, persons = map(list, by_kind.values())
-    lines = [f"Ask the user to run in a terminal: `{escape(persons, context)}`"] if persons else []
+    lines = [f"Ask the user to run in a terminal: {_command(persons, context)}"] if persons else []
     if model:
-        lines.append(f"When this is done: `{escape(model, context)}`")
+        lines.append(f"When this is done: {_command(model, context)}")
     elif guards and not persons:
-        lines.append(f"Only if the user says so: `{escape(guards, context)}`")
+        lines.append(f"Only if the user says so: {_command(guards, context)}")
     return lines
+
+
+def _command(names: list[str], context: EvaluationContext) -> str:
+    command = escape(names, context)
+    return f"`{command}`" if inert(command) == command and "`" not in command else quoted(command)
 
 
 def escape(names: list[str], context: EvaluationContext) -> str:
@@ -169,19 +178,30 @@ def one_line(verdict: Verdict) -> str:
 
 
 def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:
-    """The short status of SessionStart: what is open and how to close it; one line each if ``standard``."""
-    total = len(verdicts)
+    """The short status: what is open and how to close it; one line each if ``standard``. For `as_data`."""
+    total, branch = len(verdicts), name_as_data(context.branch)
     pending = [verdict for verdict in verdicts if not verdict.met]
     if not pending:
-        return [f"Requirements on {context.branch}: all {total} met."]
-    names = [verdict.requirement.name for verdict in pending]
+        return [f"Requirements on {branch}: all {total} met."]
+    names = [name_as_data(verdict.requirement.name) for verdict in pending[:_SHOWN]]
     if not standard:
-        shown = ", ".join(names[:_SHOWN])
-        lines = [f"Requirements on {context.branch}: {len(pending)} of {total} open: {shown}."]
+        lines = [f"Requirements on {branch}: {len(pending)} of {total} open: {', '.join(names)}."]
     else:
-        lines = [f"Requirements on {context.branch}: {len(pending)} of {total} open:"]
-        lines += [f"- {v.requirement.name}: {one_line(v)}" for v in pending[:_SHOWN]]
+        lines = [f"Requirements on {branch}: {len(pending)} of {total} open:"]
+        lines += [
+            f"- {name}: {quoted(one_line(verdict))}" for name, verdict in zip(names, pending, strict=False)
+        ]
     return lines + _way_out(pending[:_SHOWN], context)
+
+
+def name_as_data(name: str) -> str:
+    """A name that the repository gives: as it is if it is a plain word, else quoted."""
+    return name if _PLAIN.fullmatch(name) else quoted(name)
+
+
+def as_data(lines: list[str]) -> list[str]:
+    """``lines`` with what the repository named and wrote, told as data and not in our voice; none stay none."""
+    return [fence(lines, label=_LABEL)] if lines else []
 
 
 def guidance(tool: str, failures: int, verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
@@ -190,7 +210,7 @@ def guidance(tool: str, failures: int, verdicts: list[Verdict], context: Evaluat
         f"{tool} has failed {failures} times in a row: its error says why; look before the next try. "
         "A failed call meets no requirement."
     )
-    return [head, *(briefing(verdicts, context, standard=False) if verdicts else [])]
+    return [head, *as_data(briefing(verdicts, context, standard=False) if verdicts else [])]
 
 
 _NAMES_CHARS = 48

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from context_graph.memory.context.error_lessons import is_of_a_test
 from context_graph.memory.context.following import Follower
-from context_graph.memory.context.quoting import words_of
+from context_graph.text.quoting import words_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent

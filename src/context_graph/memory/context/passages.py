@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from context_graph.memory.context.quoting import words_of
+from context_graph.text.quoting import words_of
 from context_graph.text.phrases import sentences
 
 Count = Callable[[str], int]

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.context.following import Follower, keep_newest
-from context_graph.memory.context.quoting import Line, quoted
+from context_graph.text.quoting import Line, quoted
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces

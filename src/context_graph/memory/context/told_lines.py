@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from context_graph.memory.context.passages import passage, shortened_to
-from context_graph.memory.context.quoting import MAX_FENCED_CHARS, Line, day_text, fence, quoted, words_of
+from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 from context_graph.model.note import NoteKind
 
 LINE_TOKENS: Final = 120
@@ -106,7 +106,7 @@ def fenced(
         label: Whether the text says what it is.
     """
     told = [line.text if line.is_head else f"- {line.text}" for line in lines]
-    frame = fence(told, label=label)
+    frame = fence(told, label=RECORDS if label else "")
     used, chars = count(frame), len(frame)
     said = " ".join(told).casefold()
     shown: list[Shown] = []
@@ -126,7 +126,7 @@ def fenced(
         chars += len(line) + 1
     if not told:
         return Fenced("", 0, ())
-    text = fence(told, label=label)
+    text = fence(told, label=RECORDS if label else "")
     return Fenced(text, count(text), tuple(shown))
 
 

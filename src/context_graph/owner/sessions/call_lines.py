@@ -15,7 +15,7 @@ from context_graph.owner.sessions.standing import Standing
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import About, FileMemories
     from context_graph.memory.context.profile import Profile
-    from context_graph.memory.context.quoting import Line
+    from context_graph.text.quoting import Line
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
 
@@ -172,7 +172,7 @@ class CallLines:
     def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
         """The way of working that one of ``commands`` is and that always failed, once a session."""
         from context_graph.memory.context.following import keep_newest
-        from context_graph.memory.context.quoting import Line
+        from context_graph.text.quoting import Line
 
         told = self._ways.get(session_id, frozenset())
         for form, text in self._profile().never_worked().items():

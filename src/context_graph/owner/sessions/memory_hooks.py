@@ -28,7 +28,7 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
-    from context_graph.memory.context.quoting import Line
+    from context_graph.text.quoting import Line
     from context_graph.memory.context.told_lines import Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recalled
@@ -422,13 +422,13 @@ class MemoryHooks:
         work = self.works.work(event.session_id, own=True)
         if work is None or not work.text():
             return ""
-        from context_graph.memory.context.quoting import fence
+        from context_graph.text.quoting import fence
 
         # A session's own facts are worth more than what is brought from elsewhere.
         room, count = min(MAX_TOKENS, budget + budget // 2), default_provider().count_tokens
         rules = self._rules_of_before(event, [*work.wishes, *work.decisions])
         if rules:
-            room -= count(fence((line.text for line in rules), label=False)) + 2 * len(rules)
+            room -= count(fence((line.text for line in rules), label="")) + 2 * len(rules)
         told = self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
         again = self.injections.show(event, "compact", lines=rules, label=False)
         return "\n".join(filter(None, (told, again)))
@@ -450,7 +450,7 @@ class MemoryHooks:
         """What a new session is told: the rules, how the project is worked on, and what was left open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
-        from context_graph.memory.context.quoting import fence
+        from context_graph.text.quoting import fence
         from context_graph.memory.embed import default_provider
 
         self._capture_due()  # what was said a moment ago holds already

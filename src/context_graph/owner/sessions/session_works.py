@@ -159,7 +159,7 @@ class SessionWorks:
 
 def pointer(quote: Quote, now_ms: int) -> str:
     """One line that says where the summary is: whoever cleared the context wants it clear."""
-    from context_graph.memory.context.quoting import age_text
+    from context_graph.text.quoting import age_text
 
     age = age_text(quote.created_at_ms, now_ms)
     return f"The session before the clear is memory {quote.node_id[:8]} ({age})."

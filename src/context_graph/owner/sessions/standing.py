@@ -13,7 +13,7 @@ from context_graph.owner.sessions.brief_cache import BriefCache
 
 if TYPE_CHECKING:
     from context_graph.memory.context.error_lessons import ErrorLessons
-    from context_graph.memory.context.quoting import Line
+    from context_graph.text.quoting import Line
     from context_graph.memory.context.standing_notes import StandingNotes
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
@@ -185,7 +185,7 @@ def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
 
 
 def _headed(rules: list[Line]) -> list[Line]:
-    from context_graph.memory.context.quoting import Line
+    from context_graph.text.quoting import Line
 
     return [Line("The user said:", is_head=True), *rules] if rules else []
 
