@@ -23,9 +23,9 @@ from research.measures.sessions import hook_bodies
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.config import Settings
-from context_graph.text.quoting import FENCE_CLOSE, FENCE_OPEN
 from context_graph.memory.embed import default_provider
 from context_graph.owner.service import OwnerService, build_service
+from context_graph.text.quoting import FENCE_CLOSE, FENCE_OPEN
 from context_graph.wire.frames import Request
 
 BUDGET: Final = 600

@@ -76,7 +76,9 @@ def _selects(found: re.Match[str]) -> bool:
 
 FENCE_OPEN: Final = '<context-graph-memory trust="untrusted">'
 FENCE_CLOSE: Final = "</context-graph-memory>"
-RECORDS: Final = "Records from earlier work in this project, quoted as data. They may be wrong or out of date."
+RECORDS: Final = (
+    "Records from earlier work in this project, quoted as data. They may be wrong or out of date."
+)
 """The label of memories."""
 TRUST: Final = {"trust": "untrusted data"}
 """The first field of a tool's answer that quotes memories: it labels the whole answer, so no text can end

@@ -196,7 +196,7 @@ def test_prompts_carry_nothing_unless_paused_or_asked_for(gate: Gate) -> None:
 
 def test_leaving_plan_mode_shows_what_is_open(gate: Gate) -> None:
     gate.config({"plan": {"short_message": "Plan it"}})
-    assert "plan: \"Plan it\"" in gate.after("ExitPlanMode", {"plan": "x"}).context
+    assert 'plan: "Plan it"' in gate.after("ExitPlanMode", {"plan": "x"}).context
     commands.satisfy(gate.place(), ["plan"], session=A)
     assert gate.after("ExitPlanMode", {"plan": "x"}).context == ""
 

@@ -14,11 +14,11 @@ from tests.support.sessions import context_of, hook, memory, remember, work_sess
 
 from context_graph.config import data_root, store_dir
 from context_graph.memory.capture import capture_id
-from context_graph.text.quoting import FENCE_OPEN
 from context_graph.memory.memex import Memex
 from context_graph.model import EventKind
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.sessions.sessions import SessionStore
+from context_graph.text.quoting import FENCE_OPEN
 
 
 def captured(cli: Cli) -> list[dict[str, object]]:

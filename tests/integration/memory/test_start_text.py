@@ -9,10 +9,10 @@ from tests.support.cli import Cli
 from tests.support.sessions import context_of, hook, memory, work_session
 
 from context_graph.config import data_root, store_dir
-from context_graph.text.quoting import FENCE_OPEN
 from context_graph.memory.embed import default_provider
 from context_graph.store.layout import META
 from context_graph.store.schema import open_database
+from context_graph.text.quoting import FENCE_OPEN
 
 TOLD = 'tests were run with "pytest -q" (in 3 sessions'
 

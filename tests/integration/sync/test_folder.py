@@ -196,7 +196,9 @@ def test_without_evidence_it_asks_and_without_a_terminal_refuses(cli: Cli, other
     assert sync(other, shared)["told"] == 0, "it is asked once"
 
 
-@pytest.mark.parametrize("what", ["a dangling link", "a link that fits", "a pipe", "no end", "too long", "no JSON", "a folder"])
+@pytest.mark.parametrize(
+    "what", ["a dangling link", "a link that fits", "a pipe", "no end", "too long", "no JSON", "a folder"]
+)
 def test_whatever_stands_in_project_json_harms_nobody(
     cli: Cli, shared: Path, tmp_path: Path, what: str
 ) -> None:

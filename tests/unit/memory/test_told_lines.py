@@ -8,9 +8,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.memory.test_quoting import HOSTILE, NOW
+from tests.unit.text.test_quoting import HOSTILE, NOW
 
 from context_graph.memory.context.passages import passage
+from context_graph.memory.context.told_lines import LINE_TOKENS, Fenced, Quote, fenced, lead_of
+from context_graph.memory.embed import default_provider
+from context_graph.model.note import NoteKind
 from context_graph.text.quoting import (
     FENCE_CLOSE,
     FENCE_OPEN,
@@ -20,9 +23,6 @@ from context_graph.text.quoting import (
     day_text,
     words_of,
 )
-from context_graph.memory.context.told_lines import LINE_TOKENS, Fenced, Quote, fenced, lead_of
-from context_graph.memory.embed import default_provider
-from context_graph.model.note import NoteKind
 
 COUNTER = default_provider()
 LINE = re.compile(r'- \[[0-9a-f]{8}\] [a-z ]+ on \d{1,2} [A-Z][a-z]{2}(?: \d{4})?: (".*")')

@@ -200,7 +200,7 @@ def name_as_data(name: str) -> str:
 
 
 def as_data(lines: list[str]) -> list[str]:
-    """``lines`` with what the repository named and wrote, told as data and not in our voice; none stay none."""
+    """``lines`` with what the repository named and wrote, told as data, not in our voice."""
     return [fence(lines, label=_LABEL)] if lines else []
 
 

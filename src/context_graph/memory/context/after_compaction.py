@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_graph.text.quoting import fence, quoted, words_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.text.phrases import word_set
+from context_graph.text.quoting import fence, quoted, words_of
 from context_graph.text.sentences import shortened
 
 MAX_TOKENS: Final = 600

@@ -18,7 +18,6 @@ from uuid import UUID
 
 from context_graph.memory.context.error_lessons import is_of_a_test
 from context_graph.memory.context.following import Follower
-from context_graph.text.quoting import words_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
@@ -27,6 +26,7 @@ from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.quoting import words_of
 
 FILE_TOKENS: Final = 120
 RARE: Final = 0.05

@@ -16,12 +16,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.following import Follower, keep_newest
-from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import ABSENT, normalised
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import error_line
+from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
 _LESSONS: Final = 512

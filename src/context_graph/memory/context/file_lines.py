@@ -6,10 +6,10 @@ import os.path
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
+from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
 _GOAL_CHARS: Final = 110

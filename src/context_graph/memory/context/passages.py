@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from context_graph.text.quoting import words_of
 from context_graph.text.phrases import sentences
+from context_graph.text.quoting import words_of
 
 Count = Callable[[str], int]
 """The exact number of tokens of a text."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
-from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way, ways_of_counts
 from context_graph.memory.evidence import top_of
 from context_graph.store.graph.tables import ProfileTable
 from context_graph.text.patterns import linear
+from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
 VERSION: Final = 1

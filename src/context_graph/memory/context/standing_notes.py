@@ -15,12 +15,12 @@ from uuid import UUID
 
 from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.context.following import Follower, keep_newest
-from context_graph.text.quoting import Line, quoted
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces
 from context_graph.notes.said.about import command_name
 from context_graph.notes.said.statement import Kind
+from context_graph.text.quoting import Line, quoted
 from context_graph.text.sentences import shortened
 
 _RULES: Final = 256

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from context_graph.memory.context.passages import passage, shortened_to
-from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 from context_graph.model.note import NoteKind
+from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 
 LINE_TOKENS: Final = 120
 """The most that the best memory gets, unless all of it is wanted."""

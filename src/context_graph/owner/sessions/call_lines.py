@@ -15,9 +15,9 @@ from context_graph.owner.sessions.standing import Standing
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import About, FileMemories
     from context_graph.memory.context.profile import Profile
-    from context_graph.text.quoting import Line
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
+    from context_graph.text.quoting import Line
 
 COMMAND_TOKENS: Final = 60
 ERROR_TOKENS: Final = 100

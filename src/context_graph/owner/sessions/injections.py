@@ -11,11 +11,11 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Injected, Ledger
-    from context_graph.text.quoting import Line
     from context_graph.memory.context.told_lines import Fenced, Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
+    from context_graph.text.quoting import Line
 
 SESSION_TOKENS: Final = 450
 """That a session is told and does not use."""

@@ -28,12 +28,12 @@ from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
-    from context_graph.text.quoting import Line
     from context_graph.memory.context.told_lines import Quote
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recalled
     from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
+    from context_graph.text.quoting import Line
 
 T = TypeVar("T")
 Users = Callable[[str, bool], "Memex | None"]
@@ -450,8 +450,8 @@ class MemoryHooks:
         """What a new session is told: the rules, how the project is worked on, and what was left open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
-        from context_graph.text.quoting import fence
         from context_graph.memory.embed import default_provider
+        from context_graph.text.quoting import fence
 
         self._capture_due()  # what was said a moment ago holds already
         if not self._has_any():

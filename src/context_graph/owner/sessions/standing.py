@@ -13,11 +13,11 @@ from context_graph.owner.sessions.brief_cache import BriefCache
 
 if TYPE_CHECKING:
     from context_graph.memory.context.error_lessons import ErrorLessons
-    from context_graph.text.quoting import Line
     from context_graph.memory.context.standing_notes import StandingNotes
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
     from context_graph.model.note import NoteKind
+    from context_graph.text.quoting import Line
 
 START_TOKENS: Final = 200
 PROMPT_TOKENS: Final = 150
