@@ -112,7 +112,7 @@ def test_events_count_once_with_the_mod_the_settings_and_both(cli: Cli, tmp_path
 def test_an_owner_that_is_stopped_holds_no_compaction_up(cli: Cli, tmp_path: Path) -> None:
     """SIGSTOP: it listens and never answers; the module gives up after its time."""
     cli.run("owner", "start")
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     folder = plugin(cli)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -12,10 +12,6 @@ from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook
 
 
-def pid_of(cli: Cli) -> int:
-    return int(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
-
-
 def timed(cli: Cli, number: int) -> float:
     """Milliseconds of one PostToolUse."""
     began = time.monotonic()
@@ -28,7 +24,7 @@ def timed(cli: Cli, number: int) -> float:
 def test_tool_calls_do_not_wait_for_an_owner_that_is_stopped(cli: Cli) -> None:
     """Nothing is due for them, so nobody is asked. All are applied, once."""
     hook(cli, "session-start", "s-1", source="startup")
-    pid = pid_of(cli)
+    pid = cli.owner_pid()
     timed(cli, 0)
     answered = statistics.median(timed(cli, number) for number in range(1, 6))
     wait_until(lambda: events(cli)["post-tool"] == 6, "the owner to have applied them")
@@ -60,7 +56,7 @@ def test_gates_still_decide_beside_an_owner_that_is_stopped(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cli.project}/a.py"}}
     given = {"session_id": "s-1", "cwd": str(cli.project), "hook_event_name": "PreToolUse", **edit}
-    pid = pid_of(cli)
+    pid = cli.owner_pid()
     decisions = []
     with stopped(pid):
         for number in range(3):
@@ -89,7 +85,7 @@ def test_a_tool_beside_an_owner_that_is_stopped_is_answered_and_told_why(cli: Cl
             },
         )
     )
-    pid = pid_of(cli)
+    pid = cli.owner_pid()
     with stopped(pid):
         timed(cli, 0)  # it waits, and leaves word of it
         done = cli.run("mcp", stdin=lines, timeout=60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def defect(tmp_path: Path) -> Defect:
 @pytest.fixture
 def stuck(cli: Cli, forked_python: Path, defect: Defect, tmp_path: Path) -> Cli:
     """The program with an owner that has the defect, and 0.5 s of processor time for a piece of work."""
-    stuck_python = only_for_owners(tmp_path / "stuck-python", f"{sys.executable} {STAND_IN}", forked_python)
+    stuck_python = only_for_owners(tmp_path / "stuck-python", f"{forked_python} -P {STAND_IN}", forked_python)
     return Cli(
         cli.launcher,
         cli.project,
@@ -121,7 +120,7 @@ def test_a_capture_that_kills_the_owner_is_not_met_a_third_time(stuck: Cli, defe
         hook(stuck, "prompt-submit", "s-2", prompt="is anybody there", prompt_id=str(before))
         stuck.run("memory", "list")
     wait_until(lambda: aside(stuck) == ["capture:deadly-1"], "the capture is set aside", 60)
-    pid = status(stuck)["pid"]
+    pid = stuck.owner_pid()
     work_session(stuck, "s-2")
     assert "s-2" in summaries(stuck) and status(stuck)["pid"] == pid
     assert defect.met.count("capture deadly-1") == 2
@@ -142,6 +141,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
         found = status(slow)
         assert (found["running"], found["answers"]) == (True, False)
         assert "stuck-1" in str(found["doing"]), found
+        assert int(str(found["pid"])), found
         os.kill(int(str(found["pid"])), signal.SIGKILL)
         hook(slow, "prompt-submit", "s-2", prompt="is anybody there", prompt_id=str(number))
         slow.run("session", "list")  # a hook that met the dying owner has started none
@@ -220,7 +220,7 @@ def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
 def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) -> None:
     """SIGSTOP, and a loop in Python without a limit: status says which, stop ends it, no event is lost."""
     hook(stuck, "session-start", "s-1", source="startup")
-    pid = int(str(status(stuck)["pid"]))
+    pid = stuck.owner_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
         found = status(stuck)
@@ -236,7 +236,7 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
 
     slow = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_WORK_LIMIT_S": "600"})
     hook(slow, "session-start", "s-1", source="resume")
-    pid = int(str(status(slow)["pid"]))
+    pid = slow.owner_pid()
     defect.set("event")
     hook(slow, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")
     done = slow.run("owner", "stop", "--timeout", "6")
@@ -252,7 +252,7 @@ def test_stop_kills_an_owner_that_does_not_listen_to_signals(stuck: Cli) -> None
     """The last step: what was acknowledged is there all the same."""
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "s-1", prompt="keep me", prompt_id="1")
-    pid = int(str(status(stuck)["pid"]))
+    pid = stuck.owner_pid()
     os.kill(pid, signal.SIGSTOP)
     # Stopped again at each SIGCONT: nothing but SIGKILL reaches it.
     stopper = os.fork()

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+from context_graph.config import lock_path
 from context_graph.wire.client import start_owner, stop_owner, wait_ready
+from context_graph.wire.run_folder import read_holder
 
 __all__ = ["Cli", "alone", "end_process", "only_for_owners", "stopped"]
 
@@ -75,6 +77,16 @@ class Cli:
         """What `owner start` does, without starting a Python for it."""
         with patch.dict(os.environ, self.env, clear=True), start_owner(self.root) as starting:
             wait_ready(self.root, time.monotonic() + 30, starting)
+
+    def owner_pid(self) -> int:
+        """The process of its owner, which answers; one is started if there is none.
+
+        `owner status` may tell of one that only starts, by the pid 0: a signal to that is one to all tests.
+        """
+        self.start_owner()
+        holder = read_holder(lock_path(self.root))
+        assert holder is not None
+        return holder.pid
 
     def stop_owner(self) -> None:
         """What `owner stop` does, without starting a Python for it."""

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.support.forkserver import python
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
@@ -23,7 +24,7 @@ START_MS = 1_763_761_000_000
 def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own, with this environment."""
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        python("-c", textwrap.dedent(code), *map(str, arguments)),
         capture_output=True,
         text=True,
         timeout=timeout,

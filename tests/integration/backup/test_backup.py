@@ -150,7 +150,7 @@ def test_a_restored_store_never_meets_the_logs_of_the_one_before(cli: Cli, tmp_p
     remember(logs, FACT)
     backup(logs, tmp_path / "backup")
     remember(logs, "Only in the log")
-    end_process(json.loads(logs.run("owner", "status", "--json").stdout)["pid"])
+    end_process(logs.owner_pid())
     done = logs.run("restore", str(tmp_path / "backup"), "--yes", "--json")
     assert done.returncode == 0, done.stderr
     for _ in range(2):  # and opened again, it stays with its own

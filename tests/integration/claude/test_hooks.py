@@ -453,7 +453,7 @@ def test_the_brief_reads_no_stdin_and_opens_no_database(cli: Cli) -> None:
     work(cli)
     told = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-1"}).stdout
     assert BRIEF.match(told.strip())
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     ours, theirs = os.pipe()
     env = {**cli.env, "CLAUDE_CODE_SESSION_ID": "s-1"}
     command = [str(cli.launcher), "consciousness", "brief"]
@@ -500,7 +500,7 @@ def test_a_pre_tool_hook_opens_no_database(cli: Cli) -> None:
     made = [path for path in data_root(cli.env).rglob("*") if path.is_file() and path.stat().st_size]
     assert made and {path.parent.name for path in made} == {"events"}, made
     work(cli)
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     with stopped(pid):
         tables = sorted(data_root(cli.env).glob("stores/*/db/*"))
         before = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tables]
@@ -527,7 +527,7 @@ def test_with_no_owner_the_event_waits_in_the_log_and_is_applied_once(cli: Cli) 
 def test_an_owner_that_does_not_answer_costs_the_budget_and_loses_nothing(cli: Cli) -> None:
     """REQ-HOOKS-32: deadlines hold inside our own processes; the event is logged under its id."""
     work(cli)
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
         slow = hook(cli, "pre-tool", body("pre-tool", number=80), fmt="json")

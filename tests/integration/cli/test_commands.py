@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.forkserver import python
 
 from context_graph.config import data_root, store_dir
 
@@ -51,7 +52,7 @@ def work(cli: Cli, session: str, calls: int = 4) -> None:
 def alone(cli: Cli, *args: str, stdin: bytes = b"{}") -> subprocess.CompletedProcess[bytes]:
     """The Python program by itself, where no owner can be started."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "context_graph.cli", *args],
+        python("-m", "context_graph.cli", *args),
         input=stdin,
         capture_output=True,
         env={**cli.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"},

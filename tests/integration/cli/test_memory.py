@@ -291,7 +291,7 @@ def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
 def test_what_was_stored_survives_a_kill_of_the_owner(cli: Cli) -> None:
     """Invariant 5, by command."""
     node_id = remember(cli, FACT)
-    end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
+    end_process(cli.owner_pid())
     assert memory(cli, "show", node_id)["content"] == FACT
 
 

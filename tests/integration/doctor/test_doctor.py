@@ -310,7 +310,7 @@ def test_an_owner_that_is_silent_is_told_with_its_pid(project: Cli) -> None:
     """No part waits for it again, and what its restart says ends it."""
     project.run("setup", "--yes")
     project.run("owner", "start")
-    pid = json.loads(project.run("owner", "status", "--json").stdout)["pid"]
+    pid = project.owner_pid()
     with stopped(pid):
         code, report = examine(project)
         shown = project.run("doctor", timeout=100).stdout

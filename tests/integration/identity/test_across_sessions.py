@@ -138,7 +138,7 @@ def test_nothing_to_tell_of_a_last_session_without_events(cli: Cli) -> None:
 
 
 def killed(cli: Cli) -> None:
-    end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
+    end_process(cli.owner_pid())
 
 
 @pytest.mark.parametrize("end", [Cli.stop_owner, killed])

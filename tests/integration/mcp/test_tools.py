@@ -426,7 +426,7 @@ def test_a_tool_use_id_that_two_sessions_have_is_the_callers_own(cli: Cli) -> No
 def test_a_call_that_was_told_late_is_not_taken_for_the_newest(cli: Cli) -> None:
     """A hook's event that the owner could not take in time comes twice, the second time after later ones."""
     cli.run("owner", "start")
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     called = {"tool_name": "mcp__context-graph__get_identity", "tool_use_id": "1"}
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -463,7 +463,7 @@ def test_a_stateless_client_needs_no_initialize_and_outlives_its_owner(cli: Cli)
         assert ask("server/discover")["supportedVersions"] == ["2026-07-28"]
         stored = {"content": FACTS[1], "rationale": "needed by a test"}
         kept = ask("tools/call", name="store_memory", arguments=stored)["structuredContent"]
-        end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
+        end_process(cli.owner_pid())
         asked = {"query": "when do deploys run?"}
         found = ask("tools/call", name="recall_memory", arguments=asked)["structuredContent"]
         assert [one["id"] for one in found["nodes"]] == [kept["node_id"]]

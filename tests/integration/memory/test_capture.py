@@ -38,8 +38,7 @@ def alive(pid: int) -> bool:
 
 
 def kill_owner(cli: Cli) -> None:
-    status = json.loads(cli.run("owner", "status", "--json").stdout)
-    end_process(status["pid"])
+    end_process(cli.owner_pid())
 
 
 def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
@@ -100,7 +99,7 @@ def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(
     cli = Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_PYTHON": str(writes.python())})
     work_session(cli, "s-1", stop=False, end=False)
     assert captured(cli) == []  # and nothing of these hooks is left to be written
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     writes.arm(2, kills=True)
     hook(
         cli,

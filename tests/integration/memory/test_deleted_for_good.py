@@ -355,7 +355,7 @@ def test_a_delete_while_a_consolidation_runs_leaves_nothing_when_that_has_ended(
         wait_until(lambda: run_folders(store), "the run to begin", 20)
         memory(cli, "forget", kept, "--permanent")
         if killed:
-            end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
+            end_process(cli.owner_pid())
         process.wait(timeout=60)
     assert memory(cli, "list")["nodes"] == [] and lost
     cli.run("owner", "stop")

@@ -158,7 +158,7 @@ def test_an_import_that_was_killed_is_finished_by_running_it_again(cli: Cli) -> 
     with subprocess.Popen(command, env=cli.env, cwd=cli.project, stdout=subprocess.PIPE) as running:
         while not memory(cli, "list", "--limit", "1")["nodes"] and running.poll() is None:
             time.sleep(0.02)
-        pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+        pid = cli.owner_pid()
         os.kill(pid, signal.SIGKILL)
         running.communicate(timeout=60)
     report = imported(cli, "claude-code")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def test_an_owner_has_no_key_or_token_of_the_client_that_started_it(cli: Cli, st
         assert rich.run("owner", "start").returncode == 0
     else:
         rich.run("mcp", stdin='{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     found = environment_of(pid)
     assert "planted" not in found and "HOME=" in found and "CONTEXT_GRAPH_HOME=" in found, found
 

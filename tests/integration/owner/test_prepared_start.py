@@ -146,5 +146,5 @@ def test_a_rule_of_all_work_takes_away_what_other_projects_were_left(cli: Cli, l
 def test_a_store_that_was_opened_and_not_closed_has_none(cli: Cli, left: Path) -> None:
     start(cli, "s-2")
     wait_until(lambda: not left.exists(), "an owner took it away")
-    end_process(json.loads(cli.run("owner", "status", "--json").stdout)["pid"])
+    end_process(cli.owner_pid())
     assert not left.exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -136,7 +135,7 @@ def test_the_user_and_doctor_are_told_and_the_rest_works(cli: Cli) -> None:
     remember(cli, "Staging listens on port 8443")
     cli.run("owner", "stop")
     remember(cli, "The release branch is cut on Tuesday")
-    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    pid = cli.owner_pid()
     os.kill(pid, signal.SIGKILL)
     db = store_dir(data_root(cli.env), cli.project) / "db"
     wait_until(lambda: not os.path.exists(f"/proc/{pid}/fd/0"), "the owner to be gone")

@@ -14,9 +14,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["interpreter"]
+__all__ = ["interpreter", "python"]
 
 _HERE = Path(__file__).parent
+
+
+def python(*words: str) -> list[str]:
+    """The command line of a program in Python that runs to its end, as this test's commands are run.
+
+    Not for one that is killed from outside: a fork dies a moment after its stand-in.
+    """
+    return [os.environ.get("CONTEXT_GRAPH_PYTHON", sys.executable), "-P", *words]
 
 
 @contextlib.contextmanager
