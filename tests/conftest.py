@@ -20,11 +20,6 @@ from tests.support.forkserver import interpreter
 if TYPE_CHECKING:
     from tests.support.clients.mcp_client import Peer
 
-# The same inputs at each run, so that a change is judged by what it changes; `make fuzz` looks for new ones.
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("new", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
-
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
 _QUICK = ("contract", "kernels", "unit")
@@ -36,6 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also tests marked `thorough`, and all rounds and seeds of the others",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The same inputs at each run: a change is judged by what it changes. `make fuzz` looks for new ones."""
+    settings.register_profile("quarter", derandomize=True, deadline=None, max_examples=25)
+    settings.register_profile("same", derandomize=True, deadline=None)
+    settings.register_profile("new", deadline=None)
+    every = "same" if config.getoption("all") else "quarter"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", every))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -35,7 +35,7 @@ ASKING: list[Any] = [
 
 @needs_client
 def test_what_a_session_found_on_one_machine_is_told_to_one_on_another(cli: Cli, tmp_path: Path) -> None:
-    server = with_passwords(started(tmp_path / "postgres"))
+    server = with_passwords(started())
     project = tmp_path / "second" / cli.project.name
     (project / ".git").mkdir(parents=True)
     other = Cli(cli.launcher, project, {**cli.env, "CONTEXT_GRAPH_HOME": str(tmp_path / "second" / "data")})

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,12 +144,18 @@ def trial(cli: Cli, tmp_path: Path, request: pytest.FixtureRequest) -> Trial:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("exchanges", [True, False])
-def test_a_restore_killed_while_it_takes_its_place_short(trial: Trial, exchanges: bool) -> None:
+def test_a_restore_killed_while_it_takes_its_place_short(
+    trial: Trial, exchanges: bool, rounds: Callable[[int], int]
+) -> None:
     """Before the last renames and after them, where two names can be exchanged in one step and where not."""
     calls = trial.calls(exchanges=exchanges)
-    for number in _takes_place(calls):
+    places = _takes_place(calls)
+    if rounds(3) == 1:  # the first leaves what was there, the last what comes: one way has this, one that
+        places = places[:1] if exchanges else places[-1:]
+    for number in places:
         trial.die_at(number, exchanges=exchanges)
-    assert trial.found["before"] and trial.found["after"], (trial.found, calls)
+    expected = {"before", "after"} if rounds(3) > 1 else {"before" if exchanges else "after"}
+    assert {state for state, count in trial.found.items() if count} == expected, (trial.found, calls)
 
 
 @pytest.mark.timeout(600)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook, memory, work_session
 
 STAND_IN = Path(__file__).with_name("stuck_owner.py")
+LIMIT = re.compile(r"0\.5 s of processor time|within 3 s")
+"""What ends a piece of work: on a busy machine the clock may come first."""
 
 
 class Defect:
@@ -85,7 +88,7 @@ def test_a_capture_that_never_ends_is_ended_and_set_aside_and_keeps_nobody_waiti
     assert defect.met.count("capture stuck-1") == 2
     assert summaries(stuck) == {"s-2"}
     row = status(stuck)["set_aside"][0]  # type: ignore[index]
-    assert "0.5 s of processor time" in row["why"] and row["project"] == str(stuck.project), row
+    assert LIMIT.search(row["why"]) and row["project"] == str(stuck.project), row
     assert "stuck-1" in stuck.run("owner", "status").stdout
     told = stuck.run("doctor", "--json").stdout
     assert "owner retry" in told and "stuck-1" in told
@@ -192,7 +195,7 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     defect.set("recall")
     done = stuck.run("memory", "recall", "stuck query")
     assert done.returncode == 1, done
-    assert "memory.recall" in done.stderr and "0.5 s of processor time" in done.stderr, done.stderr
+    assert "memory.recall" in done.stderr and LIMIT.search(done.stderr), done.stderr
     assert memory(stuck, "recall", "bucket")["nodes"], "the store is opened again and answers"
     assert "ended" in log_of(stuck)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import dense as _reference_dense
+from tests.support.examples import examples
 
 compiled = import_module("context_graph.kernels.dense")
 
@@ -144,7 +145,7 @@ rows = st.integers(1, 70).flatmap(
 
 
 @given(rows=rows)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_twins_agree_to_the_bit(rows) -> None:
     query, *vectors = rows
     mine, twin = filled(compiled, *vectors), filled(_reference_dense, *vectors)
@@ -185,7 +186,7 @@ def test_likeness_is_the_mean_cosine_of_pairs_and_leaves_empty_rows_out(module) 
     numbers=st.lists(st.lists(st.floats(-9, 9, width=32), min_size=5, max_size=5), min_size=1, max_size=9),
     data=st.data(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_both_twins_find_the_same_likeness(numbers, data) -> None:
     row = st.integers(0, len(numbers) - 1)
     pairs = data.draw(st.lists(st.tuples(row, row), max_size=12))

@@ -20,6 +20,7 @@ from tests.oracles import (
     purpose as _reference_purpose,
 )
 from tests.support.agent_events import LABELS, SHADER, TARIFF
+from tests.support.examples import examples
 
 from context_graph.identity.ego import _CODING, SPACES
 from context_graph.text.english import HEADS, WORK_WORDS
@@ -94,7 +95,7 @@ def assert_same_bags(mine: Any, twin: Any) -> None:
 
 
 @given(given_text=texts, output=texts)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_bytes_give_the_same_bags(pair, given_text: bytes, output: bytes) -> None:
     mine, twin = pair
     mine.scan(given_text, output)
@@ -107,7 +108,7 @@ def test_any_bytes_give_the_same_bags(pair, given_text: bytes, output: bytes) ->
 
 
 @given(events=st.lists(st.tuples(texts, texts, st.booleans()), min_size=1, max_size=12), again=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_events_give_the_same_likeness_in_range(pair, events, again: bool) -> None:
     mine, twin = pair
     ours, theirs = goal_pair()
@@ -162,7 +163,7 @@ signed = st.lists(st.floats(-1, 1), min_size=13, max_size=13)
     ego=signed,
     share=st.floats(0, 1),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_comparison_gives_the_same_purpose_in_range(
     like, sure, on, middle, weight, m, level, ego, share
 ) -> None:
@@ -201,7 +202,7 @@ def test_a_purpose_of_another_length_is_refused(side) -> None:
 
 
 @given(spoilt=st.binary(max_size=300), cut=st.integers(0, 3000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_bytes_that_are_no_goals_are_refused_by_both_or_by_neither(pair, spoilt: bytes, cut: int) -> None:
     mine, _ = pair
     ours, theirs = goal_pair()

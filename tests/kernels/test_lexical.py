@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import lexical as _reference_lexical
+from tests.support.examples import examples
 
 K1, B = 0.9, 0.4
 compiled = import_module("context_graph.kernels.lexical")
@@ -207,7 +208,7 @@ bags = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 300), max_siz
 
 
 @given(bags=bags, terms=st.lists(st.integers(0, 45), unique=True, max_size=6), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_twins_agree_to_the_bit(bags, terms, data) -> None:
     live = bytearray(data.draw(st.lists(st.integers(0, 1), min_size=len(bags), max_size=len(bags))))
     mine, twin = filled(compiled, *bags), filled(_reference_lexical, *bags)

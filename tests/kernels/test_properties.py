@@ -7,6 +7,7 @@ from array import array
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 any_double = st.floats(allow_nan=True, allow_infinity=True)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -31,7 +32,7 @@ def alike(a: object, b: object) -> bool:
 
 
 @given(a=st.lists(any_double, max_size=15), b=st.lists(any_double, max_size=15), r=any_double)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_buffers_give_the_same_value_or_the_same_error(compiled, reference, a, b, r) -> None:
     x, y = array("d", a), array("d", b)
     for name, arguments in [
@@ -47,7 +48,7 @@ def test_any_buffers_give_the_same_value_or_the_same_error(compiled, reference, 
 @given(a=vector13, b=vector13)
 @example(a=[5e-324] * 13, b=[1.7976931348623157e308] * 13)
 @example(a=[1e-8, *[0.0] * 12], b=[1.0, *[0.0] * 12])
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_finite_vectors_of_any_size_agree_and_stay_in_range(compiled, reference, a, b) -> None:
     x, y = array("d", a), array("d", b)
     for name, low, high in [("cosine13", -1.0, 1.0), ("phase_drift", 0.0, math.pi)]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import ranking as _reference_ranking
+from tests.support.examples import examples
 
 compiled = import_module("context_graph.kernels.ranking")
 NONE = _reference_ranking.NONE
@@ -143,7 +144,7 @@ def test_spaced_rows_depend_on_the_live_ones_alone(module) -> None:
 
 
 @given(live=st.binary(max_size=60), most=st.integers(0, 20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_both_twins_space_the_same_rows(live, most) -> None:
     assert compiled.spaced(live, most) == _reference_ranking.spaced(live, most)
 
@@ -204,7 +205,7 @@ score = st.floats(-50, 50, width=32)
 
 
 @given(data=st.data(), n=st.integers(0, 40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_twins_agree_to_the_bit(data, n) -> None:
     def column(values):
         return data.draw(st.lists(values, min_size=n, max_size=n))
@@ -239,7 +240,7 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
     seed=st.randoms(use_true_random=False),
     k=st.integers(0, 40),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_both_twins_choose_the_same_best(scores, seed, k) -> None:
     """With more blocks than rows asked for, and fewer; with equal scores, both zeros and rows left out."""
     mask = bytes(seed.choice((0, 1, 1)) for _ in scores)

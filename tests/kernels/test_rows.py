@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import ranking as _reference_ranking
 from tests.oracles import rows as _reference_rows
+from tests.support.examples import examples
 
 compiled = import_module("context_graph.kernels.rows")
 
@@ -74,7 +75,7 @@ def test_many_ids_stay_apart_and_places_are_used_again() -> None:
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=200))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_twins_agree(steps) -> None:
     twins, ids = (compiled.Ids(), _reference_rows.Ids()), bytearray()
     for puts, number in steps:
@@ -90,7 +91,7 @@ def test_the_twins_agree(steps) -> None:
 
 
 @given(groups=st.lists(st.integers(0, 6), max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_row_before_is_the_last_of_its_group(groups) -> None:
     found, last = compiled.previous(array("I", groups))
     assert (found, last) == _reference_rows.previous(array("I", groups))

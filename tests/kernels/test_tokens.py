@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.encoders import TEXTS, encoder, make
 from tests.oracles.text import hash_of
+from tests.support.examples import examples
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -92,7 +93,7 @@ def test_pieces_are_those_of_the_tokenizers_library(coder, text: str) -> None:
 
 
 @given(TEXT)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_terms_alone_are_those_of_the_whole(text: str) -> None:
     for coder in (encoder("compiled"), encoder("reference")):
         coder.encode("another text before")
@@ -100,7 +101,7 @@ def test_terms_alone_are_those_of_the_whole(text: str) -> None:
 
 
 @given(TEXT)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_pieces_of_any_text_are_those_of_the_tokenizers_library(text: str) -> None:
     expected = library().encode(text, add_special_tokens=False).ids
     assert pieces_of(encoder("compiled"), text) == expected
@@ -121,7 +122,7 @@ def test_every_assigned_character_is_cut_as_the_library_does() -> None:
 
 
 @given(TEXT, st.integers(0, 12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_both_twins_say_the_same_of_any_text(text: str, tokens: int) -> None:
     fast, slow = (encoder(kind) for kind in KINDS)
     a, b = fast.encode(text), slow.encode(text)
@@ -147,7 +148,7 @@ def test_a_surrogate_does_no_harm(coder) -> None:
 
 
 @given(TEXT, st.integers(0, 20))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_cut_is_a_beginning_of_whole_words_within_the_budget(text: str, tokens: int) -> None:
     coder = encoder("compiled")
     cut = coder.cut(text, tokens)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import topics as _reference_topics
+from tests.support.examples import examples
 
 COMPILED = import_module("context_graph.kernels.topics")
 JOIN = 0.45
@@ -219,7 +220,7 @@ def test_what_is_no_embedding_is_refused(module, vector, common) -> None:
         module.pack(vector, common)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40), st.integers(0, 40))
 def test_twins_pack_to_the_same_bytes(values, shift) -> None:
     spread = array("f", [values[(i * 7 + shift) % len(values)] if i % 3 else 0.0 for i in range(1536)])
@@ -236,7 +237,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(STEPS)
 def test_twins_agree_to_the_last_bit_on_any_history_and_read_each_other(steps) -> None:
     twins = [COMPILED.Topics(SLOTS, JOIN), _reference_topics.Topics(SLOTS, JOIN)]

@@ -22,9 +22,10 @@ START_MS = 1_763_761_000_000
 
 
 def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Python in a process of its own, with this environment."""
+    """Python in a process of its own, with this environment and these helpers."""
+    helpers = f"import sys; sys.path.append({os.fspath(Path(__file__).parents[2])!r})\n"
     return subprocess.run(
-        python("-c", textwrap.dedent(code), *map(str, arguments)),
+        python("-c", helpers + textwrap.dedent(code), *map(str, arguments)),
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.cli import Cli
+from tests.support.examples import examples
 
 from context_graph.claude.install.entries import (
     ALLOWED,
@@ -467,7 +468,7 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SETTINGS, st.sampled_from([None, 0, 2, 4, "\t"]), st.booleans())
 def test_taking_out_is_the_inverse_of_putting_in(value: dict[str, Any], indent: Any, status: bool) -> None:
     text = json.dumps(value, indent=indent)

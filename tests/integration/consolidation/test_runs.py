@@ -21,6 +21,7 @@ from tests.support.consolidation import (
     raw,
     run,
 )
+from tests.support.examples import examples
 from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation.commit import Prepared, commit
@@ -382,7 +383,9 @@ def _changes(memex: Memex, nodes: list[UUID], rng: random.Random) -> dict[str, l
     return {"merges": merges, "prunes": prunes, "reweights": reweights, "links": links}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 2**32))
 def test_a_dry_run_is_the_run_and_undo_restores_every_byte(
     tmp_path_factory: pytest.TempPathFactory, seed: int
@@ -414,7 +417,9 @@ def test_a_dry_run_is_the_run_and_undo_restores_every_byte(
         judge(memex)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 2**32))
 def test_whatever_happens_in_between_the_store_stays_whole(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -16,6 +16,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.gates.in_process import A, B, Gate, gate_event
 
 from context_graph.errors import UsageError
@@ -31,7 +32,7 @@ EVENTS = (
     *("UserPromptSubmit", "PreCompact", "PermissionRequest", "SubagentStop"),
 )
 SHORT = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -249,21 +250,21 @@ def test_any_edit_is_denied(gate: Gate, **given_values: Any) -> None:
     an_edit_is_denied(gate, **given_values)
 
 
-@settings(SHORT, max_examples=60)
+@settings(SHORT, max_examples=examples(60))
 @given(**state_strategy)
 def test_any_state(gate: Gate, **given_values: Any) -> None:
     """Fuzz of state files."""
     any_state(gate, **given_values)
 
 
-@settings(SHORT, max_examples=60)
+@settings(SHORT, max_examples=examples(60))
 @given(**config_strategy)
 def test_any_configuration(gate: Gate, **given_values: Any) -> None:
     """Fuzz of configurations that hold one valid requirement."""
     any_configuration(gate, **given_values)
 
 
-@settings(SHORT, max_examples=60)
+@settings(SHORT, max_examples=examples(60))
 @given(**yaml_strategy)
 def test_any_yaml(gate: Gate, **given_values: Any) -> None:
     """Fuzz of YAML."""

@@ -195,10 +195,10 @@ EXTRA: dict[str, Callable[..., None]] = {
 
 
 def test_no_folder_of_git_means_nothing_is_enforced_and_nothing_is_made(
-    module_cli: Cli, tmp_path: Path
+    module_cli: Cli, hosts: Hosts, tmp_path: Path
 ) -> None:
     """Show 5: without a repository there is no branch to hold anything to; no bogus .git appears."""
-    project = GateProject(replace(module_cli, project=tmp_path / "plain"))
+    project = GateProject(replace(module_cli, project=tmp_path / "plain"), hosts=hosts)
     project.root.mkdir()
     project.configure(rules(PLAN, VERIFY))
     assert project.edit().decision == "allow"
@@ -207,9 +207,11 @@ def test_no_folder_of_git_means_nothing_is_enforced_and_nothing_is_made(
     assert sorted(path.name for path in project.root.iterdir()) == [".claude"]
 
 
-def test_a_repository_that_can_t_be_written_gates_all_the_same(module_cli: Cli, tmp_path: Path) -> None:
+def test_a_repository_that_can_t_be_written_gates_all_the_same(
+    module_cli: Cli, hosts: Hosts, tmp_path: Path
+) -> None:
     """Show 5: a file where the state's folder would be; what can't be kept is said, what is unmet refused."""
-    project = GateProject(replace(module_cli, project=tmp_path / "repo"))
+    project = GateProject(replace(module_cli, project=tmp_path / "repo"), hosts=hosts)
     project.root.mkdir()
     project.git("init", "-q", "-b", "feature/x")
     project.configure(rules(PLAN, VERIFY))

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.errors import InvalidParamsError
 from context_graph.mcp.answers import answer
@@ -149,7 +150,9 @@ def test_other_wrong_parameters_are_named(memex, given, named) -> None:
             memex.inject(query)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.sampled_from([*QUERIES, "the", "zzz", "penguins? login: 100!"]),
     st.integers(100, 400),

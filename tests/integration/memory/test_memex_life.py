@@ -313,6 +313,7 @@ def test_waiting_for_another_thread_ends_in_an_error(tmp_path: Path) -> None:
     memex.close()
 
 
+@pytest.mark.real
 def test_importing_the_package_loads_no_database() -> None:
     code = """
         import sys, context_graph

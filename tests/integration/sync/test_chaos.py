@@ -259,7 +259,7 @@ def is_buried(memex: Memex, node_id: str) -> bool:
 
 @contextmanager
 def chaos(folder: Path, seed: int) -> Iterator[Chaos]:
-    server = started(folder / "postgres")
+    server = started()
     with server.admin() as admin:
         admin.execute("CREATE DATABASE live")
     live = replace(server, address=make_conninfo(server.address, dbname="live"))

@@ -70,9 +70,10 @@ def test_whoever_is_killed_anywhere_nothing_is_lost_and_all_agree(
             )
             for name in ("0", "1")
         ]
-        time.sleep(2.0 + drawn.random())
         for one in running:
-            time.sleep(drawn.random() / 5)
+            assert one.stdout is not None
+            acknowledged.update(one.stdout.readline().strip() for _ in range(drawn.randint(5, 20)))
+            time.sleep(drawn.random() / 5)  # anywhere in what comes then
             one.send_signal(signal.SIGKILL)
         for one in running:
             out, _ = one.communicate()

@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_hub_transport import told_by_an_earlier_build
 from tests.integration.sync.test_merge import state, stores
-from tests.support.exchange.postgres import Postgres, Team, started, team
+from tests.support.exchange.postgres import Postgres, Team, team
 from tests.support.exchange.transports import ONE, TWO, all_of, line, lines
 from tests.support.memories import WHY
 
@@ -32,11 +32,6 @@ pytestmark = pytest.mark.hub
 
 _names = (f"adversary_{number}" for number in itertools.count())
 REFUSED = (psycopg.Error,)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
-    return started(tmp_path_factory.mktemp("postgres"))
 
 
 @dataclass

@@ -22,7 +22,7 @@ import pytest
 from distributed import Client, LocalCluster
 from tests.integration.sync.test_merge import state, stores
 from tests.support.cli import Cli
-from tests.support.exchange.postgres import Postgres, Team, started, team
+from tests.support.exchange.postgres import Postgres, Team, team
 from tests.support.memories import WHY, fill
 
 from context_graph.batch.pairs import PART_ROWS, spread_search
@@ -41,11 +41,6 @@ pytestmark = [pytest.mark.hub, pytest.mark.real, pytest.mark.timeout(300)]
 
 _names = (f"batch_{number}" for number in itertools.count())
 SAME = ("Staging listens on port 8443", "Staging listens on the port 8443.")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
-    return started(tmp_path_factory.mktemp("postgres"))
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
+def server(server: Postgres) -> Postgres:
     """Members need their password; the administrator does not."""
-    return with_passwords(started(tmp_path_factory.mktemp("postgres")))
+    return with_passwords(server)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_what_one_member_stored_another_recalls_without_a_command(
 
 
 def test_a_hub_that_is_gone_is_told_and_holds_nothing_up(cli: Cli, other: Cli, tmp_path: Path) -> None:
-    own = with_passwords(started(tmp_path / "postgres"))
+    own = with_passwords(started())
     env = {"CONTEXT_GRAPH_HUB_ADMIN_URL": own.address}
     assert cli.run("hub", "init", "--team", "gone", env=env, timeout=60).returncode == 0
     for one, login in ((cli, "ada"), (other, "grace")):

@@ -39,8 +39,8 @@ PORT = "Staging of the gateway listens on port 8443"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
-    return with_passwords(started(tmp_path_factory.mktemp("postgres")))
+def server(server: Postgres) -> Postgres:
+    return with_passwords(server)
 
 
 _NUMBERS = count(1)
@@ -281,7 +281,7 @@ def test_what_is_told_but_not_heard_yet_of_the_own_project_is_found(
 
 def test_without_pgvector_words_find_it_and_with_it_later_meaning_too(tmp_path: Path) -> None:
     """What was told before is indexed once more when the server has learnt it."""
-    own = team_of(started(tmp_path / "postgres"))
+    own = team_of(started())
     with own.server.admin() as admin:
         admin.execute("ALTER TABLE context_graph.memory DROP COLUMN embedding")
     hub = Hub(own.member("ada", "writer"), own.project)

@@ -39,9 +39,9 @@ SEED = 20261124
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Postgres:
+def server() -> Postgres:
     """One for each test: it is killed."""
-    return started(tmp_path / "postgres")
+    return started()
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_a_full_disk_at_the_hub_is_told_and_the_rest_follows_later(tmp_path: Pat
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (17 << 20, hard))  # the log's files have 16 MiB and are there
     try:
-        server = started(tmp_path / "postgres")
+        server = started()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     (place,) = hubs(team(server), 1)

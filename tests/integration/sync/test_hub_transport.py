@@ -17,7 +17,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_merge import state, stores
 from tests.support.exchange.network import Cable
-from tests.support.exchange.postgres import Postgres, Team, started, team
+from tests.support.exchange.postgres import Postgres, Team, team
 from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 from tests.support.memories import WHY
 
@@ -66,11 +66,6 @@ def told_by_an_earlier_build(address: str, own: Team, machine: str, told: list[T
                     one.line.decode(),
                 ),
             )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
-    return started(tmp_path_factory.mktemp("postgres"))
 
 
 @pytest.fixture

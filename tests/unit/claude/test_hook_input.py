@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.claude.hooks.hook_input import (
     MAX_INPUT_BYTES,
@@ -330,7 +331,7 @@ def test_wrong_input_is_refused_by_the_name_of_its_field(
     assert caught.value.hook_exit_code == 4
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.sampled_from(EventKind), st.binary(max_size=200) | st.text(max_size=80).map(str.encode))
 def test_no_bytes_raise_anything_but_our_own_error(kind: EventKind, body: bytes) -> None:
     """REQ-HOOKS-29: never a traceback."""
@@ -350,7 +351,7 @@ DETAILS = ["tool_name", "tool_input", "tool_response", "error", "prompt", "sourc
 KEYS = st.sampled_from([*ENVELOPE, *DETAILS, "other"])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.sampled_from(EventKind), st.dictionaries(KEYS, JSON_VALUES, max_size=6))
 def test_no_json_object_raises_anything_but_our_own_error(kind: EventKind, body: dict[str, Any]) -> None:
     """REQ-HOOKS-29: never a traceback."""

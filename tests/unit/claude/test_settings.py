@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.claude.install.entries import take_from_settings
 from context_graph.claude.settings import apply_changes, diff_of, plan_changes
@@ -328,7 +329,7 @@ FILES = st.dictionaries(st.text(max_size=5).filter(lambda key: key != "hooks"), 
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(FILES, st.sampled_from([None, 2, 4, "\t"]), st.booleans())
 def test_any_good_file_keeps_what_it_had_and_gains_ours(
     document: dict[str, Any], indent: Any, ascii_only: bool

@@ -12,6 +12,7 @@ from benches.consolidation.planted_sequences import Score, planted, score
 from benches.consolidation.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.consolidation.finders import patterns, sequences
 from context_graph.consolidation.plan import Pattern
@@ -148,7 +149,7 @@ def test_chance_is_told_from_recurrence() -> None:
 symbols = st.lists(st.integers(0, 4), max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(symbols, max_size=20))
 def test_every_run_stands_where_it_is_said_to(lists: list[list[int]]) -> None:
     for run in sequences.find(lists).runs:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.clients.hosts import GOLDEN, NAMES
+from tests.support.examples import examples
 
 from context_graph.claude.hooks import claude
 from context_graph.claude.hooks.hook_input import HookInput
@@ -185,7 +186,7 @@ def test_nothing_to_say_is_nothing_but_for_cursor() -> None:
 
 
 @pytest.mark.parametrize("host", NAMES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(fields=st.dictionaries(KEYS, JSON_VALUES, max_size=8), kind=st.sampled_from(EventKind))
 def test_no_input_breaks_a_translation(host: str, fields: dict[str, Any], kind: EventKind) -> None:
     body = json.dumps(fields).encode()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.agent_events import LABELS, SHADER, TARIFF
+from tests.support.examples import examples
 
 from context_graph.identity.ego import SPACES
 from context_graph.identity.live import LiveSession
@@ -113,7 +114,7 @@ def events_to_come() -> st.SearchStrategy[list[HookEvent]]:
     return st.lists(st.sampled_from([*TARIFF[1:], *LABELS[1:], *SHADER[1:]]), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     at=st.integers(4, len(TARIFF)),
     goals=st.lists(

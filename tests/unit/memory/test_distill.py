@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.memory.context.distill import LEAD, Candidate, Mode, distilled, fold, raw_text, short_id
 from context_graph.memory.embed import default_provider
@@ -186,7 +187,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(TEXTS, st.integers(50, 400), st.sampled_from([Mode.AUTO, *MODES]), st.text(max_size=40))
 def test_no_text_ever_exceeds_its_budget(texts, budget, mode, query) -> None:
     """REQ-CORE-016: counted by the tokenizer, over any content."""
@@ -197,7 +198,7 @@ def test_no_text_ever_exceeds_its_budget(texts, budget, mode, query) -> None:
         assert f"[{short_id(node_id)}]" in made.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(TEXTS)
 def test_every_word_told_is_a_memorys_own(texts) -> None:
     """REQ-CORE-016: extractive; nothing is made up."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.redact import Redactor, Tally
 
@@ -209,7 +210,7 @@ SIGNS = [
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(WORDS + SIGNS), max_size=30).map("".join)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(TEXTS)
 def test_any_text_is_redacted_without_error_and_only_by_replacement(text: str) -> None:
     """Between the markers stands the original, in order; a second pass changes nothing."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.errors import (
     ContextGraphError,
@@ -236,7 +237,7 @@ def test_every_flipped_bit_of_a_record_is_an_error_and_never_another_snapshot() 
                 decode(KEY, bytes(damaged))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_a_damaged_record_is_an_error_or_itself(data: st.DataObject) -> None:
     """Overwritten, cut, extended, shuffled: a typed error, never a wrong snapshot."""

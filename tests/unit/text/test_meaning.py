@@ -10,6 +10,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.consolidation.finders.duplicates import rough_sum
 from context_graph.text.meaning import read_meaning
@@ -316,14 +317,14 @@ WORDS = _WORDS.split(" ")
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(" ".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(TEXTS, TEXTS)
 def test_any_two_texts_can_be_compared(one, other) -> None:
     assert isinstance(same_meaning(one, other), bool)
     assert same_meaning(one, one + "  ")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(TEXTS, st.integers(0, 1 << 30))
 def test_any_order_of_the_words_of_a_text_can_be_compared(text, seed) -> None:
     words = text.split(" ")
@@ -332,7 +333,7 @@ def test_any_order_of_the_words_of_a_text_can_be_compared(text, seed) -> None:
     assert not same(ours, theirs) or ours.text == theirs.text or ours.key == theirs.key
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_characters_can_be_compared(one, other) -> None:
     assert same_meaning(one, other) in (True, False)
@@ -374,7 +375,7 @@ def test_texts_that_say_the_same_have_one_rough_sum(one, other) -> None:
     assert rough_sum(one) == rough_sum(other)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(TEXTS, st.integers(0, 1 << 30), st.sampled_from([str, str.upper, str.lower]))
 def test_no_order_of_words_that_says_the_same_has_another_rough_sum(text, seed, case) -> None:
     words = text.split(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.text.meaning import read_meaning
 from context_graph.text.paraphrase import opposition, same, same_meaning
@@ -126,7 +127,7 @@ def test_a_name_is_the_beginning_of_the_text(content, name) -> None:
 
 @given(NUMBERED, NUMBERED)
 @example("deploy to k8s", "deploy to kubernetes")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 def test_looking_at_the_numbers_first_changes_no_answer(one: str, other: str) -> None:
     """What reading both texts in full says, also where numbers are written as part of words."""
     assert same_meaning(one, other) == same(read_meaning(one), read_meaning(other))

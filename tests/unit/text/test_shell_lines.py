@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from context_graph.text.shell_lines import LIMIT, UNKNOWN, read_line
 
@@ -168,7 +169,7 @@ def test_work_grows_with_the_length_alone(piece: str) -> None:
     assert calls(LIMIT) < 30 * calls(LIMIT // 10)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet="ab '\"\\$`(){}[]<>|&;\n*?~=#,!/.-\0\1", max_size=60))
 def test_any_text_is_read(text: str) -> None:
     for command in read_line(text, "/w", {"HOME": "/h"}).commands:
