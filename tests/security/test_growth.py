@@ -39,7 +39,7 @@ from context_graph.redact import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 
 def _event(kind: EventKind, text: str, tool: str = "", **more: Any) -> HookEvent:
