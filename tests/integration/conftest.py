@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faults.report import Row
 from tests.faults.world import SEED
+from tests.support.forkserver import python
 from tests.support.memories import open_memex
 from tests.support.owner.harness import PROGRAM, OwnerHarness
 
@@ -29,12 +30,12 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnerHarness]:
     Whatever starts an owner by itself in this test starts the echo owner too.
     """
     folder = Path(tempfile.mkdtemp(prefix="cg-"))
-    wrapper = folder / "python"
-    wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{PROGRAM}" "$@"\n')
+    wrapper, command = folder / "python", python(str(PROGRAM))
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("CONTEXT_GRAPH_HOME", str(folder / "root"))
     monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(wrapper))
-    harness = OwnerHarness(folder / "root", dict(os.environ))
+    harness = OwnerHarness(folder / "root", dict(os.environ), command)
     try:
         yield harness
     finally:

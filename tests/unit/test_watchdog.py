@@ -48,7 +48,9 @@ def swallow() -> None:
 @pytest.mark.parametrize("work", [spin, backtrack, swallow])
 def test_work_without_end_is_ended(work: object) -> None:
     piece = Piece("a loop")
-    with pytest.raises(TookTooLong, match=r"a loop was ended: it used 0\.1 s of processor time") as raised:
+    # On a busy machine the clock comes first: it is given six times as long.
+    why = r"a loop was ended: it (used 0\.1 s of processor time|did not finish within 0\.6 s)"
+    with pytest.raises(TookTooLong, match=why) as raised:
         watchdog.run(piece, work)  # type: ignore[arg-type]
     assert raised.value.piece is piece
     assert watchdog.doing() is None and told == ["a loop", ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,6 @@ from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.memory.memex import Memex
 
 Process = subprocess.Popen[bytes]
-
-
-@pytest.fixture(autouse=True)
-def forks(request: pytest.FixtureRequest, forked_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that keep their priority: a real one gives way, on a busy machine for minutes."""
-    if request.node.get_closest_marker("real") is None:
-        monkeypatch.setattr(sys, "executable", str(forked_python))
 
 
 @pytest.fixture

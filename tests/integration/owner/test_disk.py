@@ -19,6 +19,8 @@ from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot
 from context_graph.owner.sessions.log_reader import LoggedEvent
 from context_graph.wire.client import request
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def small_disk(owner: OwnerHarness) -> Iterator[Path]:

@@ -16,6 +16,7 @@ import pytest
 from tests.support.owner import log_applier
 from tests.support.owner.log_applier import opened
 from tests.support.owner.log_writer import encode_event, spool_line, write_segment
+from tests.support.store import run
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
 from context_graph.owner.sessions import event_reader, log_reader
@@ -35,7 +36,6 @@ from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.wire import event_log
 from context_graph.wire.event_log import FOLDER, append, segments
 
-APPLIER = Path(log_applier.__file__)
 FOREVER = 60.0
 
 WRITER = """
@@ -379,16 +379,7 @@ def test_a_spool_that_a_hook_is_at_work_on_is_left_for_the_next_time(tmp_path: P
 
 
 def _apply_in_a_process(store: Path, die_at: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(APPLIER), str(store), str(die_at)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)]),
-        },
-    )
+    return run(f"from {log_applier.__name__} import main\nmain()", store, die_at)
 
 
 def _fill(store: Path) -> list[str]:

@@ -15,6 +15,8 @@ from context_graph.wire.client import request
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import YIELDING, Request, encode_request
 
+pytestmark = pytest.mark.real
+
 # The package exports the function under the module's own name.
 request_module = importlib.import_module("context_graph.wire.client.request")
 

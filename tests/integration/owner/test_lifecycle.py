@@ -20,6 +20,8 @@ from context_graph.wire.client import request, restart_owner, start_owner, stop_
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
+pytestmark = pytest.mark.real
+
 
 def _cpu_ns(pid: int) -> int:
     """Time on a processor so far, to the nanosecond; whole ticks of `stat` would hide small wake-ups."""

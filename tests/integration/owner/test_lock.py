@@ -27,6 +27,8 @@ from context_graph.owner.lock import (
 from context_graph.wire import run_folder
 from context_graph.wire.client import request, start_owner, stop_owner, wait_ready
 
+pytestmark = pytest.mark.real
+
 STARTER = (
     "import sys, time\nfrom pathlib import Path\n"
     "from context_graph.wire.client import request\nfrom context_graph.config import Location\n"

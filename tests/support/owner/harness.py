@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,13 +36,15 @@ class OwnerHarness:
 
     root: Path
     env: dict[str, str]
+    command: list[str]
+    """The echo owner's, but for its words."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def spawn(self, *args: str, **settings: object) -> subprocess.Popen[bytes]:
         """Start an owner process; ``settings`` become their environment twins. Does not wait for it."""
         env = {**self.env, **{f"CONTEXT_GRAPH_{key.upper()}": str(value) for key, value in settings.items()}}
         process = subprocess.Popen(
-            [sys.executable, "-P", str(PROGRAM), "--root", str(self.root), *args],
+            [*self.command, "--root", str(self.root), *args],
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

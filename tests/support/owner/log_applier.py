@@ -45,7 +45,7 @@ def faulty(real: Callable[[EventReader, LoggedEvent], None]) -> Callable[[EventR
     return apply
 
 
-def main() -> int:
+def main() -> None:
     folder, die_at = Path(sys.argv[1]), int(sys.argv[2])
     steps = 0
 
@@ -74,9 +74,5 @@ def main() -> int:
     logging.disable()
     more = context.events.read(60)
     print(int(more), context.events.rejected, steps)
+    sys.stdout.flush()
     os.kill(os.getpid(), signal.SIGKILL)  # nothing that only a good end would write may be needed
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
