@@ -80,7 +80,7 @@ def test_a_piece_inside_another_has_its_own_time_and_costs_the_other_none() -> N
 
 def test_what_commits_gets_somewhere() -> None:
     def work() -> str:
-        end = time.thread_time() + 3 * LIMIT_S
+        end = time.thread_time() + 1.5 * LIMIT_S
         while time.thread_time() < end:
             watchdog.progress()
         return "done"
@@ -90,7 +90,7 @@ def test_what_commits_gets_somewhere() -> None:
 
 def test_nothing_is_limited_off_the_main_thread_or_without_a_limit() -> None:
     def work() -> str:
-        end = time.thread_time() + 2 * LIMIT_S
+        end = time.thread_time() + 1.5 * LIMIT_S
         while time.thread_time() < end:
             pass
         return "done"

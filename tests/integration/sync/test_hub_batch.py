@@ -244,6 +244,7 @@ def test_a_project_that_fails_stops_no_other(
     assert consolidate("--team", name_of(own))["code"] == 0
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed_leaves_nothing_half_done(
     tmp_path: Path, own: Team, hub: Callable[..., Hub], server: Postgres, cli: Cli
 ) -> None:
@@ -303,6 +304,7 @@ def _labels(rows: Any, split_from: int) -> list[int]:
     return list(closeness.groups(rows, 0.9, search=spread_search(split_from)).tolist())
 
 
+@pytest.mark.thorough
 def test_pairs_of_a_huge_project_are_the_same_over_all_workers(client: Client) -> None:
     random = np.random.default_rng(1)
     rows = random.normal(size=(2 * PART_ROWS + 100, 32)).astype(np.float32)
