@@ -18,7 +18,7 @@ from typing import Any, Final
 from context_graph.claude.hooks.origin import own_words
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.snapshot import Snapshot
-from context_graph.memory.capture import capture, capture_id
+from context_graph.memory.capture import capture
 from context_graph.memory.context.ledger import Injected, Ledger, is_common
 from context_graph.memory.memex import Memex
 from context_graph.memory.recall import MAX_QUERY_CHARS
@@ -54,7 +54,7 @@ class Moment:
 
     session: int
     rows: list[int]
-    """Which session each memory of the snapshot is the summary of."""
+    """Which session each memory of the snapshot is from."""
     snap: Snapshot
 
 
@@ -103,12 +103,13 @@ def _recorded(name: str, number: int, raw: dict[str, Any], redactor: Redactor) -
 
 def _replayed(replay: Replay, memex: Memex, moments: set[int]) -> Replay:
     """The project's sessions one after another; snapshots are read whole, for the store is closed then."""
-    of = {str(capture_id(one.name)): number for number, one in enumerate(replay.sessions)}
+    names = {session.name: number for number, session in enumerate(replay.sessions)}
     ledger: Ledger | None = None
     for number, session in enumerate(replay.sessions):
         if number in moments:
             snap = _snapshot(memex, session.events[0].at_ms)
-            replay.moments.append(Moment(number, [of[str(one)] for one in snap.ids], snap))
+            rows = [names[snap.node(row).session_id or ""] for row in range(len(snap))]
+            replay.moments.append(Moment(number, rows, snap))
         if ledger is None and memex.count():
             with memex.core.operation("get") as core:
                 records = InjectionRecords(core.store.engine)
@@ -120,7 +121,7 @@ def _replayed(replay: Replay, memex: Memex, moments: set[int]) -> Replay:
             ledger.ended(session.name)
             ledger.flush()
             used = {one["id"] for one in ledger.recent(1)[0]["memories"] if one["used"]} if brought else set()
-            replay.brought += [(number, of[one], one in used) for one in brought]
+            replay.brought += [(number, names[session_id], one in used) for one, session_id in brought]
         numbered = list(enumerate(session.events, 1))
         capture(memex, session.name, partial(_after, numbered), project=replay.project)
     return replay
@@ -130,15 +131,15 @@ def _after(numbered: list[tuple[int, HookEvent]], number: int) -> list[tuple[int
     return numbered[number:]
 
 
-def _bring(memex: Memex, ledger: Ledger, session: Recorded) -> list[str]:
-    """Recall the session's issue, note what it brings and count it as a use; the ids."""
+def _bring(memex: Memex, ledger: Ledger, session: Recorded) -> list[tuple[str, str]]:
+    """Recall the session's issue, note what it brings and count it as a use; (id, its session) of each."""
     asked = own_words(session.events[0].input_text)[:MAX_QUERY_CHARS]
     found = memex.recall(asked, top_k=BROUGHT)
     shown = [Injected(str(one.node.id), one.score, 0, one.node.content) for one in found.nodes]
     if shown:
         ledger.record(session.name, "prompt", shown, at_ms=session.events[0].at_ms, asked=asked)
         memex.touch([one.node_id for one in shown], found.followed)
-    return [one.node_id for one in shown]
+    return [(str(one.node.id), one.node.session_id or "") for one in found.nodes]
 
 
 def _snapshot(memex: Memex, at_ms: int) -> Snapshot:
