@@ -4,7 +4,8 @@ A ranking always has a best memory, also for a question about something else. Wh
 means the same for a question of any length and in a store of any size: the signs of `memory/asked.py`.
 
 Summaries of sessions, their notes, code and other texts speak differently, so each kind has weights of its
-own, fitted against its own negatives by `python -m research.fit.floor --fit DATA`.
+own, fitted against its own negatives by `python -m research.fit.floor --fit DATA`; those of notes were chosen
+between that fit and one to questions about sessions (docs/adr/0033-floors.md).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
     Kind.CODE: (0.581, 1.064, 2.204, 1.339, 0.0, 0.0, 0.0, 6.297, -3.012),
     Kind.TEXT: (0.34, 1.699, 0.705, 2.667, 0.0, 0.0, 0.0, 1.434, -1.534),
 }
-"""Of NAMES; made by `python -m research.fit.floor --fit DATA`."""
+"""Of NAMES; but for notes made by `python -m research.fit.floor --fit DATA`."""
 
 _BARS: Final[Mapping[str, float]] = {
     NoteKind.RULE: -0.8,
