@@ -142,6 +142,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str = ""
     parts: Mapping[str, float] = msgspec.field(default_factory=dict)
     """What its relevance was made of, in log-odds, the largest first; {} where a rule chose it."""
+    about: str = ""
+    """The beginning of the prompt, or the call, that brought it; "" where its event is not kept."""
+    near: Mapping[str, float] = msgspec.field(default_factory=dict)
+    """Memories that came next and were not shown, with their relevance, the best first."""
 
 
 class Day(msgspec.Struct, frozen=True):

@@ -18,4 +18,5 @@ def _shown_lines(one: Shown, now_ms: int, room: int) -> list[str]:
     used = f"used: {one.used}" if one.used else "no sign of use"
     ago = span(max(0.0, (now_ms - one.at_ms) / 1000))
     head = f"{one.memory_id[:8]}  {ago} ago, {one.cause}{why}, {one.tokens} tokens, {used}"
-    return [head[:room], f"  {one.text or '(forgotten)'}"[:room]]
+    about = [f"  for: {one.about}"[:room]] if one.about else []
+    return [head[:room], *about, f"  {one.text or '(forgotten)'}"[:room]]

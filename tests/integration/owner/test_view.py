@@ -144,19 +144,21 @@ def test_a_confirmed_memory_rests_on_its_files_as_they_are_and_that_is_taken_bac
 
 
 def test_the_ledger_says_what_was_shown_when_and_why(cli: Cli, source: OwnerSource) -> None:
-    one = store(cli, PORT)
+    one, other = store(cli, PORT), store(cli, "The staging database is restored on Sundays")
     hook(cli, "session-start", "SessionStart", source="startup")
-    assert PORT in hook(cli, "prompt-submit", "UserPromptSubmit", prompt="which port does staging listen on?")
+    asked = "which port does staging listen on?"
+    assert PORT in hook(cli, "prompt-submit", "UserPromptSubmit", prompt=asked)
     ledger = source.ledger()
     (shown,) = ledger.rows
     assert (shown.memory_id, shown.cause, shown.text, shown.session_id) == (one, "prompt", PORT, SESSION)
     assert shown.relevance > 0.5 and not shown.used
+    assert shown.about == asked and shown.relevance > shown.near[other]
     parts = list(shown.parts.values())
     assert {"opening", "lead"} <= set(shown.parts) and parts == sorted(parts, key=abs, reverse=True)
     (day,) = ledger.days
     assert (day.memories, day.used) == (1, 0) and day.tokens >= shown.tokens > 0
     assert source.ledger(session_id="0" * 8).rows == []
-    assert source.memories().rows[0].shown == 1
+    assert {row.id: row.shown for row in source.memories().rows} == {one: 1, other: 0}
 
 
 def test_a_session_has_its_line_of_time(cli: Cli, source: OwnerSource) -> None:

@@ -8,6 +8,7 @@ from tests.support.view.terminal import NARROW, WIDE, Driver, driven
 
 from context_graph.errors import DatabaseCorruptionError
 from context_graph.view.rows import PARTS
+from context_graph.view.terminal.ledger import shown_page
 from context_graph.view.terminal.table import Table
 
 SHOWS = {
@@ -45,6 +46,14 @@ def test_each_screen_shows_its_rows(part: str, size: tuple[int, int]) -> None:
         assert "q Quit" in view.lines[-1], "the keys fit"
 
     driven(scenario, filled(), size)
+
+
+def test_the_ledger_says_what_brought_a_memory_and_what_was_near() -> None:
+    ledger = filled(4).ledger()
+    words = shown_page(ledger.rows[0], ledger.days, 80).text.plain
+    assert "Brought by\nhow are requests limited?" in words
+    assert "Near, and not shown\n0.30" in words
+    assert "Brought by" not in shown_page(ledger.rows[1], ledger.days, 80).text.plain
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x50"])

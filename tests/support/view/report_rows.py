@@ -154,6 +154,7 @@ def _ledger() -> rows.Ledger:
             is_forgotten=False,
             session_id=identifier("session", number // 12),
             parts={"similarity": 2.1, "files": 0.7, "age": -0.4} if number % 10 else {},
+            about="" if number % 4 == 1 else f"Mend the limiter, part {number}",
         )
         for number in range(120)
     ]

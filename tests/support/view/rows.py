@@ -287,6 +287,8 @@ def filled(memories: int = 300) -> RowsSource:
             is_forgotten=False,
             session_id=session_id(at % 9),
             parts={"meaning": 2.1, "terms": 0.7, "age": -0.4} if at % 2 == 0 else {},
+            about="how are requests limited?" if at % 2 == 0 else "",
+            near={memory_row(at + 1, now, "").id: 0.3} if at % 2 == 0 else {},
         )
         for at, one in enumerate(found[:60])
     ]

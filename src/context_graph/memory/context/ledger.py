@@ -165,6 +165,7 @@ class Ledger:
         prompt_id: str = "",
         asked: str = "",
         tokens: int = 0,
+        near: Sequence[tuple[str, float]] = (),
     ) -> None:
         """Record an injection.
 
@@ -172,6 +173,7 @@ class Ledger:
             event: Its cause: prompt, startup, resume, clear, compact.
             asked: The prompt; its words are no evidence of use.
             tokens: Of everything that was injected, fence included.
+            near: What came next and was not shown: ids and relevance, the best first.
         """
         session = self._session(session_id)
         totals = self._all_totals()
@@ -185,6 +187,8 @@ class Ledger:
             "tokens": tokens,
             "memories": [_entry_of(one) for one in memories],
         }
+        if near:
+            entry["near"] = [[node_id, round(score, 4)] for node_id, score in near]
         self._unwritten[number] = entry
         totals["injections"] += 1
         totals["memories"] += len(memories)

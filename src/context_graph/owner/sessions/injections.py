@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from context_graph.model.edge import GraphEdge
     from context_graph.text.quoting import Line
 
+_NEAR: Final = 3
+"""Memories of which the ledger keeps that they were near."""
 SESSION_TOKENS: Final = 450
 """That a session is told and does not use."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
@@ -97,7 +99,8 @@ class Injections:
             return ""
         now_ms, followed = event.at_ms, recall.followed if recall else ()
         shown, memories = composed(lines, quotes, now_ms, budget, query=query, recall=recall, label=label)
-        self.record(event, what, memories, query=query, tokens=shown.tokens, followed=followed)
+        near = _near(recall, {one.node_id for one in memories}) if recall else ()
+        self.record(event, what, memories, query=query, tokens=shown.tokens, followed=followed, near=near)
         return shown.text
 
     def record(
@@ -109,6 +112,7 @@ class Injections:
         query: str = "",
         tokens: int = 0,
         followed: Sequence[GraphEdge] = (),
+        near: Sequence[tuple[str, float]] = (),
     ) -> None:
         """Note in the ledger that ``memories`` were shown."""
         if not memories:
@@ -121,6 +125,7 @@ class Injections:
             prompt_id=event.prompt_id,
             asked=query,
             tokens=tokens,
+            near=near,
         )
         self._used.append(([one.node_id for one in memories], followed))
 
@@ -175,6 +180,12 @@ def composed(
         label=label,
     )
     return shown, [*_of_lines(lines, counter.count_tokens), *_of_quotes(shown, quotes, recall)]
+
+
+def _near(recall: Recall, shown: Container[str]) -> list[tuple[str, float]]:
+    """The best of what was recalled and not shown."""
+    rest = ((str(one.node.id), one.score) for one in recall.nodes)
+    return [row for row in rest if row[0] not in shown][:_NEAR]
 
 
 def _of_lines(lines: Sequence[Line], count: Callable[[str], int]) -> Iterator[Injected]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 from uuid import UUID
 
 from context_graph.errors import ContextGraphError
+from context_graph.model import HookEvent
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.memories import one_line
 from context_graph.view.rows import Day, Ledger, Shown
 
 _ENTRIES: Final = 4096
 """More than the ledger keeps."""
+_SESSIONS: Final = 4
+"""Newest sessions whose events are read for what brought a memory: some 10 ms each."""
+_LATER_MS: Final = 60_000
+"""A call that was told something before it ran is recorded with its result."""
 
 
 def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") -> Ledger:
@@ -37,6 +43,7 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
     """Each memory of each injection that is kept, newest first."""
     memex = context.memory
     texts: dict[str, str | None] = {}
+    occasions = _Occasions(context)
 
     def text(memory_id: str) -> str | None:
         if memory_id not in texts:
@@ -61,4 +68,40 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
                 is_forgotten=told is None,
                 session_id=entry["session_id"],
                 parts=one.get("parts", {}),
+                about=occasions.about(entry["session_id"], entry["at_ms"]),
+                near=dict(entry.get("near", ())),
             )
+
+
+class _Occasions:
+    """What the newest sessions were at when something was told."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._events: dict[str, list[tuple[int, str]]] = {}
+
+    def about(self, session_id: str, at_ms: int) -> str:
+        """The prompt or call of that time, its beginning on one line; "" where it is not kept."""
+        name = session_id.split("/")[0]  # a subagent's context is named after its session
+        if name not in self._events:
+            if len(self._events) == _SESSIONS:
+                return ""
+            self._events[name] = self._read(name)
+        events = self._events[name]
+        at = bisect_left(events, (at_ms, ""))
+        return events[at][1] if at < len(events) and events[at][0] <= at_ms + _LATER_MS else ""
+
+    def _read(self, session_id: str) -> list[tuple[int, str]]:
+        try:
+            events = [event for _, event in self._context.store.event_log.numbered_after(session_id, 0)]
+        except ContextGraphError:
+            return []
+        return sorted(
+            (event.at_ms, _words_of(event)) for event in events if event.is_prompt or event.tool_name
+        )
+
+
+def _words_of(event: HookEvent) -> str:
+    parts = event.parts
+    called = f"{event.tool_name}: {parts.file_path or parts.command or parts.description}"
+    return one_line(event.input_text if event.is_prompt else called)

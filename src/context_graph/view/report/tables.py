@@ -158,6 +158,7 @@ def ledger(found: Report) -> Table:
         Column("When", "time"),
         Column("Memory", is_repeated=True, is_wide=True),
         Column("Cause", is_repeated=True),
+        Column("For", is_repeated=True),
         Column("Relevance", "number", 2),
         Column("Why", is_repeated=True),
         Column("Tokens", "number"),
@@ -167,7 +168,7 @@ def ledger(found: Report) -> Table:
     rows = [
         (
             _s(one.at_ms), one_line(one.text) or "(forgotten)", one_line(one.cause),
-            round(one.relevance, 2) or None, _parts(one.parts), one.tokens,
+            one_line(one.about), round(one.relevance, 2) or None, _parts(one.parts), one.tokens,
             one_line(one.used) or "no sign of use", one_line(one.session_id[:_ID]),
         )
         for one in found.ledger.rows

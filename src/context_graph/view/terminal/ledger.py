@@ -81,6 +81,13 @@ def shown_page(row: Shown, days: Sequence[Day], width: int) -> Page:
         _parts(page, row, width)
     elif not row.relevance:
         page.line("A rule chose it, not its relevance.", "dim")
+    if row.about:
+        page.head("Brought by")
+        page.line(row.about)
+    if row.near:
+        page.head("Near, and not shown")
+        for memory_id, relevance in row.near.items():
+            page.pair_link(f"{relevance:.2f}", short(memory_id), ("memory", memory_id))
     _days(page, days, width)
     return page
 
