@@ -54,6 +54,8 @@ LIMITS: Final[dict[str, Limit]] = {
     "process from start to exit / hooks session-end": Limit(1.5, 5, _SPAWN),
     "process from start to exit / hooks stop": Limit(1.7, 5, _SPAWN),
     "process from start to exit / owner dead: post-tool": Limit(2.7, 16, _SPAWN),
+    "git commit / an agent's": Limit(2.0, 5, _WAKE),
+    "git commit / without a session": Limit(1.5, 4, _START),
     "MCP: spawn to tools/list / context-graph": Limit(1.7, 6, _WAKE),
     "MCP: search among 1,000 memories / context-graph": Limit(77, 160, _PIPE),
     "MCP: store beside 1,000 memories / context-graph": Limit(22, 75, _PIPE),

@@ -3,7 +3,7 @@
 
     python benches/suite.py [--only GROUP ...] [--json FILE] [--markdown]
 
-Groups: kernels store recall consolidation processes mcp. Data roots are temporary. With
+Groups: kernels store recall consolidation processes git mcp. Data roots are temporary. With
 CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: benches/compare.py judges such a run. A full one
 is judged here: exit 1 where a goal is missed in the median and in the fastest tenth.
 """
@@ -25,7 +25,7 @@ os.environ["MKL_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches.groups import consolidation, kernels, mcp, recall, store
-from benches.hooks import processes
+from benches.hooks import git_commits, processes
 from benches.report import Figure, described, machine, markdown, table, write
 from benches.scale import SMOKE
 
@@ -55,6 +55,7 @@ GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
         folder, size.dream_rounds, size.memories, size.dream_modes
     ),
     "processes": lambda folder, size: processes.run(size.process_rounds),
+    "git": lambda folder, size: git_commits.run(size.process_rounds),
     "mcp": lambda folder, size: mcp.run(max(25, size.rounds // 2), size.memories),
 }
 

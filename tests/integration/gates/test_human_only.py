@@ -382,6 +382,16 @@ def test_a_change_of_the_client_s_hooks_is_told_once(gate: Gate, where: str) -> 
     assert not gate.after("Bash", {"command": "ls"}).context
 
 
+def test_settings_that_were_not_there_are_told_if_they_speak_of_hooks(gate: Gate) -> None:
+    path = gate.repo / ".claude" / "settings.local.json"
+    gate.event("SessionStart", source="startup")
+    path.write_text('{"permissions": {}}')
+    assert not gate.after("Bash", {"command": "ls"}).context
+    path.write_text('{"disableAllHooks": true}')
+    told = gate.after("Bash", {"command": "ls"})
+    assert f"{path} was changed" in told.system_message and str(path) in told.context
+
+
 OURS = {
     name: [{"hooks": [{"type": "command", "command": f"context-graph-cli hooks {name}"}]}]
     for name in ("PreToolUse", "PostToolUse", "Stop")

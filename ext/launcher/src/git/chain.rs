@@ -99,7 +99,10 @@ fn config_files(git_dir: &[u8], common: &[u8]) -> Vec<Vec<u8>> {
 
 /// Whether the file names no folder of hooks, and no other file that might.
 fn says_nothing(path: &[u8]) -> bool {
-    let Ok(file) = sys::open(path, Open::Read) else { return sys::lstat(path).is_err() };
+    let file = match sys::open(path, Open::Read) {
+        Ok(file) => file,
+        Err(why) => return why == sys::Errno::NOENT,
+    };
     let mut text = vec![0; CONFIG_MAX + 1];
     let Ok(len) = sys::pread(file, &mut text[..], 0) else { return false };
     text.truncate(len);

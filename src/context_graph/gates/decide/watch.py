@@ -34,7 +34,7 @@ def tell_changes(decision: Decision, project: Project) -> None:
         return
     decision.configuration_changed(project)
     settings = _settings(decision, project)
-    now = {path: mark for path, (mark, _) in settings.items() if mark}
+    now = {path: mark for path, (mark, _) in settings.items()}
     if project.repo is not None:
         state = decision.files(project).path_of(branch)
         now.update({state: "there"} if os.path.exists(state) else {})
