@@ -17,8 +17,8 @@ from context_graph.regular_file import read_bytes
 Signature = list[int]
 """mtime_ns, ctime_ns, size, inode: equal signatures mean an unchanged file. A list, as JSON has it."""
 
-LOCK_WAIT_S = 0.8
-"""Longest wait for a lock. A hook that waits longer costs its user more than the write is worth."""
+LOCK_WAIT_S = 2.0
+"""Longest wait for a lock: writes take milliseconds, so who waits longer waits for a process that hangs."""
 
 _FRESH_NS = 20_000_000
 """A file changed less than this ago may change again within one tick of the file system's clock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.support.gates.in_process import A, B
 
 from context_graph.gates.files import Locked, LockTimeoutError
-from context_graph.gates.state.state import MAX_SESSIONS, BranchState, arming, is_current, satisfaction, use
+from context_graph.gates.state.state import MAX_SESSIONS, BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles
 
 NOW = 1_800_000_000.0
@@ -163,73 +164,15 @@ def test_a_lock_that_others_hold_is_given_up_in_time(tmp_path: Path) -> None:
         pass
 
 
-class _Crowd:
-    """A branch whose lock somebody else holds for as long as wanted."""
-
-    def __init__(self, base: Path) -> None:
-        (base / "requirements").mkdir()
-        self.files = StateFiles(str(base), "/p")
-        self.lock = Locked(str(base / "requirements" / "feature-a.lock"))
-
-    def note(self, name: str, session: str = A, now: float = NOW) -> None:
-        made = satisfaction(name, session, scope="session", now=now, by="cli")
-        self.files.note("feature/a", NOW, [made, arming(name, session, scope="session", now=now)])
-
-
-def test_a_change_that_can_t_get_the_lock_is_left_for_who_has_it_and_seen_at_once(tmp_path: Path) -> None:
-    """Nothing lost, and nobody waits, however long a lock is held."""
-    crowd = _Crowd(tmp_path)
-    crowd.note("before")
-    with crowd.lock:
-        crowd.note("late")
-        crowd.note("late", B)
-        state = crowd.files.load("feature/a", NOW)
-        assert state.record("late", A)["satisfied"] is True and state.record("late", B)["triggered"] is True
-        assert state.record("before", A)["satisfied"] is True
-        assert [other.branch for other in crowd.files.others(A, "elsewhere")] == ["feature/a"]
-        assert crowd.files.load("feature-a", NOW).names() == []
-    assert any(path.name.endswith(".pending") for path in (tmp_path / "requirements").iterdir())
-    crowd.note("after")
-    assert not any(".pending" in path.name for path in (tmp_path / "requirements").iterdir())
-    document = json.loads((tmp_path / "requirements" / "feature-a.json").read_text())
-    assert set(document["requirements"]) == {"before", "late", "after"}
-    assert set(document["requirements"]["late"]["sessions"]) == {A, B}
-
-
-def test_what_waits_survives_a_holder_that_dies_between_taking_and_writing(tmp_path: Path) -> None:
-    crowd = _Crowd(tmp_path)
-    with crowd.lock:
-        crowd.note("one")
-    waiting = next(path for path in (tmp_path / "requirements").iterdir() if path.name.endswith(".pending"))
-    waiting.rename(f"{waiting}.taken")
-    with crowd.lock:
-        crowd.note("two")
-    assert set(crowd.files.load("feature/a", NOW).names()) == {"one", "two"}
-    crowd.note("three")
-    crowd.note("four")
-    assert not any(".pending" in path.name for path in (tmp_path / "requirements").iterdir())
-    assert set(crowd.files.load("feature/a", NOW).names()) == {"one", "two", "three", "four"}
-
-
-@pytest.mark.parametrize(
-    "line", ["", "[", "{}", '{"branch": "feature/a", "notes": [1, {}, {"kind": "x"}]}', "null"]
-)
-def test_a_line_that_is_none_hurts_nobody(tmp_path: Path, line: str) -> None:
-    crowd = _Crowd(tmp_path)
-    with crowd.lock:
-        crowd.note("one")
-    waiting = next(path for path in (tmp_path / "requirements").iterdir() if path.name.endswith(".pending"))
-    with waiting.open("a") as out:
-        out.write(line + "\n")
-    crowd.note("two")
-    assert set(crowd.files.load("feature/a", NOW).names()) == {"one", "two"}
+def _satisfy(state: BranchState, *, at: float) -> None:
+    state.satisfy("r", A, scope="session", now=at, by="cli")
 
 
 def test_a_late_satisfaction_does_not_replace_a_newer_one(tmp_path: Path) -> None:
-    crowd = _Crowd(tmp_path)
-    crowd.note("r", now=NOW + 50)
-    crowd.note("r", now=NOW)
-    assert crowd.files.load("feature/a", NOW).record("r", A)["satisfied_at"] == int(NOW + 50)
+    files = StateFiles(str(tmp_path), "/p")
+    for now in (NOW + 50, NOW):
+        files.change("feature/a", NOW, partial(_satisfy, at=now))
+    assert files.load("feature/a", NOW).record("r", A)["satisfied_at"] == int(NOW + 50)
     for at, left in ((NOW + 40, True), (NOW + 50, False)):
-        crowd.files.note("feature/a", NOW, [use("r", A, now=at)])
-        assert bool(crowd.files.load("feature/a", NOW).record("r", A)) is left
+        assert files.use_up("feature/a", "r", A, at) is not left
+        assert bool(files.load("feature/a", NOW).record("r", A)) is left

@@ -25,7 +25,7 @@ from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
 from context_graph.gates.state.person import HUMAN, MARK, signature
-from context_graph.gates.state.state import BranchState, is_current, satisfaction
+from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
 from context_graph.git.repository import branch_names
 from context_graph.model import EventKind
@@ -156,23 +156,28 @@ def satisfy(
     target = context.branch(branch)
     expires = {entry.name: _expiry(entry, ttl, context.now) for entry in entries}
 
-    def note(entry: Requirement, whose: str, where: str) -> dict[str, Any]:
-        made = satisfaction(
-            entry.name,
-            whose,
-            scope=entry.scope,
-            now=context.now,
-            by=HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli",
-            expires_at=expires[entry.name],
-            metadata=metadata,
-        )
-        return _signed(context, made, where) if entry.human_only else made
-
     own = [] if for_all else [entry for entry in entries if entry.per_session]
-    _note(context, target, [note(entry, session_id if entry in own else "", target) for entry in entries])
     left = _open_elsewhere(context, target, session_id, own) if session_id else {}
-    for name, found in left.items():
-        _note(context, name, [note(entry, session_id, name) for entry in found])
+
+    def apply(state: BranchState) -> None:
+        for entry in entries if state.branch == target else left[state.branch]:
+            whose, until = session_id if entry in own else "", expires[entry.name]
+            more = dict(metadata or {})
+            if entry.human_only:
+                more[MARK] = _signature(context, state.branch, entry.name, whose, until)
+            by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
+            state.satisfy(
+                entry.name,
+                whose,
+                scope=entry.scope,
+                now=context.now,
+                by=by,
+                expires_at=until,
+                metadata=more,
+            )
+
+    for name in (target, *left):
+        _change(context, name, apply)
     done = [entry.name for entry in entries]
     one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
     return {
@@ -185,14 +190,15 @@ def satisfy(
     }
 
 
-def _signed(context: CommandContext, note: dict[str, Any], branch: str) -> dict[str, Any]:
-    """The satisfaction as a person's, which no other program can write."""
-    record = {**note, "at": int(note["now"])}
+def _signature(
+    context: CommandContext, branch: str, name: str, session_id: str, expires_at: float | None
+) -> str:
+    """What marks the satisfaction as a person's, which no other program can write."""
+    said = {"name": name, "session_id": session_id, "at": int(context.now), "expires_at": expires_at}
     try:
-        mark = signature(context.cache_dir, context.repo.common_dir, branch, record, make_key=True)
+        return signature(context.cache_dir, context.repo.common_dir, branch, said, make_key=True)
     except OSError as error:
         raise unwritable("the key of the data root can't be written", error) from error
-    return {**note, "metadata": {**(note["metadata"] or {}), MARK: mark}}
 
 
 def accept(context: CommandContext) -> dict[str, Any]:
@@ -403,13 +409,6 @@ def _only_a_person(context: CommandContext, entries: list[Requirement], done: st
 
 def _actor(context: CommandContext) -> str:
     return "agent" if context.is_agent else "user"
-
-
-def _note(context: CommandContext, branch: str, notes: list[dict[str, Any]]) -> None:
-    try:
-        context.files.note(branch, context.now, notes)
-    except OSError as error:
-        raise unwritable("the state can't be written", error, context.files.folder) from error
 
 
 def _change(context: CommandContext, branch: str, apply: Callable[[BranchState], None]) -> None:

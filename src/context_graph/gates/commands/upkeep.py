@@ -119,7 +119,6 @@ def _remove(context: CommandContext, path: str, branch: str) -> None:
             document = read_document(path)
             if document is not None and document["branch"] == branch:
                 os.unlink(path)
-                context.files.forget_pending(branch)
             folder, _, name = flat.rpartition("/")
             beside = [n for n in os.listdir(folder) if n == name + ".json" or n.startswith(name + "~")]
             if not beside:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from context_graph.gates.decide import git_tips
 from context_graph.gates.decide.call_outcomes import call_ended
@@ -27,7 +26,7 @@ from context_graph.gates.event import GateEvent
 from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
-from context_graph.gates.state.state import satisfaction, use
+from context_graph.gates.state.state import BranchState
 
 _PLUGIN = "requirements-framework:"
 _PLAN = ("arch-review", "plan-review")
@@ -235,7 +234,12 @@ def satisfy_by_skill(decision: Decision, context: EvaluationContext, skill: str)
     if event.name == "UserPromptExpansion":
         met = [entry for entry in met if not _just_said(entry, context, event, skill)]
     if met:
-        context.files.note(context.branch, event.at, [_satisfied(entry, event, skill) for entry in met])
+
+        def apply(state: BranchState) -> None:
+            for entry in met:
+                _satisfy(state, entry, event, skill)
+
+        context.files.change(context.branch, event.at, apply)
         decision.keep(context, "satisfied", [entry.name for entry in met], by="skill", detail=skill)
 
 
@@ -254,19 +258,17 @@ def _use_up(decision: Decision, context: EvaluationContext, part: Part) -> None:
     event = decision.event
     triggered = part.triggered(context.rules, event)
     names = [entry.name for entry in triggered if entry.scope == "single_use" and entry.type == "blocking"]
-    here = [name for name in names if context.state.is_spent(name, event.session_id, event.at)]
+    here = [name for name in names if context.files.use_up(context.branch, name, event.session_id, event.at)]
     if here:
-        notes = [use(name, event.session_id, now=event.at) for name in here]
-        context.files.note(context.branch, event.at, notes)
         decision.keep(context, "consumed", here)
     for name in names:
         if name not in here:
             _use_up_elsewhere(decision, context, name)
 
 
-def _satisfied(entry: Requirement, event: GateEvent, skill: str) -> dict[str, Any]:
+def _satisfy(state: BranchState, entry: Requirement, event: GateEvent, skill: str) -> None:
     ttl = entry.approval_ttl if entry.type == "dynamic" else entry.replan_ttl
-    return satisfaction(
+    state.satisfy(
         entry.name,
         event.session_id if entry.per_session else "",
         scope=entry.scope,
@@ -282,8 +284,7 @@ def _use_up_elsewhere(decision: Decision, context: EvaluationContext, name: str)
     event = decision.event
     for state in context.files.others(event.session_id, context.branch):
         armed = state.record(name, event.session_id).get("triggered") is True
-        if armed and state.is_spent(name, event.session_id, event.at):
-            context.files.note(state.branch, event.at, [use(name, event.session_id, now=event.at)])
+        if armed and context.files.use_up(state.branch, name, event.session_id, event.at):
             decision.keep(context.at_branch(state), "consumed", [name])
 
 

@@ -15,6 +15,7 @@ import copy
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from context_graph.gates.decide.evaluation import EvaluationContext
@@ -24,7 +25,7 @@ from context_graph.gates.event import GateEvent
 from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.session_ids import own_name
-from context_graph.gates.state.state import arming, disarming, use
+from context_graph.gates.state.state import BranchState
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.git.repository import Repo, has_moved, tip_of
 from context_graph.text.shell_lines import ShellCommand, read_line
@@ -138,18 +139,14 @@ def let_through(
         calls.change(keep)
     if not taken:
         for branch in dict.fromkeys(branch for branch, _ in fresh):
-            notes = [_arming(entry, event) for at, entry in fresh if at == branch]
-            context.files.note(branch, event.at, notes)
+            entries = [entry for at, entry in fresh if at == branch]
+            context.files.arm(branch, entries, event.session_id, event.at)
     return taken
 
 
 def _is_armed(context: EvaluationContext, branch: str, entry: Requirement, session: str) -> bool:
     state = context.state if branch == context.branch else context.files.load(branch, context.now)
     return state.record(entry.name, session).get("triggered") is True
-
-
-def _arming(entry: Requirement, event: GateEvent) -> dict[str, Any]:
-    return arming(entry.name, event.session_id, scope=entry.scope, now=event.at, type=entry.type)
 
 
 def _taken(
@@ -238,8 +235,7 @@ def _committed(call: _Call, repo: Repo) -> bool:
 def _use_up(files: StateFiles, session: str, call: _Call, at: float, *, tips_only: bool = False) -> list[str]:
     done = []
     for branch, name, moves in call.get("uses", ()):
-        if (moves or not tips_only) and files.load(branch, at).is_spent(name, session, at):
-            files.note(branch, at, [use(name, session, now=at)])
+        if (moves or not tips_only) and files.use_up(branch, name, session, at):
             done.append(name)
     return done
 
@@ -298,7 +294,11 @@ def _close(event: GateEvent, files: StateFiles, calls: dict[str, _Call], key: st
     others = [one for call in calls.values() for one in call.get("arms", ())]
     for branch, name in arms:
         if [branch, name] not in others:
-            files.note(branch, event.at, [disarming(name, event.session_id, now=event.at)])
+            files.change(branch, event.at, partial(_disarm, name=name, event=event))
+
+
+def _disarm(state: BranchState, *, name: str, event: GateEvent) -> None:
+    state.disarm(name, event.session_id, event.at)
 
 
 def asked_for(event: GateEvent, files: StateFiles) -> None:

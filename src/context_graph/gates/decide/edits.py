@@ -18,7 +18,6 @@ from context_graph.gates.files import read_object, write_json
 from context_graph.gates.rules import FILE_TOOLS, Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.session_ids import own_name
-from context_graph.gates.state.state import arming
 from context_graph.git.changes import changed_since, snapshot
 
 SUFFIX = ".tree"
@@ -82,10 +81,8 @@ def arm_edits(decision: Decision, context: EvaluationContext, project: Project) 
     asked = asked_at_edits(context.rules) if context.branch else []
     if not asked or not has_edited(decision, project):
         return []
-    session, now = decision.event.session_id, decision.event.at
-    notes = [arming(one.name, session, scope=one.scope, now=now, type=one.type) for one in asked]
-    context.files.note(context.branch, now, notes)
-    context.state = context.files.load(context.branch, now)
+    context.files.arm(context.branch, asked, decision.event.session_id, decision.event.at)
+    context.state = context.files.load(context.branch, decision.event.at)
     return asked
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.state.registry import is_alive
 from context_graph.gates.state.session_ids import own_name
-from context_graph.gates.state.state import use
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.git.repository import Repo, has_moved, makes_commit, tip_of
 
@@ -72,8 +71,7 @@ class Passes:
         used = []
         for one in done:
             for branch, name in one["uses"]:
-                if self._files.load(branch, at).is_spent(name, self._session, one["at"]):
-                    self._files.note(branch, at, [use(name, self._session, now=one["at"])])
+                if self._files.use_up(branch, name, self._session, one["at"]):
                     used.append((branch, name))
         if done:
             tips = {p["git_dir"]: tip_of(_repo_of(p)) for p in done if not p["push"]}

@@ -13,7 +13,6 @@ from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.decide.tool_call import Part, acted_on, command_of, project_of
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
-from context_graph.gates.state.state import arming, use
 from context_graph.git.repository import keeps_reftable, tip_of
 
 _COMMIT = frozenset(("commit",))
@@ -82,13 +81,10 @@ def _unasked(
     event, branch = decision.event, context.branch
     context.state = context.files.load(branch, event.at)
     verdicts = unmet(active_here(wanted, context), context)
-    used = [
-        e for e in wanted if e.scope == "single_use" and e.name not in {v.requirement.name for v in verdicts}
-    ]
-    for entry in used:
-        context.files.note(branch, event.at, [use(entry.name, event.session_id, now=event.at)])
+    met = {e.name for e in wanted if e.scope == "single_use"} - {v.requirement.name for v in verdicts}
+    used = [name for name in met if context.files.use_up(branch, name, event.session_id, event.at)]
     if used:
-        decision.keep(context, "consumed", [entry.name for entry in used])
+        decision.keep(context, "consumed", used)
     if verdicts:
         _tell(decision, context, passes, verdicts)
 
@@ -96,8 +92,7 @@ def _unasked(
 def _tell(decision: Decision, context: EvaluationContext, passes: Passes, verdicts: list[Verdict]) -> None:
     event, branch = decision.event, context.branch
     entries = [verdict.requirement for verdict in verdicts]
-    notes = [arming(e.name, event.session_id, scope=e.scope, now=event.at, type=e.type) for e in entries]
-    context.files.note(branch, event.at, notes)
+    context.files.arm(branch, entries, event.session_id, event.at)
     names = [entry.name for entry in entries]
     passes.leave_open(branch, names)
     tip = str(tip_of(context.repo)["tip"])[:8]

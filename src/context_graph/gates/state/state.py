@@ -87,7 +87,12 @@ class BranchState:
         expires_at: float | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the flags of the session's record, or of the root where ``session_id`` is empty."""
+        """Set the flags of the session's record, or of the root where ``session_id`` is empty; a satisfaction
+        that is newer stays.
+        """
+        old = self.record(name, session_id) if session_id else self.entry(name)
+        if old.get("satisfied") is True and number(old.get("satisfied_at")) > now:
+            return
         record = self._writable(name, session_id, scope)
         for key in _FLAGS:
             record.pop(key, None)
@@ -128,31 +133,13 @@ class BranchState:
             if not records and not (entry.keys() - {"scope", "sessions"}):
                 self.document["requirements"].pop(name)
 
-    def apply(self, note: dict[str, Any]) -> None:
-        """Apply what ``satisfaction``, ``arming``, ``disarming`` or ``use`` made; newer things stay.
-
-        Raises:
-            KeyError: If it is none of them.
-        """
-        name, session_id, scope, now = note["name"], note["session_id"], note["scope"], note["now"]
-        if note["kind"] == "arm":
-            self.arm(name, session_id, scope=scope, now=now, type=note.get("type", "blocking"))
-        elif note["kind"] == "disarm":
-            self.disarm(name, session_id, now)
-        elif note["kind"] == "use":
-            self._use(name, session_id, now)
-        else:
-            rest = {key: note[key] for key in ("by", "expires_at", "metadata")}
-            old = self.record(name, session_id) if session_id else self.entry(name)
-            if old.get("satisfied") is not True or number(old.get("satisfied_at")) <= now:
-                self.satisfy(name, session_id, scope=scope, now=now, **rest)
-
-    def _use(self, name: str, session_id: str, now: float) -> None:
-        if self.is_spent(name, session_id, now):
+    def use(self, name: str, session_id: str, at: float) -> None:
+        """Take back the session's satisfaction if a call at ``at`` has used it up."""
+        if self.is_spent(name, session_id, at):
             refused = self.refuses_override(name, session_id)
             self.clear_session(name, session_id)
             if refused:
-                self.refuse_override(name, session_id, now)
+                self.refuse_override(name, session_id, at)
 
     def is_spent(self, name: str, session_id: str, at: float) -> bool:
         """Whether a call at ``at`` used up the session's satisfaction; a younger satisfaction is kept for
@@ -222,40 +209,6 @@ class BranchState:
         _make_room(records)
         records[full] = own
         return own
-
-
-def satisfaction(
-    name: str,
-    session_id: str,
-    *,
-    scope: str,
-    now: float,
-    by: str,
-    expires_at: float | None = None,
-    metadata: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A note that satisfies the session's record, or the root where ``session_id`` is empty."""
-    more = {"by": by, "expires_at": expires_at, "metadata": metadata}
-    return {**_note("satisfy", name, session_id, now, scope), **more}
-
-
-def arming(name: str, session_id: str, *, scope: str, now: float, type: str = "blocking") -> dict[str, Any]:
-    """A note that an allowed call of the session triggered the requirement."""
-    return {**_note("arm", name, session_id, now, scope), "type": type}
-
-
-def disarming(name: str, session_id: str, *, now: float) -> dict[str, Any]:
-    """A note that the call which armed the requirement has changed nothing."""
-    return _note("disarm", name, session_id, now)
-
-
-def use(name: str, session_id: str, *, now: float) -> dict[str, Any]:
-    """A note that a call at ``now`` used the session's satisfaction up."""
-    return _note("use", name, session_id, now)
-
-
-def _note(kind: str, name: str, session_id: str, now: float, scope: str = "") -> dict[str, Any]:
-    return {"kind": kind, "name": name, "session_id": session_id, "scope": scope, "now": now}
 
 
 def _own_keys(records: Iterable[str], session_id: str) -> list[str]:
