@@ -417,6 +417,24 @@ def test_hooks_in_the_working_tree_are_not_touched(shell: Shell) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process's ancestors here")
+@pytest.mark.parametrize("start", [True, False])
+def test_a_hook_in_the_working_tree_that_asks_as_it_was_told_to(shell: Shell, start: bool) -> None:
+    """Once for each commit, in a session whose git asks anyway, and in one of a host where it does not."""
+    shell.run("git config core.hooksPath hooks", session="")
+    advice = shell.project.req("git-hooks", "install", code=1).split("pre-push: ")[1].strip()
+    line = advice.replace("context-graph-cli", str(shell.project.cli.launcher))
+    path = shell.project.root / "hooks/prepare-commit-msg"
+    write_hook(path, f"echo own >&2\n{line.replace('NAME', path.name)}\nexit 0")
+    if not start:
+        shell.env_file.write_text("")
+    assert shell.held("git commit -q --allow-empty -m x")
+    assert shell.run("git commit -q --allow-empty -m x", session="").stderr == "own\n"
+    shell.project.req("satisfy", "review", "--session", A)
+    done = shell.run("git commit -q --allow-empty -m x")
+    assert (done.returncode, done.stderr) == (0, "own\n")
+    assert shell.held("git commit -q --allow-empty -m x")
+
+
 def test_a_host_that_names_no_session_is_known_by_its_process(installed: Shell) -> None:
     """A shell below the client's process, without any variable of ours."""
     project = installed.project

@@ -55,12 +55,18 @@ pub fn run<'a>(env: &Env<'a>, path: &'a [u8], args: impl Iterator<Item = &'a [u8
     // The pre-commit framework calls the hook that it found by this name.
     let name = name.strip_suffix(b".legacy").unwrap_or(name);
     let cwd = sys::working_dir().unwrap_or_default();
-    // One that `req git-hooks install` has put into a repository's own folder.
-    let is_installed = !folder.is_empty() && !folder::is_ours(folder);
-    let is_agents = env.session_id.is_some() || (is_installed && question::is_below_client(env));
-    let hook = if is_installed { before(folder, name) } else { passed_on(&cwd, folder, name) };
+    let is_ours = folder::is_ours(folder);
+    // Another host's shell does not name the session; ours are called in an agent's alone.
+    let is_agents = env.session_id.is_some() || (!is_ours && question::is_below_client(env));
+    let hook = match folder {
+        _ if is_ours => passed_on(&cwd, folder, name),
+        // By its name alone it is called by a hook of the repository, which goes on by itself.
+        b"" => None,
+        // One that `req git-hooks install` has put into a repository's own folder.
+        _ => before(folder, name),
+    };
     let is_there = hook.as_ref().is_some_and(|path| sys::executable(&path[..]));
-    if !is_there && FOLLOWED.contains(&name) {
+    if !is_there && !folder.is_empty() && FOLLOWED.contains(&name) {
         return 0;
     }
     if ASKING.contains(&name) && is_agents && !is_dry_run(name) {
