@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What an agent's `git commit` costs where a requirement is asked for at commits, beside a person's in the same run.
+"""What an agent's `git commit` costs where a requirement is asked for, beside a person's in the same run.
 
     python benches/hooks/git_commits.py [--runs 100] [--json FILE]
 
-A person's shell has none of our variables, so a person's commit is git's own: it is the limit. Beside it also one
-with the variables and no session, as in a terminal that an agent has started. Every commit is made without a
-change, in a repository of its own; the requirement is met, an owner answers.
+A person's shell has none of our variables, so a person's commit is git's own: it is the limit. Beside it
+also one with the variables and no session, as in a terminal that an agent has started. Every commit is made
+without a change, in a repository of its own; the requirement is met, an owner answers.
 """
 
 from __future__ import annotations
