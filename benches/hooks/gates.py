@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Whole-process times of the requirement gates, beside a static C no-op and bare Python, in one run.
+"""Whole-process times of the requirement gates, beside a static C no-op, in one run.
 
     python benches/hooks/gates.py [--runs 400] [--crowd 64] [--json FILE]
 
-Every round runs each case once, in random order: read the ratios, not the times. With an owner p50 counts,
-over the floor's; where none can be started CPU time, over bare Python's: there a Python decides. Then `crowd`
+Every round runs each case once, in random order: read the ratios of p50, not the times. Then `crowd`
 processes run at once on one branch, every other one a satisfy. Needs a C compiler; leaves nothing behind.
 """
 
@@ -26,13 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benches.hooks.processes import CLI, FLOOR, Calls, build_native, case, timed
 from benches.report import described, grid, machine, options, quantile, save
 
-PYTHON = "bare Python, pass"
-GOALS = {
-    "owner: Edit, 6 requirements met": ("wall", FLOOR, 4.0),
-    "owner: tool without trigger": ("wall", FLOOR, 3.0),
-    "owner: status line": ("wall", FLOOR, 4.0),
-}
-"""Case to what is compared, with which other case, and the highest ratio of medians."""
+GOALS = {"Edit, 6 requirements met": 4.0, "tool without trigger": 3.0, "status line": 4.0}
+"""The highest ratio of a case's median to the floor's."""
 CROWD_S = 1.0
 """Longest time that one process of the crowd may take."""
 SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
@@ -48,15 +42,11 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="context-graph-gates-"))
     try:
         report = measure(folder, given.runs)
-        half = given.crowd // 2
-        report["crowds"] = [
-            crowd(folder, half, "live", "owner"),
-            crowd(folder, half, "dead", "no owner"),
-        ]
+        report["crowd"] = crowd(folder, given.crowd // 2)
     finally:
         subprocess.run(
             [CLI, "owner", "stop"],
-            env=environment(folder, "live"),
+            env=environment(folder),
             cwd=folder,
             capture_output=True,
             check=False,
@@ -66,12 +56,12 @@ def main() -> None:
     save(given.json, report)
 
 
-def environment(folder: Path, root: str) -> dict[str, str]:
-    """The environment of a hook whose data root is ``root`` below ``folder``."""
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of a hook."""
     return {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": str(folder / "home"),
-        "CONTEXT_GRAPH_HOME": str(folder / root),
+        "CONTEXT_GRAPH_HOME": str(folder / "data"),
         "CLAUDE_PROJECT_DIR": str(folder / "repo"),
         "CLAUDE_CODE_SESSION_ID": SESSION,
     }
@@ -89,12 +79,12 @@ def make_project(folder: Path) -> None:
     )
 
 
-def hook(folder: Path, root: str, verb: str, body: dict[str, Any]) -> str:
+def hook(folder: Path, verb: str, body: dict[str, Any]) -> str:
     """One hook call to its end; what it prints."""
     done = subprocess.run(
         [CLI, "hooks", verb, "--format", "claude"],
         input=json.dumps(body).encode(),
-        env=environment(folder, root),
+        env=environment(folder),
         cwd=folder / "repo",
         check=True,
         capture_output=True,
@@ -129,36 +119,18 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
         "source": "startup",
         "cwd": str(folder),
     }
-    hook(folder, "live", "session-start", start)
-    refused = hook(folder, "live", "pre-tool", event(folder, "Edit", "refused"))
+    hook(folder, "session-start", start)
+    refused = hook(folder, "pre-tool", event(folder, "Edit", "refused"))
     assert '"deny"' in refused, f"the gate does not gate: {refused}"
     command = [CLI, "req", "satisfy", *NAMES]
     subprocess.run(
         command, env=environment(folder, "live"), cwd=folder / "repo", check=True, capture_output=True
     )
-    with no_owner(folder):
-        for root in ("live", "dead"):  # armed, caches written, bytecode compiled
-            for tool in ("Edit", "Read"):
-                out = hook(folder, root, "pre-tool", event(folder, tool, f"warm-{root}"))
-                assert '"deny"' not in out, out
-        write_inputs(folder)
-        rows = []
-        for root, who in (("live", "owner"), ("dead", "no owner")):
-            rows += judge(timed(folder, case_lines(folder, root, who), runs, may_fail=True))
-    return {"runs": runs, "cases": rows}
-
-
-class no_owner:
-    """Has a folder where the owner's lock of the data root `dead` must be, so that none can be started."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "dead" / "run" / "owner.lock"
-
-    def __enter__(self) -> None:
-        self._path.mkdir(parents=True)
-
-    def __exit__(self, *_: object) -> None:
-        self._path.rmdir()
+    for tool in ("Edit", "Read"):  # armed
+        out = hook(folder, "pre-tool", event(folder, tool, "warm"))
+        assert '"deny"' not in out, out
+    write_inputs(folder)
+    return {"runs": runs, "cases": judge(timed(folder, case_lines(folder), runs, may_fail=True))}
 
 
 def write_inputs(folder: Path) -> None:
@@ -171,81 +143,63 @@ def write_inputs(folder: Path) -> None:
     (folder / "status.json").write_text(json.dumps(status))
 
 
-def case_lines(folder: Path, root: str, who: str) -> list[str]:
-    """The spawner's plan for one data root.
-
-    Not one plan for both: each Python leaves cold caches behind, and only the one that is compared with
-    belongs beside the cases of the owner.
-    """
+def case_lines(folder: Path) -> list[str]:
+    """The spawner's plan."""
     pre_tool = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
     lines = case(FLOOR, [str(folder / "noop")], {})
-    lines += case(PYTHON, [sys.executable, "-c", "pass"], {"PATH": os.environ.get("PATH", "/usr/bin:/bin")})
-    env = environment(folder, root)
-    lines += case(f"{who}: Edit, 6 requirements met", pre_tool, env, folder / "Edit.json")
-    lines += case(f"{who}: tool without trigger", pre_tool, env, folder / "Read.json")
-    lines += case(f"{who}: status line", [str(CLI), "req", "statusline"], env, folder / "status.json")
+    env = environment(folder)
+    lines += case("Edit, 6 requirements met", pre_tool, env, folder / "Edit.json")
+    lines += case("tool without trigger", pre_tool, env, folder / "Read.json")
+    lines += case("status line", [str(CLI), "req", "statusline"], env, folder / "status.json")
     bare = {**env, "CLAUDE_PROJECT_DIR": str(folder / "bare")}
-    return lines + case(f"{who}: project without requirements", pre_tool, bare, folder / "bare.json")
+    return lines + case("project without requirements", pre_tool, bare, folder / "bare.json")
 
 
 def judge(calls: dict[str, Calls]) -> list[dict[str, Any]]:
-    """Medians in microseconds of wall and CPU time, the ratio that has a goal, exit codes."""
-    medians = {
-        "wall": {name: 1e6 * statistics.median(of.walls) for name, of in calls.items()},
-        "cpu": {name: 1e6 * statistics.median(of.cpus) for name, of in calls.items()},
-    }
-    rows = []
-    for name in sorted(calls):
-        what, base, goal = GOALS.get(
-            name, ("wall" if name.startswith(("owner", "floor")) else "cpu", "", None)
-        )
-        base = base or (FLOOR if what == "wall" else PYTHON)
-        rows.append(
-            {
-                "case": name,
-                "p50_us": medians["wall"][name],
-                "p95_us": 1e6 * quantile(sorted(calls[name].walls), 0.95),
-                "cpu_p50_us": medians["cpu"][name],
-                "compared": f"{what} / {base.partition(',')[0].partition(':')[0]}",
-                "ratio": medians[what][name] / medians[what][base],
-                "goal": goal,
-                "exit_codes": sorted(calls[name].codes),
-            }
-        )
-    return rows
+    """Medians in microseconds, their ratio to the floor's, the goal, exit codes."""
+    medians = {name: 1e6 * statistics.median(of.walls) for name, of in calls.items()}
+    return [
+        {
+            "case": name,
+            "p50_us": medians[name],
+            "p95_us": 1e6 * quantile(sorted(calls[name].walls), 0.95),
+            "cpu_p50_us": 1e6 * statistics.median(calls[name].cpus),
+            "ratio": medians[name] / medians[FLOOR],
+            "goal": GOALS.get(name),
+            "exit_codes": sorted(calls[name].codes),
+        }
+        for name in sorted(calls)
+    ]
 
 
-def crowd(folder: Path, size: int, root: str, name: str) -> dict[str, Any]:
+def crowd(folder: Path, size: int) -> dict[str, Any]:
     """``size`` gate calls and as many satisfies at once on one branch, each of a session of its own.
 
     What must not be lost: each satisfaction in the state, each refusal and satisfaction in the store's log.
     """
-    env = environment(folder, root)
+    env = environment(folder)
     repo = folder / "repo"
     edit = event(folder, "Edit")
     began: dict[int, float] = {}
     took: list[float] = []
     failed = 0
-    with no_owner(folder):
-        for number in range(size):
-            satisfier, editor = f"{root}-satisfier-{number}", f"{root}-editor-{number}"
-            command = [str(CLI), "req", "satisfy", NAMES[0], "--session", satisfier]
-            began[spawn(command, env, repo, None)] = time.perf_counter()
-            body = folder / f"{root}-{number}.json"
-            body.write_text(
-                json.dumps({**edit, "session_id": editor, "tool_use_id": f"toolu_{root}{number}"})
-            )
-            hook_env = {**env, "CLAUDE_CODE_SESSION_ID": editor}
-            gate = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
-            began[spawn(gate, hook_env, repo, body)] = time.perf_counter()
-        while len(took) < 2 * size:
-            pid, status, _ = os.wait4(-1, 0)
-            if pid in began:
-                took.append(time.perf_counter() - began[pid])
-                failed += status != 0
-    lost = sum(not satisfied(env, repo, f"{root}-satisfier-{number}") for number in range(size))
-    denied = denials(folder / root, env, repo, size)
-    return {"case": name, "size": 2 * size, "slowest_s": max(took), "failed": failed, "lost": lost, **denied}
+    for number in range(size):
+        satisfier, editor = f"satisfier-{number}", f"editor-{number}"
+        command = [str(CLI), "req", "satisfy", NAMES[0], "--session", satisfier]
+        began[spawn(command, env, repo, None)] = time.perf_counter()
+        body = folder / f"{number}.json"
+        body.write_text(json.dumps({**edit, "session_id": editor, "tool_use_id": f"toolu_{number}"}))
+        hook_env = {**env, "CLAUDE_CODE_SESSION_ID": editor}
+        gate = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
+        began[spawn(gate, hook_env, repo, body)] = time.perf_counter()
+    while len(took) < 2 * size:
+        pid, status, _ = os.wait4(-1, 0)
+        if pid in began:
+            took.append(time.perf_counter() - began[pid])
+            failed += status != 0
+    lost = sum(not satisfied(env, repo, f"satisfier-{number}") for number in range(size))
+    denied = denials(env, repo)
+    return {"size": 2 * size, "slowest_s": max(took), "failed": failed, "lost": lost, **denied}
 
 
 def spawn(command: list[str], env: dict[str, str], folder: Path, stdin: Path | None) -> int:
@@ -270,12 +224,16 @@ def satisfied(env: dict[str, str], repo: Path, session: str) -> bool:
     return bool(json.loads(done.stdout)["requirements"][NAMES[0]]["satisfied"])
 
 
-def denials(root: Path, env: dict[str, str], repo: Path, size: int) -> dict[str, int]:
-    """How many of the crowd's refusals and satisfactions the store's log has, once an owner may run."""
+def denials(env: dict[str, str], repo: Path) -> dict[str, int]:
+    """How many of the crowd's refusals and satisfactions the store's log has."""
     done = subprocess.run(
         [CLI, "req", "log", "--limit", "10000", "--json"], env=env, cwd=repo, capture_output=True, check=True
     )
-    entries = [one for one in json.loads(done.stdout)["entries"] if root.name in one.get("session_id", "")]
+    entries = [
+        one
+        for one in json.loads(done.stdout)["entries"]
+        if one.get("session_id", "").startswith(("satisfier-", "editor-"))
+    ]
     subprocess.run([CLI, "owner", "stop"], env=env, cwd=repo, capture_output=True, check=False)
     return {
         "logged_denials": sum(one["kind"] == "denied" for one in entries),
@@ -286,15 +244,15 @@ def denials(root: Path, env: dict[str, str], repo: Path, size: int) -> dict[str,
 def print_tables(report: dict[str, Any]) -> None:
     """The tables for people."""
     print(f"{described(machine())}; {report['runs']} rounds")
-    names = ("case", "p50_us", "p95_us", "cpu_p50_us", "ratio", "goal", "compared", "exit_codes")
-    headers = ("case", "p50 us", "p95 us", "cpu us", "ratio", "goal", "compared", "exits")
+    names = ("case", "p50_us", "p95_us", "cpu_p50_us", "ratio", "goal", "exit_codes")
+    headers = ("case", "p50 us", "p95 us", "cpu us", "ratio", "goal", "exits")
     print(grid(headers, ([row[name] for name in names] for row in report["cases"])))
-    for one in report["crowds"]:
-        print(
-            f"{one['size']} at once, {one['case']}: slowest {one['slowest_s']:.2f} s (goal {CROWD_S} s), "
-            f"{one['failed']} failed, {one['lost']} satisfactions lost; "
-            f"log: {one['logged_denials']} refusals, {one['logged_satisfactions']} satisfactions"
-        )
+    one = report["crowd"]
+    print(
+        f"{one['size']} at once: slowest {one['slowest_s']:.2f} s (goal {CROWD_S} s), "
+        f"{one['failed']} failed, {one['lost']} satisfactions lost; "
+        f"log: {one['logged_denials']} refusals, {one['logged_satisfactions']} satisfactions"
+    )
 
 
 if __name__ == "__main__":

@@ -30,10 +30,3 @@ def test_the_client_loads_the_standard_library_and_the_wire_only() -> None:
 def test_the_owner_s_process_loads_no_engine_before_it_has_the_lock() -> None:
     loaded = {name.split(".")[0] for name in _modules_after("import context_graph.owner.__main__")}
     assert not (HEAVY - {"subprocess"}) & loaded
-
-
-def test_a_gate_without_an_owner_loads_no_engine_and_no_arithmetic() -> None:
-    """Python starts for a tool call where no owner comes up: what that call waits for is bounded here."""
-    loaded = {name.split(".")[0] for name in _modules_after("import context_graph.gates.__main__")}
-    wanted = {"msgspec", "subprocess"}
-    assert not (HEAVY - wanted) & loaded

@@ -1,6 +1,5 @@
 //! Sends one request to the owner: one connect, one send, one read, within the time budget.
 
-use crate::json::top_text;
 use crate::paths::{self, Socket};
 use crate::sys::{self, Deadline, Errno, FileType, OwnedFd};
 use crate::wire::{self, Progress, Request, Response, KEEP_IT, YIELDING};
@@ -21,8 +20,8 @@ pub enum NoAnswer {
     Declined(u8),
     /// No owner listens, and none can be started.
     Unstartable(String),
-    /// An owner that could not apply it: its store fails, and will at once again. What it says of it, for the user.
-    Failing(String),
+    /// An owner that could not apply it: its store fails, and will at once again.
+    Failing { document: Vec<u8>, text: String },
     /// An owner is there and said nothing in time.
     Timeout,
     /// It would not, and another attempt would be told the same: its own words.
@@ -38,7 +37,7 @@ impl NoAnswer {
             NoAnswer::Absent(why) => format!("no owner: {why}"),
             NoAnswer::Declined(flags) => format!("the owner declined (flags {flags})"),
             NoAnswer::Unstartable(why) => format!("no owner can be started: {why}"),
-            NoAnswer::Failing(_) => "the owner can't use the store; its log says why".to_owned(),
+            NoAnswer::Failing { .. } => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
             NoAnswer::Refused(why) => why.clone(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
@@ -103,10 +102,13 @@ fn answer(said: &Response<'_>) -> Result<Answer, NoAnswer> {
     if flags & (KEEP_IT | YIELDING) == 0 {
         return Ok(Answer { exit_code, flags, stdout: stdout.to_vec(), stderr: words(stderr) });
     }
-    // Only what a store says of itself is meant for the hook's caller.
-    let failing = flags & YIELDING == 0 && !stdout.is_empty();
-    let text = || words(&top_text(stdout, b"systemMessage").unwrap_or_default());
-    Err(if failing { NoAnswer::Failing(text()) } else { NoAnswer::Declined(flags) })
+    if flags & YIELDING != 0 || stdout.is_empty() {
+        return Err(NoAnswer::Declined(flags));
+    }
+    // What the gates decided all the same, and behind a NUL what the store says of itself, for the user.
+    let mut parts = stdout.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
+    let (document, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    Err(NoAnswer::Failing { document, text: words(&text) })
 }
 
 /// Sends the request on `socket` and waits for the response until `deadline`.

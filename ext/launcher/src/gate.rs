@@ -1,38 +1,25 @@
-//! Runs the gates without an owner: Python decides from the project's files alone (docs/adr/0013-gates.md).
-//!
-//! Whatever fails on this way ends in "allowed, and said so": a gate that fails in silence is none.
+//! Tells which events an owner has to decide, because of requirements, and what holds where it can't be asked
+//! (docs/adr/0013-gates.md).
 
 use crate::env::Env;
 use crate::kind::Kind;
 use crate::options::Format;
 use crate::pathname::{below, upwards, PATH_MAX};
-use crate::programs;
-use crate::sys::{self, Deadline};
+use crate::sys;
 
-/// First line of what Python answers. Without it nothing was decided, whatever else was printed.
-const ANSWER: &[u8] = b"context-graph gate 1\n";
 const CONFIG: &[u8] = b".claude/requirements.yaml";
 /// There while a session is held to what only a person may satisfy (gates/seen.py), its file gone or not.
 const HELD: &[u8] = b"cache/requirements/held";
 /// What is read of the client's list of sessions, some thousand of them, and of its settings.
 const READ_MAX: usize = 1 << 20;
 
-/// What Python has decided.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// The client's document, or nothing.
-    pub document: Vec<u8>,
-    /// JSON object for the store's log of requirements; empty if there is nothing to record.
-    pub record: Vec<u8>,
-}
-
-/// Whether anything is decided for such an event. The others cost no Python start.
+/// Whether anything is decided for such an event.
 pub fn decides(kind: Kind, format: Format) -> bool {
     format.is_client()
         && !matches!(kind, Kind::PreCompact | Kind::PostCompact | Kind::SubagentStart | Kind::SubagentStop)
 }
 
-/// Milliseconds from the hook's start within which an owner or Python has to answer: before the client's own limit
+/// Milliseconds from the hook's start within which an owner has to decide: before the client's own limit
 /// (claude/settings/events.py), whose end would be a call allowed in silence.
 pub fn within_ms(kind: Kind) -> u32 {
     match kind {
@@ -68,68 +55,32 @@ pub fn is_known(env: &Env<'_>, text: &[u8]) -> bool {
     holds_text(&list, text)
 }
 
+/// Whether the client's settings have our hooks block where they fail (`setup --strict-gates`).
+pub fn is_strict(env: &Env<'_>, project: &[u8]) -> bool {
+    let user = env.config_dir.map(<[u8]>::to_vec).or_else(|| env.home.map(|home| below(home, b".claude")));
+    let own = below(project, b".claude");
+    let files = [user.map(|folder| below(&folder, b"settings.json"))]
+        .into_iter()
+        .flatten()
+        .chain([below(&own, b"settings.json"), below(&own, b"settings.local.json")]);
+    files.into_iter().any(|file| holds_text(&file, b"\"onFailure\": \"block\""))
+}
+
+/// What is said where nothing could decide: `what` was let through, or held back where gates are strict.
+pub fn undecided(what: &str, why: &str, is_strict: bool) -> String {
+    let fate = if is_strict { "held back (strict gates)" } else { "let through without them" };
+    format!(
+        "context-graph: the requirement gates could not be checked ({why}); {what} was {fate}. \
+         `context-graph-cli req doctor` says more."
+    )
+}
+
 /// Whether the file at `path` can be read and holds `text`, which is not empty.
-pub fn holds_text(path: &[u8], text: &[u8]) -> bool {
+fn holds_text(path: &[u8], text: &[u8]) -> bool {
     let Ok(file) = sys::open(path, sys::Open::Read) else { return false };
     let mut content = vec![0; READ_MAX];
     let read = sys::pread(file, &mut content[..], 0).unwrap_or(0);
     !text.is_empty() && content.get(..read).unwrap_or(&[]).windows(text.len()).any(|part| part == text)
-}
-
-/// What Python has to know beside the event's own JSON.
-pub struct Question<'q> {
-    pub verb: &'q [u8],
-    pub root: &'q [u8],
-    pub cwd: &'q [u8],
-    pub session_id: &'q [u8],
-    pub tool_name: &'q [u8],
-    pub at_ms: i64,
-    /// For the model, from the other features.
-    pub context: &'q [u8],
-    /// For the user, from the other features.
-    pub notice: &'q str,
-    /// Of the input and the answer; empty for a status line.
-    pub format: &'q [u8],
-}
-
-/// Asks Python.
-pub fn ask(
-    env: &Env<'_>,
-    base: &[u8],
-    question: &Question<'_>,
-    body: &[u8],
-    deadline: Deadline,
-) -> Result<Verdict, String> {
-    let (at_ms, parent) = (question.at_ms.to_string(), sys::parent().to_string());
-    let rest: [&[u8]; 10] = [
-        question.verb,
-        question.root,
-        question.cwd,
-        question.session_id,
-        question.tool_name,
-        at_ms.as_bytes(),
-        parent.as_bytes(),
-        question.context,
-        question.notice.as_bytes(),
-        question.format,
-    ];
-    let command = programs::find_gate(env, base)?;
-    let answer = sys::ask_program(programs::command(&command, rest), body, deadline);
-    answer
-        .and_then(|output| read(&output).ok_or_else(|| "it gave no answer".to_owned()))
-        .map_err(|what| format!("{}: {what}", programs::shown(&command)))
-}
-
-fn read(output: &[u8]) -> Option<Verdict> {
-    verdict(output.strip_prefix(ANSWER)?)
-}
-
-/// The verdict of its two parts: the record on a line of its own, then the document.
-pub fn verdict(rest: &[u8]) -> Option<Verdict> {
-    let end = rest.iter().position(|byte| *byte == b'\n')?;
-    let (record, document) = (rest.get(..end)?, rest.get(end + 1..)?);
-    let whole = document.is_empty() || document.ends_with(b"\n");
-    whole.then(|| Verdict { document: document.to_vec(), record: record.to_vec() })
 }
 
 #[cfg(test)]
@@ -137,24 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_its_first_line_its_record_and_whole_documents() {
-        let verdict =
-            |record: &[u8], document: &[u8]| Some(Verdict { document: document.to_vec(), record: record.to_vec() });
-        assert_eq!(read(b"context-graph gate 1\n\n"), verdict(b"", b""));
-        assert_eq!(read(b"context-graph gate 1\n{}\n{\"a\":1}\n"), verdict(b"{}", b"{\"a\":1}\n"));
-        for torn in [
-            &b""[..],
-            b"{}\n",
-            b"context-graph gate 1\n",
-            b"context-graph gate 2\n\n",
-            b"context-graph gate 1\n\n{\"a\"",
-        ] {
-            assert_eq!(read(torn), None);
-        }
-    }
-
-    #[test]
-    fn events_that_change_no_requirement_never_start_python() {
+    fn events_that_change_no_requirement_wait_for_no_gate() {
         assert!(decides(Kind::PreTool, Format::Claude) && decides(Kind::PermissionRequest, Format::Claude));
         assert!(!decides(Kind::PreCompact, Format::Claude) && !decides(Kind::PreTool, Format::Json));
     }

@@ -20,7 +20,7 @@ use crate::output::{client_document, HookOutput};
 use crate::programs::{self, Start, Starter};
 use crate::sys::{self, Deadline};
 use crate::trouble::first_to_tell;
-use crate::wire::{APPLIED, GATE_IT};
+use crate::wire::APPLIED;
 use crate::{input, log, paths};
 use std::cell::OnceCell;
 use std::time::Instant;
@@ -31,12 +31,8 @@ const STORE_FAILED: i32 = 3;
 const BAD_INPUT: i32 = 4;
 /// The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it.
 pub const CLIENT_BUDGET_MS: u32 = 1_000;
-/// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
-const GOVERNED_BUDGET_MS: u32 = 500;
-const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
-/// machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
-/// for half of its own time, so that Python has the other half.
+/// machine that takes longer than a hook may take else, and what it is told can't be made up for later.
 const START_WAIT_MS: u32 = 3_000;
 /// What an owner that has just come up is given for its answer, whatever its start has used of the budget.
 const FIRST_ANSWER_MS: u32 = 250;
@@ -48,6 +44,7 @@ pub struct Hook<'a> {
     /// Of the input; None if it is no JSON object.
     facts: Option<Facts>,
     prepared: OnceCell<Option<Vec<u8>>>,
+    governed: OnceCell<bool>,
 }
 
 /// How the call ends: exit code, standard output, standard error.
@@ -151,7 +148,7 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
     let parent = if told_of_client { sys::caller() } else { sys::parent() };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, parent, body };
     let facts = event.body.as_deref().and_then(Facts::read);
-    Ok(Hook { started, event, facts, prepared: OnceCell::new() })
+    Ok(Hook { started, event, facts, prepared: OnceCell::new(), governed: OnceCell::new() })
 }
 
 impl Hook<'_> {
@@ -199,10 +196,7 @@ impl Hook<'_> {
     fn point_git_here(&self) {
         let event = &self.event;
         let Some(file) = event.env.env_file else { return };
-        if self.options().kind == Kind::SessionStart
-            && self.options().format == Format::Claude
-            && self.is_governed(true)
-        {
+        if self.options().kind == Kind::SessionStart && self.options().format == Format::Claude && self.is_governed() {
             if let Err(why) = git::point_git_here(&event.places.root, file, &event.places.project) {
                 self.debug(&format!("git is not pointed to our hooks: {why}"));
             }
@@ -218,7 +212,7 @@ impl Hook<'_> {
             Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion | Kind::ConfigChange => false,
             _ => true,
         };
-        is_told || !self.is_client() || self.is_governed(true)
+        is_told || !self.is_client() || self.is_governed()
     }
 
     /// Whether the cache has nothing for this tool call.
@@ -243,43 +237,39 @@ impl Hook<'_> {
 
     /// The end of a call that can't be recorded; it may have to be held all the same.
     fn refused(&self, why: &str) -> Ending {
-        if self.is_governed(true) && self.facts.is_some() {
-            let gated = self.gated(&[], "");
-            return Ending { stderr: format!("context-graph: {why}\n{}", gated.stderr), ..gated };
+        if !self.is_governed() || self.facts.is_none() {
+            return refusal(self.options().format, why, self.started);
         }
-        refusal(self.options().format, why, self.started)
+        let gated = match self.ask_owner() {
+            Ok(said) => self.passed_on(said, None),
+            Err(none) => self.say(&none, &[], ""),
+        };
+        Ending { stderr: format!("context-graph: {why}\n{}", gated.stderr), ..gated }
     }
 
     /// What the owner said, in the form that the caller reads; `lost` says why the event is not recorded.
     fn passed_on(&self, said: Answer, lost: Option<String>) -> Ending {
         let lost = lost.filter(|_| said.flags & APPLIED == 0); // else the owner has it all the same
-        if said.flags & GATE_IT == 0 || !self.is_client() {
-            let ending = |_: &str| Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr };
-            return self.with_loss(lost, ending);
-        }
-        self.debug("the owner leaves the gates to us");
-        let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
-        let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
-        let ending = self.say(context, &String::from_utf8_lossy(notice));
-        Ending { stderr: said.stderr + &ending.stderr, ..ending }
+        let ending = |_: &str| Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr };
+        self.with_loss(lost, ending)
     }
 
     /// What the owner says to the event, whom a session's start or a prompt waits for while it is started.
     fn ask_owner(&self) -> Result<Answer, NoAnswer> {
         // Reading stdin had its own limit; the owner gets the verb's budget whole, as far as the client waits for it.
-        let budget = self.in_time(self.owner_budget_ms());
+        let budget = self.in_time(budget_ms(self.options()).max(self.gate_ms().unwrap_or(0)));
         let asked = Instant::now();
         let client = Client::new(&self.event.places.root);
-        match self.ask_once(&client, Deadline::after(asked, budget)) {
-            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) => match self.start_wait_ms() {
-                Some(wait_ms) => {
-                    self.debug(&format!("{}; starting one", why.text()));
-                    self.ask_fresh_owner(&client, asked, self.in_time(budget.max(wait_ms)))
-                }
-                None => Err(why),
-            },
-            other => other,
-        }
+        let Some(wait_ms) = self.start_wait_ms() else {
+            return self.ask_once(&client, Deadline::after(asked, budget));
+        };
+        let whole = self.in_time(budget.max(wait_ms));
+        let mut within = budget; // an owner that was started meanwhile has what is left, and some time in any case
+        Starter::new(&self.event.places).ask(&self.event.env, Deadline::after(asked, whole), || {
+            let left = Deadline::after(asked, within).left_ms().max(FIRST_ANSWER_MS);
+            within = whole;
+            self.ask_once(&client, Deadline::from_now(left))
+        })
     }
 
     /// Of `ms` as many as are left before the client ends the hook, and with it the event.
@@ -291,14 +281,9 @@ impl Hook<'_> {
         ms.min(gate::within_ms(self.options().kind).saturating_sub(gone).max(FIRST_ANSWER_MS))
     }
 
-    fn owner_budget_ms(&self) -> u32 {
-        let budget = budget_ms(self.options());
-        let short = budget < GOVERNED_BUDGET_MS && self.is_governed(false);
-        if short {
-            GOVERNED_BUDGET_MS
-        } else {
-            budget
-        }
+    /// How long gates may take, if there are any.
+    fn gate_ms(&self) -> Option<u32> {
+        self.is_governed().then(|| gate::within_ms(self.options().kind))
     }
 
     fn ask_once(&self, client: &Client, deadline: Deadline) -> Result<Answer, NoAnswer> {
@@ -311,42 +296,13 @@ impl Hook<'_> {
     }
 
     /// How long the hook waits for an owner that it starts, if it does: what a session's start and a prompt are told
-    /// needs the store, gates are decided by an owner, and after an idle hour there is none. A session's end has no
-    /// time for both an owner's start and a Python.
+    /// needs the store, gates are decided by an owner, and after an idle hour there is none.
     fn start_wait_ms(&self) -> Option<u32> {
-        match self.options().kind {
+        self.gate_ms().or_else(|| match self.options().kind {
             Kind::SessionStart => self.prepared().is_none().then_some(START_WAIT_MS),
             Kind::PromptSubmit if self.is_client() => Some(START_WAIT_MS),
-            Kind::SessionEnd => None,
-            kind => self.is_governed(true).then(|| gate::within_ms(kind) / 2),
-        }
-    }
-
-    /// Starts an owner and asks until it listens.
-    fn ask_fresh_owner(&self, client: &Client, asked: Instant, budget: u32) -> Result<Answer, NoAnswer> {
-        let up_by = Deadline::after(asked, budget.min(START_WAIT_MS));
-        let starter = Starter::new(&self.event.places);
-        let mut started = false;
-        loop {
-            // Again while another owner holds the lock: it may be leaving.
-            if !started {
-                match self.start_owner(&starter) {
-                    Start::Owned => {}
-                    Start::Failed(why) => return Err(NoAnswer::Unstartable(why)),
-                    Start::Started => started = true,
-                }
-            }
-            let left = Deadline::after(asked, budget).left_ms().max(FIRST_ANSWER_MS);
-            match self.ask_once(client, Deadline::from_now(left)) {
-                // It held the lock from its first moment on: what has let go of it will never listen.
-                Err(NoAnswer::Absent(_)) if started && starter.is_free() => {
-                    let why = "it ends at its start, and `context-graph-cli owner start` says why".to_owned();
-                    return Err(NoAnswer::Unstartable(why));
-                }
-                Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
-                other => return other,
-            }
-        }
+            _ => None,
+        })
     }
 
     fn start_owner(&self, starter: &Starter<'_>) -> Start {
@@ -368,10 +324,10 @@ impl Hook<'_> {
         // What keeps the event from being recorded is told with its cure, and that is enough.
         let trouble = if kept.is_ok() { self.trouble(why, &started) } else { String::new() };
         match (kept, why) {
-            (Ok(()), why) if self.is_client() => self.say(&self.context_without_owner(why, true), &trouble),
+            (Ok(()), why) if self.is_client() => self.say(why, &self.context_without_owner(why, true), &trouble),
             (Err(lost), why) if self.is_client() => {
                 let context = self.context_without_owner(why, false);
-                self.with_loss(Some(lost), |notice| self.say(&context, notice))
+                self.with_loss(Some(lost), |notice| self.say(why, &context, notice))
             }
             (Err(text), _) => failure(format, &not_recorded(text), STORE_FAILED, self.started),
             (Ok(()), NoAnswer::Timeout) => {
@@ -389,7 +345,9 @@ impl Hook<'_> {
     /// What the user has to know of an owner or a store that can't be had: once a session, for it goes on for long.
     fn trouble(&self, why: &NoAnswer, started: &Start) -> String {
         let (what, text) = match (why, started) {
-            (NoAnswer::Failing(said), _) => (&b"store"[..], said.clone()),
+            // What the gates say comes first; the next event has room for it.
+            (NoAnswer::Failing { document, .. }, _) if !document.is_empty() => return String::new(),
+            (NoAnswer::Failing { text, .. }, _) => (&b"store"[..], text.clone()),
             (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => {
                 let text = format!(
                     "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; \
@@ -429,13 +387,17 @@ impl Hook<'_> {
         Ending { stderr: joined(&ending.stderr, &(told + "\n")), ..ending }
     }
 
-    /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
-    /// project has requirements the gates' decision.
-    fn say(&self, context: &[u8], notice: &str) -> Ending {
-        if self.is_governed(true) && self.facts.is_some() {
-            return self.gated(context, notice);
+    /// The client's document without the owner's answer: `context` for the model, `notice` for the user, and where the
+    /// project has requirements what becomes of the call.
+    fn say(&self, why: &NoAnswer, context: &[u8], notice: &str) -> Ending {
+        match why {
+            NoAnswer::Failing { document, .. } if !document.is_empty() => {
+                Ending { code: 0, stdout: document.clone(), stderr: String::new() }
+            }
+            NoAnswer::Failing { .. } => self.told(context, notice), // it was asked, and the gates say nothing
+            _ if self.is_governed() && self.facts.is_some() => self.undecided(why, context, notice),
+            _ => self.told(context, notice),
         }
-        self.told(context, notice)
     }
 
     fn told(&self, context: &[u8], notice: &str) -> Ending {
@@ -481,7 +443,9 @@ impl Hook<'_> {
                 let cause = match why {
                     NoAnswer::Timeout | NoAnswer::Absent(_) | NoAnswer::Declined(_) if recorded => return Vec::new(),
                     NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",
-                    NoAnswer::Failing(_) => "this project's store can't be used (context-graph-cli doctor says why)",
+                    NoAnswer::Failing { .. } => {
+                        "this project's store can't be used (context-graph-cli doctor says why)"
+                    }
                     _ => "the owner did not answer in time",
                 };
                 let fate =

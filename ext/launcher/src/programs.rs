@@ -1,9 +1,10 @@
 //! Finds and starts the Python programs: the owner, and the CLI for what this program does not do.
 
+use crate::client::NoAnswer;
 use crate::env::Env;
 use crate::pathname::below;
 use crate::paths::Places;
-use crate::sys::{self, AsRawFd, Errno, Open, OwnedFd};
+use crate::sys::{self, AsRawFd, Deadline, Errno, Open, OwnedFd};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
@@ -60,21 +61,6 @@ pub fn build(env: &Env<'_>) -> String {
     written.map_or_else(|| version.to_owned(), |stat| format!("{version}+build.{}", stat.st_mtime))
 }
 
-const GATE_MODULE: &[u8] = b"context_graph.gates";
-
-/// The command line that decides a gate without an owner. A script can't be told to run another module, but its
-/// interpreter can.
-pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-    let command = find(Program { script: CLI.script, module: GATE_MODULE }, env, base)?;
-    if env.python.is_some() {
-        return Ok(command);
-    }
-    let script = command.first().map_or(&b""[..], Vec::as_slice);
-    let python = interpreter_of(script)
-        .ok_or_else(|| format!("{} names no interpreter on its first line", String::from_utf8_lossy(script)))?;
-    Ok([&python[..], b"-P", b"-m", GATE_MODULE].map(<[u8]>::to_vec).to_vec())
-}
-
 /// The folder of this program's file, links resolved.
 fn own_folder() -> Option<Vec<u8>> {
     let own = std::env::current_exe().ok()?;
@@ -90,19 +76,6 @@ pub fn command(words: &[Vec<u8>], rest: impl IntoIterator<Item = impl AsRef<[u8]
         command.arg(OsStr::from_bytes(part.as_ref()));
     }
     command
-}
-
-/// The interpreter that `script` names on its first line, or where installers wrap a long path, on its second.
-fn interpreter_of(script: &[u8]) -> Option<Vec<u8>> {
-    let text = sys::first_bytes(script).ok()?;
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let named = lines.next()?.strip_prefix(b"#!")?.trim_ascii();
-    let python = match named {
-        b"/bin/sh" => lines.next()?.strip_prefix(b"'''exec' ")?.strip_suffix(b" \"$0\" \"$@\"")?.trim_ascii(),
-        python => python,
-    };
-    let python = python.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(python);
-    (python.starts_with(b"/") && sys::executable(python)).then(|| python.to_vec())
 }
 
 /// `name` as a path, or looked up on PATH if it has no slash. Relative PATH entries are left out: they would let the
@@ -199,6 +172,37 @@ impl<'a> Starter<'a> {
     /// Whether nobody holds the lock: no owner serves, starts or is leaving.
     pub fn is_free(&self) -> bool {
         self.take_lock().is_ok()
+    }
+
+    /// Asks until an owner answers or the time is up; starts one where none listens.
+    pub fn ask<T>(
+        &self,
+        env: &Env<'_>,
+        up_by: Deadline,
+        mut ask: impl FnMut() -> Result<T, NoAnswer>,
+    ) -> Result<T, NoAnswer> {
+        let mut started = false;
+        loop {
+            match ask() {
+                Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => {}
+                other => return other,
+            }
+            if started {
+                // It held the lock from its first moment on: what has let go of it will never listen.
+                if self.is_free() {
+                    let why = "it ends at its start, and `context-graph-cli owner start` says why".to_owned();
+                    return Err(NoAnswer::Unstartable(why));
+                }
+                sys::sleep_ms(5);
+                continue;
+            }
+            match self.start(env) {
+                Start::Started => started = true,
+                // Again while another owner holds the lock: it may be leaving.
+                Start::Owned => sys::sleep_ms(5),
+                Start::Failed(why) => return Err(NoAnswer::Unstartable(why)),
+            }
+        }
     }
 
     fn take_lock(&self) -> Result<OwnedFd, Start> {

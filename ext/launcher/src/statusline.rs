@@ -1,22 +1,23 @@
-//! Prints `req statusline`, the client's status line about requirements, from the owner, else from Python.
+//! Prints `req statusline`, the client's status line about requirements, from the owner.
 //! `status --line`: the session's state from brief.bin before it.
 //!
-//! Pure: no event, nothing logged, no owner started. Whatever fails is a short line, never an error.
+//! Pure: no event, nothing logged; an owner is started only where requirements govern. Whatever fails is a short line,
+//! never an error.
 
 use crate::brief::{self, COLD_LINE};
-use crate::client::{self, Answer, Client};
+use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
-use crate::gate::{self, Question};
+use crate::gate;
 use crate::input::INPUT_MAX;
-use crate::json::top_text;
+use crate::json::{self, top_text, Token};
+use crate::pathname::PATH_MAX;
 use crate::paths::{self, Places};
-use crate::programs;
+use crate::programs::{self, Starter};
 use crate::sys::{self, Deadline, Stop};
 use crate::wire::Request;
 use std::time::Instant;
 
 /// The client asks some times a second at most, and shows the old line until it has the new one.
-const OWNER_MS: u32 = 150;
 const WITHIN_MS: u32 = 2_000;
 const STDIN_MS: u32 = 1_000;
 
@@ -52,9 +53,24 @@ fn state(env: &Env<'_>, places: &Places, body: &[u8]) -> Vec<u8> {
 }
 
 fn requirements(env: &Env<'_>, places: &Places, body: &[u8], started: Instant) -> Vec<u8> {
-    from_owner(env, places, body)
-        .or_else(|| from_python(env, places, body, started))
-        .unwrap_or_else(|| b"requirements ?\n".to_vec())
+    let deadline = Deadline::after(started, WITHIN_MS);
+    let ask = || from_owner(env, places, body, deadline);
+    let mut folders = vec![places.cwd.clone(), places.project.clone(), places.top.clone()];
+    let _ = json::fields(body, |path, token| {
+        let named = matches!(path, [b"cwd"] | [b"workspace", b"current_dir" | b"project_dir"]);
+        if let (true, Token::Text(raw)) = (named, token) {
+            folders.push(json::text::unescaped(raw, PATH_MAX));
+        }
+    });
+    let is_governed = gate::is_governed(&folders.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        || gate::holds(&places.root)
+        || top_text(body, b"session_id").is_some_and(|session| gate::is_known(env, &session));
+    let answer = if is_governed { Starter::new(places).ask(env, deadline, ask) } else { ask() };
+    match answer {
+        Ok(said) => said.stdout,
+        Err(NoAnswer::Absent(_)) if !is_governed => UNGOVERNED.to_vec(),
+        Err(_) => b"requirements ?\n".to_vec(),
+    }
 }
 
 /// The client's JSON as it came; nothing from a terminal.
@@ -70,10 +86,8 @@ fn body(started: Instant) -> Vec<u8> {
     }
 }
 
-fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
-    let client = Client::new(&places.root);
-    let deadline = Deadline::from_now(OWNER_MS);
-    let socket = client.connect(deadline).ok()?;
+fn from_owner(env: &Env<'_>, places: &Places, body: &[u8], deadline: Deadline) -> Result<Answer, NoAnswer> {
+    let socket = Client::new(&places.root).connect(deadline)?;
     let (travelling, build) = (env.travelling(), programs::build(env));
     let request = Request {
         verb: b"req.statusline",
@@ -85,23 +99,5 @@ fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
         version: build.as_bytes(),
         ..Request::default()
     };
-    // An owner of before the status line has another answer to this verb.
-    let answered = |said: &Answer| said.exit_code == 0 && !said.stdout.is_empty();
-    client::ask(&socket, &request, deadline).ok().filter(answered).map(|said| said.stdout)
-}
-
-fn from_python(env: &Env<'_>, places: &Places, body: &[u8], started: Instant) -> Option<Vec<u8>> {
-    let question = Question {
-        verb: b"statusline",
-        root: &places.root,
-        cwd: &places.cwd,
-        session_id: env.session_id.unwrap_or(&[]),
-        tool_name: b"",
-        at_ms: sys::unix_ms(),
-        context: b"",
-        notice: "",
-        format: b"",
-    };
-    let deadline = Deadline::after(started, WITHIN_MS);
-    gate::ask(env, &places.cwd, &question, body, deadline).ok().map(|verdict| verdict.document)
+    client::ask(&socket, &request, deadline)
 }

@@ -13,9 +13,6 @@ pub const APPLIED: u8 = 1;
 pub const KEEP_IT: u8 = 2;
 /// The owner is older than this client and leaving: keep the event, start a new owner.
 pub const YIELDING: u8 = 4;
-/// The event is kept, but the requirement gates are the client's to decide (`gate`). Standard output is text for the
-/// model then, and behind a NUL text for the user.
-pub const GATE_IT: u8 = 8;
 
 /// One request. An empty field, and a number that is 0, is not sent.
 #[derive(Default)]

@@ -150,8 +150,6 @@ class GateResult:
     requirements: list[str] = field(default_factory=list)
     failed: bool = False
     """An internal failure decided, not a requirement."""
-    deferred: bool = False
-    """The decision needs a process that may not run here: nothing was changed, ask again where it may."""
 
     def tell_user(self, text: str) -> None:
         """Add a line for the user."""

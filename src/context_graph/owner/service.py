@@ -116,7 +116,7 @@ class OwnerService:
                 self.aside_of(request.store).failed(key, f"a {request.verb}", ended.why)
             error = TookTooLongError(f"{ended}; log/owner.log in the data root has when")
             if verb.is_hook:
-                return hooks.failure(request, error, flags=KEEP_IT)
+                return hooks.failure(request, error, self._gates, flags=KEEP_IT)
             raise error from None
 
     def ended(self, request: Request, ended: TookTooLong) -> None:
@@ -139,9 +139,9 @@ class OwnerService:
         except StoreError as error:
             self._log.error("%s: %s", request.verb, error)
             self.drop_store(request)
-            return hooks.failure(request, error, flags=KEEP_IT)
+            return hooks.failure(request, error, self._gates, flags=KEEP_IT)
         except ContextGraphError as error:
-            return hooks.failure(request, error, flags=APPLIED)
+            return hooks.failure(request, error, self._gates, flags=APPLIED)
 
     def _noted(self, request: Request, answer: Reply) -> Reply:
         """The answer, with what it does not know yet."""

@@ -28,9 +28,6 @@ KEEP_IT: Final = 2
 """Reply flag: the event was not applied; keep it."""
 YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
-GATE_IT: Final = 8
-"""Reply flag: the event is durable, but the client has to decide the requirement gates by itself, from the
-project's files. stdout is text for the model then, and behind a NUL for the user (docs/adr/0013-gates.md)."""
 
 ENV_NAMES: Final = frozenset(
     {
@@ -88,7 +85,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The output and exit code for a client; ``flags`` is a sum of APPLIED, KEEP_IT, YIELDING, GATE_IT."""
+    """The output and exit code for a client; ``flags`` is a sum of APPLIED, KEEP_IT, YIELDING."""
 
     exit_code: int = 0
     flags: int = 0

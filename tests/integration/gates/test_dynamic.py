@@ -115,16 +115,6 @@ def test_the_value_is_kept_for_its_time_and_hooks_do_not_calculate_anew(
     assert named(gate.edit()) == {"size"}
 
 
-def test_where_nothing_may_run_the_decision_is_left_to_who_may(gate: Gate) -> None:
-    _size(gate, cache_ttl=60)
-    result = gate.edit(may_run=False)
-    assert result.deferred and not result.decision and not (gate.state_folder / "feature-auth.json").exists()
-    assert not gate.edit().decision
-    assert not gate.edit(may_run=False).deferred
-    gate.later(61)
-    assert gate.edit(may_run=False).deferred and gate.stop(may_run=False).deferred
-
-
 @pytest.mark.parametrize(
     ("command", "decision"),
     [

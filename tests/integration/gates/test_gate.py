@@ -37,9 +37,7 @@ def client() -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 
 def _allowed(result: GateResult) -> bool:
-    assert not result.deferred and not [one for one in result.records if one["kind"] == "error"], (
-        result.records
-    )
+    assert not [one for one in result.records if one["kind"] == "error"], result.records
     return result.decision == ""
 
 

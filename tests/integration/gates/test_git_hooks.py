@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.gates.installed import A, Answer, B, GateProject, Hosts, decided_by
+from tests.support.gates.installed import A, Answer, B, GateProject, Hosts, an_owner
 
 RULES = """
 version: "1.0"
@@ -98,15 +98,7 @@ def repository(cli: Cli, rules: str = RULES) -> GateProject:
 def shell(cli: Cli) -> Iterator[Shell]:
     """An agent's session in a governed project, with an owner."""
     project = repository(cli)
-    with decided_by("owner", cli):
-        yield Shell(project)
-
-
-@pytest.fixture(params=["owner", "files"])
-def either(request: pytest.FixtureRequest, cli: Cli) -> Iterator[Shell]:
-    """The same with an owner that runs, and with none that can."""
-    project = repository(cli)
-    with decided_by(request.param, cli):
+    with an_owner(cli):
         yield Shell(project)
 
 
@@ -136,9 +128,9 @@ def test_every_way_to_commit_is_held_until_the_requirement_is_met(shell: Shell, 
     assert not shell.held(command)
 
 
-def test_a_satisfaction_serves_one_commit_however_it_was_made(either: Shell) -> None:
+def test_a_satisfaction_serves_one_commit_however_it_was_made(shell: Shell) -> None:
     """Also where no tool call is known that made it: HEAD has moved."""
-    shell, root = either, either.project.root
+    root = shell.project.root
     shell.project.req("satisfy", "review", "--session", A)
     (root / "a").write_text("b\n")
     assert not shell.held("make ship")
@@ -342,7 +334,7 @@ def test_another_start_writes_no_such_file(cli: Cli) -> None:
     """Without requirements git is left alone."""
     project = repository(cli)
     (project.root / ".claude/requirements.yaml").unlink()
-    with decided_by("owner", cli):
+    with an_owner(cli):
         shell = Shell(project)
     assert not shell.env_file.exists()
 
@@ -371,7 +363,7 @@ def installed(cli: Cli) -> Iterator[Shell]:
     write_hook(project.root / ".git/hooks/prepare-commit-msg", "echo own $# >&2")
     project.hosts = Hosts()  # the client is no ancestor of a person's shells
     try:
-        with decided_by("owner", cli):
+        with an_owner(cli):
             shell = Shell(project)
             shell.env_file.write_text("")
             project.req("git-hooks", "install")
@@ -460,15 +452,15 @@ def _call(shell: Shell, command: str, session: str = A) -> Answer:
 
 
 @pytest.mark.parametrize("command", [PLUMBING, BY_HAND])
-def test_a_commit_past_the_hooks_is_told_and_held_against_the_stop(either: Shell, command: str) -> None:
-    answer = _call(either, command)
-    tip = either.tip()[:8]
+def test_a_commit_past_the_hooks_is_told_and_held_against_the_stop(shell: Shell, command: str) -> None:
+    answer = _call(shell, command)
+    tip = shell.tip()[:8]
     for text in (answer.message, answer.context):
         assert tip in text and "review was not asked for" in text
-    assert either.project.stop().names == ["review"]
-    assert _call(either, "true").message == "", "told once"
-    either.project.req("satisfy", "review", "--session", A)
-    assert either.project.stop().decision == "allow"
+    assert shell.project.stop().names == ["review"]
+    assert _call(shell, "true").message == "", "told once"
+    shell.project.req("satisfy", "review", "--session", A)
+    assert shell.project.stop().decision == "allow"
 
 
 def test_such_a_commit_uses_up_what_was_met_for_one(shell: Shell) -> None:
@@ -514,20 +506,20 @@ def test_a_commit_that_a_hook_was_asked_about_is_not_told(shell: Shell) -> None:
 # What is said where nothing can decide
 
 
-def _without_anybody(shell: Shell, base: Path) -> dict[str, str]:
-    """The environment in which neither an owner nor Python can be had."""
+def _without_anybody(shell: Shell) -> dict[str, str]:
+    """The environment in which no owner can be had."""
     shell.project.cli.stop_owner()
     return {"CONTEXT_GRAPH_PYTHON": "/bin/false"}
 
 
-def test_git_goes_on_aloud_where_nothing_can_decide(shell: Shell, tmp_path: Path) -> None:
-    env = _without_anybody(shell, tmp_path)
+def test_git_goes_on_aloud_where_nothing_can_decide(shell: Shell) -> None:
+    env = _without_anybody(shell)
     done = shell.run("git commit -q --allow-empty -m x", **env)
     assert done.returncode == 0 and "the requirement gates could not be checked" in done.stderr
 
 
-def test_with_strict_gates_it_is_held_back(shell: Shell, tmp_path: Path) -> None:
-    env = _without_anybody(shell, tmp_path)
+def test_with_strict_gates_it_is_held_back(shell: Shell) -> None:
+    env = _without_anybody(shell)
     settings = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "onFailure": "block"}]}]}}
     (shell.project.root / ".claude/settings.json").write_text(json.dumps(settings, indent=2))
     done = shell.run("git commit -q --allow-empty -m x", **env)
@@ -556,16 +548,16 @@ def test_a_program_whose_path_no_first_line_takes_is_called_by_a_shell(cli: Cli,
     folder.mkdir()
     launcher = Path(shutil.copy(cli.launcher, folder / "context-graph-cli"))
     project.cli = replace(cli, launcher=launcher)
-    with decided_by("owner", cli):
+    with an_owner(cli):
         shell = Shell(project)
         hook = project.data / "git-hooks/pre-commit"
         assert hook.read_text().startswith("#!/bin/sh")
         assert shell.held("git commit -q --allow-empty -m x")
 
 
-def test_a_dynamic_requirement_is_computed_for_the_index_that_is_committed(either: Shell) -> None:
+def test_a_dynamic_requirement_is_computed_for_the_index_that_is_committed(shell: Shell) -> None:
     """Its command sees what git would commit, also with `-a`."""
-    either.project.configure(
+    shell.project.configure(
         textwrap.dedent("""
             version: "1.0"
             inherit: false
@@ -579,6 +571,6 @@ def test_a_dynamic_requirement_is_computed_for_the_index_that_is_committed(eithe
                 trigger_tools: [{git: commit}]
         """)
     )
-    assert not either.held("git commit -q --allow-empty -m x")
-    (either.project.root / "a").write_text("b\n")
-    assert either.held("git commit -qam x")
+    assert not shell.held("git commit -q --allow-empty -m x")
+    (shell.project.root / "a").write_text("b\n")
+    assert shell.held("git commit -qam x")

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.cli import Cli
-from tests.support.gates.installed import EVENTS, A, decided_by
+from tests.support.gates.installed import EVENTS, A, an_owner
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "12"))
 REQUIREMENTS = r"""
@@ -57,10 +57,8 @@ values = st.recursive(
 odd_numbers = st.sampled_from(["1e999", "-0", "9" * 25, "9" * 5000, "1.5e-400"])
 
 
-@pytest.fixture(scope="module", params=["owner", "files"])
-def cli(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forked_python: Path
-) -> Iterator[Cli]:
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory, forked_python: Path) -> Iterator[Cli]:
     """One governed project for all inputs."""
     folder = tmp_path_factory.mktemp("fuzz")
     project = folder / "repo"
@@ -76,7 +74,7 @@ def cli(
         "CLAUDE_CODE_SESSION_ID": A,
     }
     made = Cli(Path(sysconfig.get_path("scripts")) / "context-graph-cli", project, env)
-    with decided_by(request.param, made):
+    with an_owner(made):
         yield made
 
 

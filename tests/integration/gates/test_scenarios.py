@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.gates.installed import GateProject, Hosts, decided_by
+from tests.support.gates.installed import GateProject, Hosts, an_owner
 from tests.support.gates.scenarios import PLAN, SCENARIOS, VERIFY, rules
 
 
@@ -118,10 +118,10 @@ class World:
         self.project.git("worktree", "add", "-q", "-b", branch, str(self.folder / "out" / "wt"))
 
 
-@pytest.fixture(scope="module", params=["owner", "files"])
-def module_cli(request: pytest.FixtureRequest, shared_cli: Cli) -> Iterator[Cli]:
-    """One home and data root for all scenarios, with an owner or with none that can start."""
-    with decided_by(request.param, shared_cli):
+@pytest.fixture(scope="module")
+def module_cli(shared_cli: Cli) -> Iterator[Cli]:
+    """One home, data root and owner for all scenarios."""
+    with an_owner(shared_cli):
         yield shared_cli
 
 

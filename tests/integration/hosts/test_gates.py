@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.cli import Cli
 from tests.support.clients.hosts import NAMES, calls, denial, one, send
-from tests.support.gates.installed import GateProject, decided_by
+from tests.support.gates.installed import GateProject, an_owner
 
 from context_graph.hosts.host import NOT_THE_USER
 
@@ -37,12 +37,11 @@ def project(cli: Cli) -> GateProject:
     return GateProject.make(cli, REQUIREMENTS)
 
 
-@pytest.mark.parametrize("who", ["owner", "files"])
 @pytest.mark.parametrize("host", NAMES)
-def test_an_edit_is_refused_until_its_requirement_is_met(project: GateProject, host: str, who: str) -> None:
+def test_an_edit_is_refused_until_its_requirement_is_met(project: GateProject, host: str) -> None:
     cli = project.cli
     edit = one(host, cli, "pre-tool", tool_name=EDITING[host], tool_input=EDITS[host])
-    with decided_by(who, cli):
+    with an_owner(cli):
         refused = send(cli, host, "pre-tool", edit)
         assert "Say what you will change" in denial(refused)
         cli.run("req", "satisfy", "plan", "--session", edit["session_id"])
@@ -97,12 +96,11 @@ def test_a_gate_that_cannot_be_checked_lets_the_call_through_and_says_so(
 ) -> None:
     cli = project.cli
     edit = one(host, cli, "pre-tool", tool_name=EDITING[host], tool_input=EDITS[host])
-    with decided_by("files", cli):
-        done = cli.run(
-            *("hooks", "pre-tool", "--format", host),
-            stdin=json.dumps(edit),
-            env={"CONTEXT_GRAPH_PYTHON": "/bin/false"},
-        )
+    done = cli.run(
+        *("hooks", "pre-tool", "--format", host),
+        stdin=json.dumps(edit),
+        env={"CONTEXT_GRAPH_PYTHON": "/bin/false"},
+    )
     assert done.returncode == 0
     answer = json.loads(done.stdout)
     assert not denial(answer)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.cli import Cli
 from tests.support.clients.hosts import NAMES, calls, one, play, send, told
-from tests.support.gates.installed import no_owner
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
@@ -77,8 +77,7 @@ def test_every_call_is_counted_once_and_as_what_it_was(cli: Cli, host: str) -> N
 
 @pytest.mark.parametrize("host", NAMES)
 def test_what_waited_in_the_log_is_read_as_that_host_s(cli: Cli, host: str) -> None:
-    with no_owner(cli):
-        session = play(cli, host)
+    session = play(replace(cli, env={**cli.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"}), host)
     work = work_of(cli, session)
     assert "src/bucket.py" in work["changed"]
     assert work["commands"] == {"python3 tests/check_bucket.py": 2}

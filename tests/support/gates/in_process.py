@@ -123,9 +123,8 @@ class Gate:
         fields.setdefault("project_dir", str(self.repo))
         given = {"home": str(self.home), "config_dir": str(self.claude), "at": self.clock}
         given.update({"pid": os.getpid(), "cache_dir": str(self.home / "cache"), **fields})
-        may_run = given.pop("may_run", True)
         event = gate_event(name, session_id=session, **given)
-        return decide(event, cache=self.cache, may_run=may_run)
+        return decide(event, cache=self.cache)
 
     def edit(self, session: str = A, path: str = "src/a.py", **fields: Any) -> GateResult:
         """PreToolUse of Edit of a file below the working folder."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,19 +17,7 @@ from typing import Any
 
 from tests.support.cli import Cli
 
-from context_graph.config import socket_path
-from context_graph.owner.lock import bind
-from context_graph.wire.frames import (
-    APPLIED,
-    GATE_IT,
-    Reply,
-    decode_request,
-    encode_reply,
-    request_length,
-)
-from context_graph.wire.framing import HEADER_BYTES
-
-__all__ = ["EVENTS", "A", "Answer", "B", "GateProject", "Hosts", "decided_by", "no_owner"]
+__all__ = ["EVENTS", "A", "Answer", "B", "GateProject", "Hosts", "an_owner", "no_owner"]
 
 A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 B = "b5c0de11-0000-4000-8000-000000000002"
@@ -256,44 +241,21 @@ class GateProject:
 
 @contextmanager
 def no_owner(cli: Cli) -> Iterator[None]:
-    """While it lasts no owner runs or can be started: who holds its lock leaves all to the hooks."""
+    """While it lasts no owner runs or can be started: somebody holds its lock, and nobody listens."""
     cli.stop_owner()
     root = Path(cli.env["CONTEXT_GRAPH_HOME"])
     (root / "run").mkdir(parents=True, exist_ok=True)
     handle = os.open(root / "run/owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    listener = bind(root)
-    listener.setblocking(True)
-    answering = threading.Thread(target=_leave_it, args=(listener,), daemon=True)
-    answering.start()
     try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        answering.join()
-        listener.close()
-        socket_path(root).unlink(missing_ok=True)
         os.close(handle)
 
 
-def _leave_it(listener: socket.socket) -> None:
-    """Tell every hook that the gates are its own to decide; other clients that nothing is served."""
-    with contextlib.suppress(OSError):
-        while True:
-            client, _ = listener.accept()
-            with client, client.makefile("rb") as source, contextlib.suppress(OSError):
-                payload = source.read(request_length(source.read(HEADER_BYTES)))
-                is_hook = decode_request(payload).verb.startswith("hooks.")
-                client.sendall(encode_reply(Reply(0, APPLIED | GATE_IT) if is_hook else Reply(1)))
-
-
 @contextmanager
-def decided_by(who: str, cli: Cli) -> Iterator[None]:
-    """While it lasts gates are decided by the ``owner``, which runs, or without one by the ``files``."""
-    if who == "files":
-        with no_owner(cli):
-            yield
-        return
+def an_owner(cli: Cli) -> Iterator[None]:
+    """While it lasts an owner runs."""
     cli.start_owner()
     try:
         yield

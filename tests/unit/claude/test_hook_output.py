@@ -50,7 +50,6 @@ def test_events_that_would_loop_or_fail_get_nothing(event: str) -> None:
 def test_nothing_to_say_is_no_output_at_all() -> None:
     """D2.3: keys are omitted, never null."""
     assert claude.render("PreToolUse", context="") == b""
-    assert claude.render_system_message("") == b""
 
 
 def test_a_message_for_the_user_stands_beside_the_models_text() -> None:
@@ -62,7 +61,6 @@ def test_a_message_for_the_user_stands_beside_the_models_text() -> None:
         "systemMessage": "note"
     }
     assert claude.render("SessionEnd", context="", system_message="note") == b""
-    assert json.loads(claude.render_system_message("disk full")) == {"systemMessage": "disk full"}
 
 
 def utf16_units(text: str) -> int:

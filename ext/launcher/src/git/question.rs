@@ -1,23 +1,21 @@
-//! Asks the owner whether git may go on, else Python. Nobody ends this hook early, so it waits where others may not.
+//! Asks the owner whether git may go on. Nobody ends this hook early, so it waits where others may not.
 
 use crate::client::{self, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event};
-use crate::gate::{self, Verdict};
+use crate::gate;
 use crate::json::text;
 use crate::kind::Kind;
 use crate::options;
 use crate::pathname::below;
 use crate::paths;
-use crate::programs::{self, Start, Starter};
+use crate::programs::{self, Starter};
 use crate::sys::{self, Deadline};
-use crate::wire::{Request, GATE_IT};
+use crate::wire::Request;
 use std::time::Instant;
 
 /// The longest that git is kept waiting.
 const WITHIN_MS: u32 = 30_000;
-/// The owner's part of it; Python has the rest.
-const OWNER_MS: u32 = 20_000;
 /// From here on the wait is told.
 const SILENT_MS: u32 = 1_500;
 const VERB: &[u8] = b"hooks.git";
@@ -48,13 +46,12 @@ pub fn ask<'a>(env: &Env<'_>, cwd: &[u8], name: &[u8], args: impl Iterator<Item 
     let Ok(options) = options::read(Kind::PreTool, std::iter::empty()) else { return Decision::Passes(Vec::new()) };
     let event =
         Event { options, env: *env, places, id: fresh_id(), at_ms: sys::unix_ms(), parent: sys::parent(), body: None };
-    let answer = of_owner(&event, &body, started).or_else(|why| of_python(&event, &body, started, &why));
-    match answer {
+    match of_owner(&event, &body, started) {
         Ok(verdict) => {
             keep(&event, &verdict.record);
             said(verdict.document)
         }
-        Err(why) => undecided(env, Some(&event), &why),
+        Err(why) => undecided(env, Some(&event), &why.text()),
     }
 }
 
@@ -90,36 +87,22 @@ fn said(document: Vec<u8>) -> Decision {
 }
 
 /// The owner's decision; one is started if there is none. The error says why it has none.
-fn of_owner(event: &Event<'_>, body: &[u8], started: Instant) -> Result<Verdict, String> {
+fn of_owner(event: &Event<'_>, body: &[u8], started: Instant) -> Result<Verdict, NoAnswer> {
     let client = Client::new(&event.places.root);
-    let starter = Starter::new(&event.places);
-    let (mut is_told, mut is_started) = (false, false);
-    loop {
-        let gone = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        if gone >= SILENT_MS && !is_told {
-            is_told = true;
+    let by = Deadline::after(started, WITHIN_MS);
+    let mut is_told = false;
+    Starter::new(&event.places).ask(&event.env, by, || {
+        if !is_told {
+            let answer = ask_once(event, &client, body, Deadline::after(started, SILENT_MS));
+            is_told = matches!(answer, Err(NoAnswer::Timeout)) || Deadline::after(started, SILENT_MS).left_ms() == 0;
+            if !is_told || answer.is_ok() {
+                return answer;
+            }
             let text = format!("context-graph: waiting for the requirement gates (at most {} s)\n", WITHIN_MS / 1_000);
             sys::write_all(sys::stderr(), text.as_bytes());
         }
-        let by = Deadline::after(started, if is_told { OWNER_MS } else { SILENT_MS });
-        match ask_once(event, &client, body, by) {
-            Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if gone < OWNER_MS => {
-                if !is_started {
-                    match starter.start(&event.env) {
-                        Start::Owned => {}
-                        Start::Failed(why) => return Err(why),
-                        Start::Started => is_started = true,
-                    }
-                } else if starter.is_free() {
-                    return Err("it ends at its start".to_owned());
-                }
-                sys::sleep_ms(10);
-            }
-            Err(NoAnswer::Timeout) if gone < OWNER_MS => {}
-            Err(why) => return Err(why.text()),
-            Ok(verdict) => return Ok(verdict),
-        }
-    }
+        ask_once(event, &client, body, by)
+    })
 }
 
 fn ask_once(event: &Event<'_>, client: &Client, body: &[u8], by: Deadline) -> Result<Verdict, NoAnswer> {
@@ -139,36 +122,30 @@ fn ask_once(event: &Event<'_>, client: &Client, body: &[u8], by: Deadline) -> Re
         ..Request::default()
     };
     let answer = client::ask(&socket, &request, by)?;
-    if answer.exit_code != 0 || answer.flags & GATE_IT != 0 {
-        return Err(NoAnswer::Refused("the owner leaves it to us".to_owned()));
+    if answer.exit_code != 0 {
+        return Err(NoAnswer::Refused(answer.stderr.trim_end().to_owned()));
     }
-    gate::verdict(&answer.stdout).ok_or_else(|| NoAnswer::Broken("not a decision".to_owned()))
+    verdict(&answer.stdout).ok_or_else(|| NoAnswer::Broken("not a decision".to_owned()))
 }
 
-fn of_python(event: &Event<'_>, body: &[u8], started: Instant, why: &str) -> Result<Verdict, String> {
-    let question = gate::Question {
-        verb: b"git",
-        root: &event.places.root,
-        cwd: &event.places.cwd,
-        session_id: event.env.session_id.unwrap_or_default(),
-        tool_name: b"",
-        at_ms: event.at_ms,
-        context: b"",
-        notice: "",
-        format: b"",
-    };
-    let deadline = Deadline::after(started, WITHIN_MS);
-    gate::ask(&event.env, &event.places.cwd, &question, body, deadline).map_err(|more| format!("{why}; {more}"))
+/// What the owner has decided.
+struct Verdict {
+    /// JSON object for the store's log of requirements; empty if there is nothing to record.
+    record: Vec<u8>,
+    document: Vec<u8>,
+}
+
+/// The verdict of its two parts: the record on a line of its own, then the document.
+fn verdict(answer: &[u8]) -> Option<Verdict> {
+    let end = answer.iter().position(|byte| *byte == b'\n')?;
+    let (record, document) = (answer.get(..end)?, answer.get(end + 1..)?);
+    document.ends_with(b"\n").then(|| Verdict { record: record.to_vec(), document: document.to_vec() })
 }
 
 /// What becomes of git where nothing could decide: with strict gates it is held, else it goes on, and either is said.
 fn undecided(env: &Env<'_>, event: Option<&Event<'_>>, why: &str) -> Decision {
-    let is_strict = is_strict(env, event.map_or(&[][..], |event| &event.places.project));
-    let fate = if is_strict { "held back (strict gates)" } else { "let through without them" };
-    let text = format!(
-        "context-graph: the requirement gates could not be checked ({why}); git was {fate}. \
-         `context-graph-cli req doctor` says more.\n"
-    );
+    let is_strict = gate::is_strict(env, event.map_or(&[][..], |event| &event.places.project));
+    let text = gate::undecided("git", why, is_strict) + "\n";
     if let Some(event) = event {
         let detail = text::quoted(text.trim_end().as_bytes());
         keep(event, &[b"{\"records\":[{\"kind\":\"error\",\"detail\":", &detail[..], b"}]}"].concat());
@@ -178,17 +155,6 @@ fn undecided(env: &Env<'_>, event: Option<&Event<'_>>, why: &str) -> Decision {
     } else {
         Decision::Passes(text.into_bytes())
     }
-}
-
-/// Whether the client's settings have our hooks block where they fail (`setup --strict-gates`).
-fn is_strict(env: &Env<'_>, project: &[u8]) -> bool {
-    let user = env.config_dir.map(<[u8]>::to_vec).or_else(|| env.home.map(|home| below(home, b".claude")));
-    let own = below(project, b".claude");
-    let files = [user.map(|folder| below(&folder, b"settings.json"))]
-        .into_iter()
-        .flatten()
-        .chain([below(&own, b"settings.json"), below(&own, b"settings.local.json")]);
-    files.into_iter().any(|file| gate::holds_text(&file, b"\"onFailure\": \"block\""))
 }
 
 /// Whether a client that gates have seen at work is among our ancestors: other hosts' shells do not name the session.

@@ -22,7 +22,7 @@ impl Hook<'_> {
 
     fn read_prepared(&self) -> Option<Vec<u8>> {
         let event = &self.event;
-        if event.env.identity_lines.is_some() || self.is_governed(true) || !log::is_empty(&event.places.store) {
+        if event.env.identity_lines.is_some() || self.is_governed() || !log::is_empty(&event.places.store) {
             return None;
         }
         prepared::text(&event.places.store, &event.places.cwd, &event.env)

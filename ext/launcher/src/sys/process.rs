@@ -90,9 +90,6 @@ pub fn become_program(mut command: Command) -> io::Error {
     command.exec()
 }
 
-/// Why a program that did not end before its deadline gave nothing.
-pub const LATE: &str = "it did not end in time";
-
 /// Runs `command` with `input` on its standard input and gives what it wrote to its standard output, if it ended with
 /// 0 before `deadline`. Environment, working folder and standard error are ours. The error is for the user.
 pub fn ask_program(command: Command, input: &[u8], deadline: Deadline) -> Result<Vec<u8>, String> {
@@ -108,7 +105,7 @@ pub fn ask_program(command: Command, input: &[u8], deadline: Deadline) -> Result
         Stop::End if code == 0 => Ok(output),
         Stop::End => Err(format!("it ended with code {code}")),
         Stop::Limit => Err("it said more than 1 MiB".to_owned()),
-        Stop::Late => Err(LATE.to_owned()),
+        Stop::Late => Err("it did not end in time".to_owned()),
         Stop::Failed(errno) => Err(format!("it can't be run ({})", words(errno))),
     }
 }

@@ -125,8 +125,3 @@ def render(event_name: str, *, context: str = "", system_message: str = "", refu
 
     made = document(event_name, context=context, system_message=system_message, refusal=refusal)
     return msgspec.json.encode(made) + b"\n" if made else b""
-
-
-def render_system_message(text: str) -> bytes:
-    """A document that only tells the user something; valid on every event. Nothing for an empty text."""
-    return render("Stop", system_message=text)

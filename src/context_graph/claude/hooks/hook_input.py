@@ -147,7 +147,7 @@ def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInp
     goes before the input's. Session and folder are left to the caller. Cost: one pass of the JSON reader.
     """
     try:
-        given = json.loads(body)
+        given = json.loads(body, parse_int=float)  # an int of thousands of digits is refused
     except (ValueError, RecursionError):
         given = None
     given = given if isinstance(given, dict) else {}

@@ -26,7 +26,7 @@ def before_tool(decision: Decision) -> None:
     a call in a project whose repository is gone, for what only a person may satisfy.
     """
     _gate(decision)
-    if not decision.result.decision and not decision.result.deferred:
+    if not decision.result.decision:
         call_begins(decision)
 
 
@@ -35,8 +35,6 @@ def _gate(decision: Decision) -> None:
     parts = acted_on(event)
     for part in parts:
         _before(decision, part)
-        if result.deferred:
-            return
         if result.decision:
             break
     own = project_of(event)
@@ -70,7 +68,7 @@ def _before(decision: Decision, part: Part) -> None:
     if not decision.rules(project).readable or _guard(decision, project):
         return
     triggered = _triggered(decision, part)
-    context = decision.context(project, may_run=decision.may_run) if triggered else None
+    context = decision.context(project, may_run=True) if triggered else None
     if triggered and context is None:  # HEAD names no branch: what only a person may satisfy holds on
         triggered = [entry for entry in triggered if entry.human_only]
         context = decision.context(project, branch=decision.event.seen.branch(project.root))
@@ -119,9 +117,6 @@ def judge(
     verdicts = _judged(decision, [entry for entry in triggered if not entry.stop_only], context)
     denied = [verdict for verdict in verdicts if not verdict.met]
     denied += [Verdict(each.requirement, False, _IN_USE) for each in verdicts if _is_busy(each, busy)]
-    if not denied and any(verdict.deferred for verdict in verdicts):
-        result.deferred = True
-        return
     _tell_unknown(decision, context, verdicts)
     if not denied:
         branches = {verdict.requirement.name: verdict.branch for verdict in verdicts}

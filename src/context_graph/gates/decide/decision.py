@@ -22,14 +22,10 @@ _ONE_SIDED = "user: "
 
 
 class Decision:
-    """One event, the files cached for it, and the answer so far.
+    """One event, the files cached for it, and the answer so far."""
 
-    Args:
-        may_run: Whether a dynamic requirement's process may run in this process.
-    """
-
-    def __init__(self, event: GateEvent, cache: GateCache | None = None, *, may_run: bool = True) -> None:
-        self.event, self.cache, self.may_run, self.result = event, cache, may_run, GateResult()
+    def __init__(self, event: GateEvent, cache: GateCache | None = None) -> None:
+        self.event, self.cache, self.result = event, cache, GateResult()
 
     @cached_property
     def registry(self) -> Registry:

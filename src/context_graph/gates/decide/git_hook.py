@@ -46,7 +46,7 @@ def before_git(decision: Decision) -> None:
     rules = decision.rules(project)
     asked = [entry for entry in rules.active if entry.names_git(verbs)]
     at_edits = asked_at_edits(rules) if "commit" in verbs else []
-    context = decision.context(project, may_run=decision.may_run) if asked or at_edits else None
+    context = decision.context(project, may_run=True) if asked or at_edits else None
     if asked and context is None:  # HEAD names no branch: what only a person may satisfy holds on
         asked = [entry for entry in asked if entry.human_only]
         context = decision.context(project, branch=event.seen.branch(project.root))
@@ -76,7 +76,7 @@ def _judge(decision: Decision, context: EvaluationContext, asked: list[Requireme
         decision.keep(context.at_branch(context.files.load(branch, event.at)), "consumed", [name])
     context.state = context.files.load(context.branch, event.at)
     judge(decision, context, asked, busy=passes.in_use(hook.pid, event.at))
-    if not result.decision and not result.deferred:
+    if not result.decision:
         uses = [(context.branch, e.name) for e in asked if e.scope == "single_use" and e.type == "blocking"]
         passes.add(repo, hook.pid, uses, event.at, is_push=hook.name == PUSH)
 

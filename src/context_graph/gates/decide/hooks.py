@@ -1,4 +1,4 @@
-"""Decides what the gates answer to each event of the client: ``decide``, with an owner and without.
+"""Decides what the gates answer to each event of the client: ``decide``.
 
 Decisions depend only on files, the event and its clock. Deciding twice on one event changes nothing more.
 """
@@ -25,17 +25,15 @@ _STILL = ("SessionStart", "SessionEnd")
 """These go on when requirements are skipped: one says so, the other tidies up."""
 
 
-def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = True) -> GateResult:
+def decide(event: GateEvent, *, cache: GateCache | None = None) -> GateResult:
     """Decide on ``event``. Never raises: if we fail, the call passes and the answer says so.
 
     Args:
         event: The hook call.
         cache: Files cached by a long-lived process; None reads every file.
-        may_run: Whether a dynamic requirement's process may run here. If one is needed and may not run, the
-            result is ``deferred`` and nothing was changed.
 
     Cost: without a requirements file a few stat calls; about 0.2 ms with ``cache`` and six requirements met.
-    At most one state file is written; a dynamic requirement takes up to its ``timeout``.
+    At most one state file is written; a dynamic requirement takes up to its ``timeout``, all together 0.8 s.
     """
     try:
         handler = _HANDLERS.get(event.name)
@@ -43,7 +41,7 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
             return GateResult()
         if is_canary(event.session_id, event.hook.tool_name):
             return GateResult()
-        decision = Decision(event, cache, may_run=may_run)
+        decision = Decision(event, cache)
         handler(decision)
         return _sayable(decision.result)
     except Exception as error:  # whatever it is: a defect here must not stop the user's work, nor be silent

@@ -39,9 +39,6 @@ def before_stop(decision: Decision) -> None:
     projects = decision.session_projects()
     for project in [*projects, *_gone(decision, projects)]:
         context, verdicts = _left_open(decision, project)
-        if any(verdict.deferred for verdict in verdicts):
-            decision.result.deferred = True
-            return
         if context is None:
             continue
         keys = [(context.repo.common_dir, v.branch, v.requirement.name) for v in verdicts]
@@ -78,7 +75,7 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
         wanted += [entry for entry in rules.active if entry.name in past and entry not in wanted]
     if rules.readable and not rules.lost and not wanted:
         return None, []
-    context = decision.context(project, may_run=decision.may_run, detached=True)
+    context = decision.context(project, may_run=True, detached=True)
     if context is None:
         return None, []
     arm_edits(decision, context, project)

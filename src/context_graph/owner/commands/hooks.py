@@ -27,26 +27,30 @@ from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
-from context_graph.owner.sessions.hook_call import HookCall, entries_of
+from context_graph.owner.sessions.hook_call import Gates, HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
 from context_graph.owner.sessions.telling import CHANGES, notice
 from context_graph.store.sessions.event_log import KEPT
-from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
+from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
 _WAITS_S: Final = 0.25
 """How long an answer waits for events before its own to be applied; after that it knows nothing of them."""
 FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
-def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
-    """A hook's failure in its own format: a client is never blocked, the others get seed 001's exit code."""
+def failure(request: Request, error: ContextGraphError, gates: Gates, *, flags: int) -> Reply:
+    """A hook's failure in its own format: a client is told what the gates decide, the others get seed 001's
+    exit code.
+
+    Behind the gates' document and a NUL stands what a failing store says of itself, for the user.
+    """
     fmt = request.params.get("format", "json")
     if fmt in CLIENT_FORMATS:
+        text = f"context-graph: {error}"
+        document = b"" if isinstance(error, OwnerError) else gates.without_event(request)
         if isinstance(error, StoreError | OwnerError):
-            said = claude.render_system_message(f"context-graph: {error}")
-            return reply(answer_of(str(fmt), "Stop", said), flags=flags)
-        # What can't be recorded may still have to be refused: the gates read their input less strictly.
-        return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
+            return Reply(0, flags, stdout=b"%b\0%b" % (document, text.encode("utf-8", "replace")))
+        return reply(document, stderr=text, flags=flags)
     output = HookOutput(success=False, error=str(error), execution_time_ms=0)
     fmt = fmt if fmt in FORMATS else "json"
     return reply(
@@ -131,7 +135,7 @@ def serve(call: Call) -> Reply:
     event, applied = outcome
     hook = HookCall.parse(call.request, call.redactor, event=event)
     answer = _HANDLERS[kind](_Answering(call, hook, applied, named))
-    if named == "claude" or named not in CLIENT_FORMATS or answer.flags & GATE_IT:
+    if named == "claude" or named not in CLIENT_FORMATS:
         return answer
     name = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
     return replace(answer, stdout=answer_of(named, name, answer.stdout))

@@ -1,8 +1,7 @@
 """Parses a hook's input once, for storage and for the gates, and decides the gates inside the owner.
 
-There is one decision per hook, merged with other features' output. The owner starts no process for it, and
-never decides for a client that has gone. Both are left to the launcher (reply flag GATE_IT), which starts
-Python; the same code decides there from the same files.
+There is one decision per hook, merged with other features' output. Nothing is decided for a client that has
+gone: it has told its user that nothing was.
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ from context_graph.claude.hooks.origin import is_canary
 from context_graph.config import account_of
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of
-from context_graph.hosts.translate import HOSTS, input_of
+from context_graph.hosts.translate import HOSTS, answer_of, input_of, readable_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions.event_log import RequirementLog
 from context_graph.text.flattening import flatten_text
-from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
+from context_graph.wire.event_log import append, frame
+from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
 if TYPE_CHECKING:
     from context_graph.gates.files import GateCache
@@ -189,18 +189,59 @@ class Gates:
         """
         # The client checks the name against the event it fired, not the one we infer from --success.
         name = EVENT_OF_VERB[hook.request.verb.removeprefix("hooks.")]
-        # The client has decided by itself meanwhile: deciding now would arm or consume a second time.
-        if is_late(hook.request):
-            return _leave_it(context, message)
-        result = GateResult() if hook.event.is_canary else self._decide(hook)
-        if result is None or result.deferred:
-            return _leave_it(context, message)
+        # The client has gone on without: deciding now would arm or consume for a call that nobody held.
+        is_asked = not is_late(hook.request) and not hook.event.is_canary
+        result = self._decide(self._gate_event(hook)) if is_asked else GateResult()
         self._record(log, hook.event, name, result)
         if refusal and result.decision not in ("deny", "block"):
             result.decision, result.reason = "deny", refusal
         from context_graph.gates.decide.hooks import rendered
 
         return Reply(0, APPLIED, stdout=rendered(name, result, context=context, message=message))
+
+    def without_event(self, request: Request) -> bytes:
+        """The gates' document on a hook whose event can't be applied, in the client's format.
+
+        The input is read as far as it can be: no call passes because some other field is odd.
+        """
+        kind, params = EventKind(request.verb.removeprefix("hooks.")), request.params
+        try:
+            given, unreadable = input_of(kind, request.body, params), ""
+        except InvalidInputError as error:
+            given, unreadable = readable_of(kind, request.body, params), str(error)[:_SHORT_CHARS]
+        session_id = request.session_env or given.session_id or str(params.get("session-id", ""))
+        event = self._event_of(given, request, cut_session_id(session_id), request.at_ms)
+        if is_late(request) or is_canary(event.session_id, given.tool_name):
+            return b""
+        result = self._decide(event)
+        if (
+            unreadable
+            and not result.decision
+            and event.projects.find(event.cwd, event.project_dir) is not None
+        ):
+            result.tell_user(f"the gates could not read this call's input ({unreadable})")
+        name = EVENT_OF_VERB[kind.value]
+        if result.records and request.store is not None:
+            self._leave(request, _common(event.session_id, name, given.tool_name, result), result)
+        from context_graph.gates.decide.hooks import rendered
+
+        return answer_of(str(params.get("format", "")), name, rendered(name, result))
+
+    def _leave(self, request: Request, common: dict[str, object], result: GateResult) -> None:
+        """Leave the records in the event log, for a store that can't be written now."""
+        value = {
+            "verb": "req.record",
+            "session": common["session_id"],
+            "at_ms": request.at_ms,
+            "project": os.fspath(request.project or ""),
+            "cwd": os.fspath(request.cwd or ""),
+            "params": {},
+            "body": {"records": entries_of(result.records, common, self._redactor)},
+        }
+        try:
+            append(os.fspath(request.store or ""), frame(os.urandom(16).hex(), orjson.dumps(value)))
+        except OSError as error:
+            self._log.error("requirement log: %s", error)
 
     def git(self, request: Request) -> Reply:
         """The decision on a commit or push that git asks about; opens no store.
@@ -209,7 +250,6 @@ class Gates:
             InvalidInputError: If the body names no hook.
         """
         from context_graph.gates.decide.git_hook import git_answer, git_event
-        from context_graph.gates.decide.hooks import decide
 
         event = git_event(
             _object(request.body),
@@ -221,11 +261,10 @@ class Gates:
             root=os.fspath(self._root),
         )
         if is_late(request):
-            return Reply(flags=GATE_IT)
-        result = decide(event, cache=self._known(), may_run=False)
-        if result.failed or result.deferred:
-            self._cache = None if result.failed else self._cache
-            return Reply(flags=GATE_IT)
+            return Reply(1, stderr=b"it did not answer in time")
+        result = self._decide(event)
+        if result.failed:
+            return Reply(1, stderr=result.system_message.encode("utf-8", "replace"))
         return Reply(stdout=git_answer(event, result))
 
     def status_line(self, request: Request) -> Reply:
@@ -261,28 +300,31 @@ class Gates:
             self._cache = GateCache()
         return self._cache
 
-    def _decide(self, hook: HookCall) -> GateResult | None:
-        """The gate's result; None if it failed, so that a fresh process tries."""
+    def _decide(self, event: GateEvent) -> GateResult:
+        """The gate's result. One that failed is asked for again without what was remembered of files."""
         from context_graph.gates.decide.hooks import decide
 
-        try:
-            return decide(self._gate_event(hook), cache=self._known(), may_run=False)
-        except Exception:
+        result = decide(event, cache=self._known())
+        if result.failed:
+            self._log.error("gate of %s: %s", event.name, result.system_message)
             self._cache = None
-            self._log.exception("gate of %s", hook.request.verb)
-            return None
+            result = decide(event, cache=self._known())
+        return result
 
     def _gate_event(self, hook: HookCall) -> GateEvent:
         """The gate's event, from the client's raw input: the stored event holds redacted and shortened
         texts.
         """
+        return self._event_of(hook.given, hook.request, hook.event.session_id, hook.event.at_ms)
+
+    def _event_of(self, given: HookInput, request: Request, session_id: str, at_ms: int) -> GateEvent:
         return GateEvent.of_hook(
-            hook.given,
-            hook.request.env,
-            session_id=hook.event.session_id,
-            cwd=os.fspath(hook.request.cwd or ""),
-            at_ms=hook.event.at_ms,
-            parent_pid=hook.request.parent_pid,
+            given,
+            request.env,
+            session_id=session_id,
+            cwd=os.fspath(request.cwd or ""),
+            at_ms=at_ms or time.time_ns() // 1_000_000,
+            parent_pid=request.parent_pid,
             root=self._root,
         )
 
@@ -290,16 +332,9 @@ class Gates:
         """Record the decision, best effort: the project's files have it in any case."""
         if not result.records:
             return
-        common = {
-            "at_ms": event.at_ms,
-            "session_id": event.session_id,
-            "event": name,
-            "tool": event.tool_name,
-            "project": result.project,
-            "branch": result.branch,
-        }
+        common = _common(event.session_id, name, event.tool_name, result)
         try:
-            log.append(entries_of(result.records, common, self._redactor))
+            log.append(entries_of(result.records, {"at_ms": event.at_ms, **common}, self._redactor))
         except ContextGraphError as error:
             self._log.error("requirement log: %s", error)
 
@@ -312,11 +347,10 @@ def _object(body: bytes) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _leave_it(context: str, message: str) -> Reply:
-    """Leave the decision to the launcher: the event is durable, texts travel along, the user's part behind
-    a NUL.
-    """
-    return Reply(0, APPLIED | GATE_IT, stdout=f"{context}\0{message}".encode("utf-8", "replace"))
+def _common(session_id: str, event: str, tool: str, result: GateResult) -> dict[str, object]:
+    """What all records of one decision share."""
+    place = {"project": result.project, "branch": result.branch}
+    return {"session_id": session_id, "event": event, "tool": tool, **place}
 
 
 _MOST = 200
