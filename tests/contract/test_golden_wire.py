@@ -6,7 +6,6 @@ tools/golden/make.py writes them without either implementation; see there for th
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -25,7 +24,6 @@ from context_graph.owner.sessions.brief_cache import (
     session_bytes,
 )
 from context_graph.owner.sessions.log_reader import LogReader, decode_line
-from context_graph.owner.sessions.old_spool import take_over
 from context_graph.wire.frames import (
     Reply,
     Request,
@@ -108,18 +106,6 @@ def test_the_golden_log_is_read_line_by_line(tmp_path: Path) -> None:
         while (line := reader.next_line()) is not None:
             lines.append(line)
     assert lines == [data.strip(b"\n") for _, data in parts]
-
-
-def test_the_golden_spool_of_earlier_versions_becomes_the_golden_log(tmp_path: Path) -> None:
-    parts = _rows("spool_v1.tsv")
-    assert b"".join(data for _, data in parts) == (GOLDEN / "spool_v1.log").read_bytes()
-    (tmp_path / "spool").mkdir()
-    shutil.copy(GOLDEN / "spool_v1.log", tmp_path / "spool" / "events.log")
-    assert take_over(tmp_path) == []
-    (segment,) = (tmp_path / "events").glob("*-*.log")
-    taken = [decode_line(line) for line in segment.read_bytes().split(b"\n") if line]
-    log = [(name, data) for name, data in _rows("event_log_v1.tsv") if not name.startswith(b"bad-")]
-    assert taken == [replace(decode_line(data), parent=0) for _, data in log]
 
 
 @pytest.mark.parametrize("row", _rows("brief_v2.tsv"), ids=lambda row: row[0].decode()[:40])

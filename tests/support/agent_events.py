@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.support.guessed_parts import parts_of_texts
+
 from context_graph.model import EventKind, HookEvent
-from context_graph.store.sessions.old_events import parts_of_texts
 
 __all__ = ["LABELS", "SHADER", "TARIFF", "prompt", "session", "tool"]
 

@@ -93,14 +93,7 @@ def response_parts() -> bytes:
     return table("name value", ((name, quoted(value)) for name, value in parts))
 
 
-# --- event log, and the spool of earlier versions
-
-
-def spool_line(value: dict[str, object]) -> bytes:
-    """Newline, CRC-32 in hex, space, JSON without a parent, newline."""
-    value = {name: one for name, one in value.items() if name != "parent"}
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-    return b"\n%08x %b\n" % (zlib.crc32(text), text)
+# --- event log
 
 
 def log_line(event_id: str, value: object) -> bytes:
@@ -126,33 +119,23 @@ EVENT_BODY = {
 EVENT_PARAMS: dict[str, object] = {
     "format": "claude", "session-id": "abc", "success": "true", "stdin": True,
 }  # fmt: skip
-Line = Callable[[str, dict[str, object]], bytes]
-
-
-def event_parts(line: Line, flip: tuple[bytes, bytes]) -> list[tuple[str, bytes]]:
-    """The file's parts in their order: name (`bad-…`: no reader may take it) and bytes."""
-    torn = line("1" * 32, event_value(EVENT_PARAMS, EVENT_BODY))
-    return [
-        ("whole", line(EVENT_ID, event_value(EVENT_PARAMS, EVENT_BODY))),
-        ("bad-torn", torn[: len(torn) // 2]),
-        ("no-body", line("3" * 32, event_value({"format": "json"}, None, project="/home/u/projé"))),
-        ("bad-checksum", line("2" * 32, event_value({}, None)).replace(*flip)),
-        ("last", line("4" * 32, event_value({}, {}))),
-    ]
 
 
 def log_parts() -> list[tuple[str, bytes]]:
-    """Of the event log: beside those, a record of another version and one whose length is wrong."""
-    parts = event_parts(log_line, (b'"at_ms":18', b'"at_ms":19'))
+    """The file's parts in their order: name (`bad-…`: no reader may take it) and bytes."""
+    torn = log_line("1" * 32, event_value(EVENT_PARAMS, EVENT_BODY))
+    changed = log_line("2" * 32, event_value({}, None)).replace(b'"at_ms":18', b'"at_ms":19')
     later = log_line("5" * 32, event_value({}, None)).replace(b"\nE1 ", b"\nE2 ")
     longer = re.sub(rb"^(\nE1 \w+) \w+", rb"\1 00000001", log_line("6" * 32, event_value({}, None)))
-    return [*parts[:-1], ("bad-version", later), ("bad-length", longer), parts[-1]]
-
-
-def spool_parts() -> list[tuple[str, bytes]]:
-    """Of the spool, where the id stood in the JSON."""
-    line = lambda event_id, value: spool_line({"v": 1, "id": event_id, **value})  # noqa: E731
-    return event_parts(line, (b'"v":1', b'"v":2'))
+    return [
+        ("whole", log_line(EVENT_ID, event_value(EVENT_PARAMS, EVENT_BODY))),
+        ("bad-torn", torn[: len(torn) // 2]),
+        ("no-body", log_line("3" * 32, event_value({"format": "json"}, None, project="/home/u/projé"))),
+        ("bad-checksum", changed),
+        ("bad-version", later),
+        ("bad-length", longer),
+        ("last", log_line("4" * 32, event_value({}, {}))),
+    ]
 
 
 # --- brief cache
@@ -282,8 +265,6 @@ FILES: dict[str, Callable[[], bytes]] = {
     "response_v1.tsv": response_parts,
     "event_log_v1.log": lambda: b"".join(raw for _, raw in log_parts()),
     "event_log_v1.tsv": lambda: table("part bytes", ((name, quoted(raw)) for name, raw in log_parts())),
-    "spool_v1.log": lambda: b"".join(raw for _, raw in spool_parts()),
-    "spool_v1.tsv": lambda: table("part bytes", ((name, quoted(raw)) for name, raw in spool_parts())),
     "brief_v2.bin": brief_file,
     "brief_v2.tsv": brief_expected,
     "brief_v2_quiet.tsv": quiet_expected,

@@ -5,7 +5,7 @@ use crate::dbpath;
 use crate::env::Env;
 use crate::hash::{fnv1a64, hex};
 use crate::pathname::{below, normal, split_last, PATH_MAX};
-use crate::repository::{self, Repository};
+use crate::repository;
 use crate::sys;
 
 /// Bytes of a socket's path that the system accepts, without its NUL.
@@ -31,18 +31,18 @@ pub fn locate(env: &Env<'_>, db_path: Option<&[u8]>) -> Result<Places, String> {
     let cwd = sys::working_dir().unwrap_or_else(|| b"/".to_vec());
     // $CLAUDE_PROJECT_DIR if that is a folder: the client's working folder follows `cd`, this does not.
     let project = env.project_dir.and_then(sys::canonical).unwrap_or_else(|| cwd.clone());
-    let repository = repository::find(&project);
+    let top = repository::find(&project);
     let store = match db_path.or(env.db_path) {
         Some(named) => {
             let parent = split_last(&root).map_or(&[][..], |(parent, _)| parent);
-            dbpath::check(env, named, &cwd, &[&root, parent, &cwd, &project, &repository.top])?
+            dbpath::check(env, named, &cwd, &[&root, parent, &cwd, &project, &top])?
         }
-        None => project_store(&root, &repository),
+        None => store_dir(&root, &top),
     };
     if root.len().max(store.len()) > PATH_MAX {
         return Err("a path is longer than 4095 bytes; use shorter folder names".to_owned());
     }
-    Ok(Places { root, cwd, project, top: repository.top, store })
+    Ok(Places { root, cwd, project, top, store })
 }
 
 /// $CONTEXT_GRAPH_HOME, else $XDG_DATA_HOME/context-graph if absolute, else ~/.local/share/context-graph.
@@ -56,35 +56,6 @@ fn data_root(env: &Env<'_>) -> Result<Vec<u8>, String> {
         (None, _, Some(home)) if home.starts_with(b"/") => Ok(normal(&[home, b".local/share/context-graph"])),
         _ => Err("neither CONTEXT_GRAPH_HOME nor HOME is an absolute path; set CONTEXT_GRAPH_HOME".to_owned()),
     }
-}
-
-/// The store of `repository`, found again where it was made under an old name; the twin tells how.
-fn project_store(root: &[u8], repository: &Repository) -> Vec<u8> {
-    let store = store_dir(root, &repository.top);
-    if !repository.shared && repository.old.is_none() {
-        return store;
-    }
-    let aliases = below(root, b"aliases");
-    let alias = below(&aliases, last(&store));
-    let made = sys::lstat(&store).is_ok();
-    if let Some(old) = &repository.old {
-        let old = store_dir(root, old);
-        if sys::is_folder(&old) {
-            if !made {
-                let _ = sys::mkdir(&aliases, sys::Mode::RWXU);
-                let _ = sys::symlink(last(&old), &alias);
-            }
-            return old;
-        }
-    }
-    if let (false, Ok(named)) = (made, sys::readlink(&alias, Vec::new())) {
-        let named = named.as_bytes();
-        let old = below(&below(root, b"stores"), named);
-        if !named.is_empty() && !named.contains(&b'/') && sys::is_folder(&old) {
-            return old;
-        }
-    }
-    store
 }
 
 fn last(path: &[u8]) -> &[u8] {

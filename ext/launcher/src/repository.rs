@@ -5,38 +5,23 @@
 use crate::pathname::{below, normal, split_last, upwards};
 use crate::sys::{self, FileType};
 
-/// What a folder's store is named after.
-pub struct Repository {
-    /// The repository's top folder, shared by its checkouts; the folder itself outside git.
-    pub top: Vec<u8>,
-    /// What earlier versions named the store of this checkout after, where that is another folder.
-    pub old: Option<Vec<u8>>,
-    /// Whether another checkout of this repository may have a store under an old name.
-    pub shared: bool,
-}
-
-impl Repository {
-    fn alone(top: &[u8]) -> Repository {
-        Repository { top: top.to_vec(), old: None, shared: false }
-    }
-}
-
-/// The repository that `folder`, canonical, belongs to.
-pub fn find(folder: &[u8]) -> Repository {
+/// The top folder of the repository that `folder`, canonical, belongs to, shared by its checkouts; the folder itself
+/// outside git.
+pub fn find(folder: &[u8]) -> Vec<u8> {
     for above in upwards(folder.strip_suffix(b"/").unwrap_or(folder)) {
         let place = if above.is_empty() { b"/" } else { above };
         let git = below(above, b".git");
         match sys::lstat(&git).map(|stat| sys::kind(&stat)) {
-            Ok(FileType::Directory) => return Repository::alone(place),
+            Ok(FileType::Directory) => return place.to_vec(),
             Ok(FileType::RegularFile) => return of_git_file(place, &git),
             _ => {}
         }
     }
-    Repository::alone(folder)
+    folder.to_vec()
 }
 
-fn of_git_file(place: &[u8], dot_git: &[u8]) -> Repository {
-    let Some(git_dir) = named(place, dot_git) else { return Repository::alone(place) };
+fn of_git_file(place: &[u8], dot_git: &[u8]) -> Vec<u8> {
+    let Some(git_dir) = named(place, dot_git) else { return place.to_vec() };
     match common_of_worktree(&git_dir) {
         Some(common) => of_worktree(place, dot_git, &git_dir, common),
         None => of_main(place, git_dir),
@@ -45,40 +30,37 @@ fn of_git_file(place: &[u8], dot_git: &[u8]) -> Repository {
 
 /// A linked worktree; one that the repository does not know is its own project: an unpacked archive could claim
 /// another's memories.
-fn of_worktree(place: &[u8], dot_git: &[u8], git_dir: &[u8], common: &[u8]) -> Repository {
+fn of_worktree(place: &[u8], dot_git: &[u8], git_dir: &[u8], common: &[u8]) -> Vec<u8> {
     let head = head(&below(git_dir, b"gitdir"));
     let back = first_line(&head).trim_ascii();
     if back.is_empty() || !is_same(&absolute(git_dir, back), dot_git) {
-        return Repository::alone(place);
+        return place.to_vec();
     }
     if let Some((parent, b".git")) = split_last(common) {
-        return Repository::alone(if parent.is_empty() { b"/" } else { parent });
+        return if parent.is_empty() { b"/".to_vec() } else { parent.to_vec() };
     }
     let config = self::head(&below(common, b"config"));
     if let Some(main) = core(&config, b"worktree") {
         let checkout = absolute(common, main);
         if named(&checkout, &below(&checkout, b".git")).is_some_and(|git_dir| git_dir == common) {
-            return Repository { top: checkout, old: Some(common.to_vec()), shared: true };
+            return checkout;
         }
     }
-    Repository { top: common.to_vec(), old: None, shared: true }
+    common.to_vec()
 }
 
 /// A main checkout whose git dir is elsewhere. A submodule is its own project; a git dir that belongs to another
 /// checkout, or to none, proves nothing.
-fn of_main(place: &[u8], git_dir: Vec<u8>) -> Repository {
+fn of_main(place: &[u8], git_dir: Vec<u8>) -> Vec<u8> {
     let config = head(&below(&git_dir, b"config"));
-    if let Some(worktree) = core(&config, b"worktree") {
-        return Repository { shared: is_same(&absolute(&git_dir, worktree), place), ..Repository::alone(place) };
-    }
     let bare = !core(&config, b"bare").is_some_and(|value| value.eq_ignore_ascii_case(b"false"));
     let hidden = split_last(&git_dir).is_some_and(|(_, last)| last == b".git");
     let objects = sys::is_folder(&below(&git_dir, b"objects"));
     let linked = sys::lstat(below(&git_dir, b"commondir")).is_ok();
-    if bare || hidden || !objects || linked {
-        return Repository::alone(place);
+    if core(&config, b"worktree").is_some() || bare || hidden || !objects || linked {
+        return place.to_vec();
     }
-    Repository { top: git_dir, old: Some(place.to_vec()), shared: true }
+    git_dir
 }
 
 /// The git dir that the file `dot_git` of the checkout `place` names.

@@ -21,9 +21,8 @@ from context_graph.wire import run_folder
 from context_graph.wire.client import stop_owner
 
 _DATABASE: Final = "db"
-_KEPT: Final = ("project", "spool", "events")
-"""Beside the database, and not derived from it. What waits in the event log, or an earlier build's spool, is
-applied afterwards."""
+_KEPT: Final = ("project", "events")
+"""Beside the database, and not derived from it. What waits in the event log is applied afterwards."""
 _DRAFT: Final = ".restoring-"
 _ONE_LOCK: Final = ".restore.lock"
 _LOCK_S: Final = 5.0

@@ -18,7 +18,6 @@ from context_graph.config.paths import (
     lock_path,
     log_dir,
     project_dir,
-    project_store,
     project_top,
     socket_path,
     store_dir,
@@ -26,14 +25,13 @@ from context_graph.config.paths import (
     waker_path,
     working_dir,
 )
-from context_graph.config.repository import Repository, find_repository
+from context_graph.config.repository import find_repository
 
 if TYPE_CHECKING:
     from context_graph.config.settings import Settings, load_settings
 
 __all__ = [
     "Location",
-    "Repository",
     "Settings",
     "account_of",
     "checkout_top",
@@ -46,7 +44,6 @@ __all__ = [
     "lock_path",
     "log_dir",
     "project_dir",
-    "project_store",
     "project_top",
     "socket_path",
     "store_dir",

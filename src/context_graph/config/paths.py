@@ -5,7 +5,6 @@ tests/golden/paths.tsv tests both: a hook and the CLI must always mean the same 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import sys
@@ -15,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from context_graph.config.repository import Repository, clean, find_repository
+from context_graph.config.repository import clean, find_repository
 from context_graph.errors import ConfigError, PathNotAllowedError
 
 _PATH_MAX_BYTES: Final = 4096
@@ -93,7 +92,7 @@ def working_dir() -> Path:
 
 def project_top(folder: Path) -> Path:
     """The top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside git."""
-    return find_repository(folder).top
+    return find_repository(folder)
 
 
 def checkout_top(folder: Path) -> Path:
@@ -142,30 +141,6 @@ def store_dir(root: Path, top: Path) -> Path:
     return root / "stores" / store_key(top)
 
 
-def project_store(root: Path, repository: Repository) -> Path:
-    """The store of ``repository``, found again where it was made under an old name.
-
-    The checkout that has it says so to the others, once, by a link in `aliases` whose text is the old
-    name: a store can't be moved while anybody may write to its event log.
-    """
-    store = store_dir(root, repository.top)
-    alias = root / "aliases" / store.name
-    if repository.old is not None:
-        old = store_dir(root, repository.old)
-        if old.is_dir():
-            if not os.path.lexists(store):
-                with contextlib.suppress(OSError):
-                    alias.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    alias.symlink_to(old.name)
-            return old
-    if repository.shared and not os.path.lexists(store):
-        with contextlib.suppress(OSError):
-            named = os.readlink(alias)
-            if named and "/" not in named and (root / "stores" / named).is_dir():
-                return root / "stores" / named
-    return store
-
-
 def locate(
     db_path: str | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Location:
@@ -177,11 +152,10 @@ def locate(
     env = os.environ if env is None else env
     root = data_root(env)
     folder = project_dir(env, cwd)
-    repository = find_repository(folder)
-    top = repository.top
+    top = find_repository(folder)
     named = db_path if db_path is not None else env.get("CONTEXT_GRAPH_DB_PATH") or None
     if named is None:
-        return Location(root, project_store(root, repository), top)
+        return Location(root, store_dir(root, top), top)
     if cwd is None:
         try:
             cwd = working_dir()

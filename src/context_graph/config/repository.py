@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 _READ: Final = 4096
 """Bytes read of a file of git's; `[core]` stands at the top of a config."""
@@ -24,22 +24,10 @@ def clean(path: str) -> Path:
     return Path(path[1:] if path.startswith("//") else path)
 
 
-class Repository(NamedTuple):
-    """What a folder's store is named after.
-
-    Attributes:
-        top: The repository's top folder, shared by its checkouts; the folder itself outside git.
-        old: What versions up to 0.2 named the store of this checkout after, where that is another folder.
-        shared: Whether another checkout of this repository may have a store under an old name.
+def find_repository(folder: Path) -> Path:
+    """The top folder of the repository that ``folder``, canonical, belongs to, shared by its checkouts; the
+    folder itself outside git.
     """
-
-    top: Path
-    old: Path | None = None
-    shared: bool = False
-
-
-def find_repository(folder: Path) -> Repository:
-    """The repository that ``folder``, canonical, belongs to."""
     for place in (folder, *folder.parents):
         dot_git = place / ".git"
         try:
@@ -47,46 +35,45 @@ def find_repository(folder: Path) -> Repository:
         except OSError:
             continue
         if stat.S_ISDIR(mode):
-            return Repository(place)
+            return place
         if stat.S_ISREG(mode):
             return _of_git_file(place, dot_git)
-    return Repository(folder)
+    return folder
 
 
-def _of_git_file(place: Path, dot_git: Path) -> Repository:
+def _of_git_file(place: Path, dot_git: Path) -> Path:
     git_dir = _named(place, dot_git)
     if git_dir is None:
-        return Repository(place)
+        return place
     common, folder_name = git_dir.parent.parent, git_dir.parent.name
     if folder_name == "worktrees" and str(common) != "/":
         return _of_worktree(place, dot_git, git_dir, common)
     return _of_main(place, git_dir)
 
 
-def _of_worktree(place: Path, dot_git: Path, git_dir: Path, common: Path) -> Repository:
+def _of_worktree(place: Path, dot_git: Path, git_dir: Path, common: Path) -> Path:
     """A linked worktree; one that the repository does not know is its own project."""
     back = _first_line(git_dir / "gitdir").strip()
     if not back or not _is_same(_path(git_dir, back), dot_git):
-        return Repository(place)  # an unpacked archive could claim another's memories
+        return place  # an unpacked archive could claim another's memories
     if common.name == ".git":
-        return Repository(common.parent)
+        return common.parent
     main = _core(common).get(b"worktree")
     checkout = _path(common, main) if main else None
     if checkout is not None and _named(checkout, checkout / ".git") == common:
-        return Repository(checkout, old=common, shared=True)
-    return Repository(common, shared=True)
+        return checkout
+    return common
 
 
-def _of_main(place: Path, git_dir: Path) -> Repository:
+def _of_main(place: Path, git_dir: Path) -> Path:
     """A main checkout whose git dir is elsewhere."""
     core = _core(git_dir)
-    worktree = core.get(b"worktree")
-    if worktree is not None or core.get(b"bare", b"").lower() != b"false" or git_dir.name == ".git":
+    if b"worktree" in core or core.get(b"bare", b"").lower() != b"false" or git_dir.name == ".git":
         # A submodule is its own project; what belongs to another checkout, or to none, proves nothing.
-        return Repository(place, shared=worktree is not None and _is_same(_path(git_dir, worktree), place))
+        return place
     if not os.path.isdir(git_dir / "objects") or os.path.lexists(git_dir / "commondir"):
-        return Repository(place)
-    return Repository(git_dir, old=place, shared=True)
+        return place
+    return git_dir
 
 
 def _named(place: Path, dot_git: Path) -> Path | None:

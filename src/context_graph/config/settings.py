@@ -2,8 +2,6 @@
 
 Later sources win: defaults, $XDG_CONFIG_HOME/context-graph-cli/config.toml (or the file that
 CONTEXT_GRAPH_CLI_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
-Without such a file, that of earlier versions is read if it is ours: another program also uses the folder
-`context-graph` and the variable CONTEXT_GRAPH_CONFIG.
 A wrong value alone falls back to its default, and ``problems`` names it. A project's file may come from
 somebody else's repository, so it may not name files outside it and may not lower durability.
 """
@@ -206,9 +204,9 @@ def setting_files(project: Path, env: Mapping[str, str] | None = None) -> list[P
     env = os.environ if env is None else env
     shared = env.get("XDG_CONFIG_HOME", "")
     folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
-    named = [env.get(name, "") for name in ("CONTEXT_GRAPH_CLI_CONFIG", "CONTEXT_GRAPH_CONFIG")]
-    usual = [folder / "context-graph-cli" / "config.toml", folder / "context-graph" / "config.toml"]
-    return [*map(Path, filter(None, named)), *usual, project / ".claude" / "context-graph.toml"]
+    named = env.get("CONTEXT_GRAPH_CLI_CONFIG", "")
+    own = folder / "context-graph-cli" / "config.toml"
+    return [*([Path(named)] if named else ()), own, project / ".claude" / "context-graph.toml"]
 
 
 def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
@@ -222,36 +220,12 @@ def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
 
 def _users_own(settings: Settings, env: Mapping[str, str]) -> Settings:
     """``settings`` with those of the user's own file, if anything names a place for one."""
-    named, before = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("CONTEXT_GRAPH_CONFIG", "")
-    shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
-    folder = Path(shared) if shared.startswith("/") else Path(home) / ".config"
+    named, shared = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("XDG_CONFIG_HOME", "")
+    folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
     if not named and not folder.is_absolute():
-        return _apply_old_file(settings, Path(before)) if before else settings
+        return settings
     path = Path(named) if named else folder / "context-graph-cli" / "config.toml"
-    if named or os.path.lexists(path):
-        return _apply_file(settings, path, frozenset())
-    return _apply_old_file(settings, Path(before) if before else folder / "context-graph" / "config.toml")
-
-
-def _apply_old_file(settings: Settings, path: Path) -> Settings:
-    """A file of a name that another program uses for its own: read only what is ours, judge nothing else.
-
-    Ours has no tables and at least one key that we know. Where the other program's tables stand beside
-    keys of ours, these hold.
-    """
-    try:
-        table = tomllib.loads(_text(path))
-    except (OSError, ValueError, RecursionError):
-        return settings
-    names = {item.name for item in fields(Settings)} - {"problems"}
-    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    shared = len(plain) < len(table)
-    if not names & set(plain):
-        return settings
-    for key, value in plain.items():
-        if key in names or not shared:
-            settings = _apply(settings, key, value, f"{path}: {key}")
-    return settings
+    return _apply_file(settings, path, frozenset())
 
 
 def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Settings:

@@ -61,7 +61,7 @@ def work_of(node: MemoryNode | None) -> SessionWork:
 
 
 def gathered_of(node: MemoryNode | None) -> Gathered:
-    """What was gathered for a session's notes; a new one for None, and for a summary of an older build."""
+    """What was gathered for a session's notes; a new one for None, and for an imported summary."""
     return Gathered.from_json(node.metadata.get(GATHERED) if node is not None else None)
 
 
@@ -231,16 +231,6 @@ def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
     """The work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
     page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
     return [work_of(node) for node in reversed(page.nodes)]
-
-
-def without_notes(memex: Memex, most: int = 400) -> list[str]:
-    """Sessions among the ``most`` newest summaries whose notes were never made, the newest last."""
-    page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
-    return [
-        node.session_id
-        for node in reversed(page.nodes)
-        if node.session_id and GATHERED not in node.metadata and IMPORTED not in node.tags
-    ]
 
 
 def _files(work: SessionWork) -> list[str]:

@@ -349,7 +349,7 @@ class OwnerService:
 
     def catch_up(self) -> None:
         """Have the events below the root applied: a session's last hook may have found no owner."""
-        found = [one for one in self._folders() if log_reader.has_waiting(one) or log_reader.has_spool(one)]
+        found = [one for one in self._folders() if log_reader.has_waiting(one)]
         self._unread.update(dict.fromkeys(one for one in found if one not in self._stores))
         self._read_on()
 

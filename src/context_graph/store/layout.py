@@ -39,8 +39,8 @@ SYSTEM: Final = "system"
 FAMILIES: Final = (DEFAULT, SESSION_IDENTITY, RUNTIME, EVENTS, SYSTEM)
 """Every family a store must have; others in the database are opened and left alone."""
 
-FORMAT_VERSION: Final = 1
-"""Of the database as a whole: raised when an older build could no longer read the keys."""
+FORMAT_VERSION: Final = 2
+"""Of the database as a whole: raised when another build could no longer read it."""
 FORMAT_KEY: Final = b"format"
 PROJECT_KEY: Final = b"project"
 EVENT_LOG_KEY: Final = b"event_log"
@@ -238,9 +238,6 @@ MEMORY_FAMILIES: Final = (NODES, EMBEDDINGS, ACCESS, EDGES, INDEX, LOG, TOMBSTON
 MEMORY_KEY: Final = b"memory"
 """In ``system``: the store has the families above. Written last, after all of them are on the disk."""
 MEMORY_LAYOUT: Final = b"2"
-LAYOUT_1: Final = b"1"
-"""As first released: without HISTORY. Opened as it is for reading, and brought up for writing."""
-LAYOUT_1_FAMILIES: Final = MEMORY_FAMILIES[:-1]
 COUNTERS_KEY: Final = b"counters"
 BEGUN_KEY: Final = b"begun"
 """In ``memory_history``: since when what changes overwrite is kept."""

@@ -22,8 +22,6 @@ from context_graph.store.layout import (
     FORMAT_KEY,
     FORMAT_VERSION,
     HISTORY,
-    LAYOUT_1,
-    LAYOUT_1_FAMILIES,
     MEMORY_FAMILIES,
     MEMORY_KEY,
     MEMORY_LAYOUT,
@@ -38,7 +36,7 @@ STORE: Final = Schema(
     format_key=FORMAT_KEY,
     format_version=str(FORMAT_VERSION).encode(),
     marker_family=SYSTEM,
-    markers={MEMORY_KEY: {MEMORY_LAYOUT: MEMORY_FAMILIES, LAYOUT_1: LAYOUT_1_FAMILIES}},
+    markers={MEMORY_KEY: {MEMORY_LAYOUT: MEMORY_FAMILIES}},
     tuning={
         **dict.fromkeys(MEMORY_FAMILIES, _MEMORY),
         NODES: _MEMORY._replace(buffer_bytes=4 * MIB),
@@ -63,26 +61,20 @@ def has_memory(engine: Engine) -> bool:
     return engine.get(SYSTEM, MEMORY_KEY) is not None
 
 
-def keeps_history(engine: Engine) -> bool:
-    """Whether its memory is of the present layout, in which what changes overwrite is kept. One lookup."""
-    return engine.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT
-
-
 def gain_memory(engine: Engine) -> None:
-    """Make those of the families of memories that this store does not have yet.
+    """Make the families of memories, if this store does not have them yet.
 
     The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a store
-    that has no memory yet, or one of the layout before, with empty families that the next call takes over.
+    that has no memory yet, with empty families that the next call takes over.
     Raises DatabaseCorruptionError if records are there without the marker: it was lost, nothing is made anew.
     Raises StoreError: Read-only, or the write failed.
     """
-    there = engine.get(SYSTEM, MEMORY_KEY)
-    if there == MEMORY_LAYOUT:
+    if has_memory(engine):
         return
     if engine.read_only:
         raise StoreError(f"{engine.path} has no memories yet; open it once for writing")
     try:
-        _make_missing(engine, there)
+        _make_families(engine)
     except StoreError:
         # After a failed write RocksDB refuses all others, and a family that it could not finish may be there.
         # Opened again it says what is there; the next call goes on from that.
@@ -91,17 +83,16 @@ def gain_memory(engine: Engine) -> None:
         raise
 
 
-def _make_missing(engine: Engine, there: bytes | None) -> None:
-    """The families that layout ``there`` lacks, then the marker."""
-    missing = [family for family in MEMORY_FAMILIES if there is None or family not in LAYOUT_1_FAMILIES]
-    for family in missing:
+def _make_families(engine: Engine) -> None:
+    """The families, then the marker."""
+    for family in MEMORY_FAMILIES:
         if family not in engine.families:
             engine.create_family(family)
         elif any(key not in (FORMAT_KEY, BEGUN_KEY) for key, _ in engine.scan(family)):
             raise damaged_database(
                 f"{family!r} holds records, but the store's memory marker is gone", engine.path
             )
-    for family in missing:
+    for family in MEMORY_FAMILIES:
         engine.put(family, FORMAT_KEY, STORE.format_version)
         engine.flush(family)
     begun_ms = time.time_ns() // 1_000_000

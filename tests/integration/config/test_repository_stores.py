@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli
 
-from context_graph.config import data_root, store_key
+from context_graph.config import data_root
 from context_graph.git.repository import find_repo
 
 
@@ -140,29 +140,6 @@ def test_the_checkouts_of_a_repository_share_one_store(
     assert "s-1" in shown and "s-2" in shown
     one, other = (find_repo(str(folder)) for folder in (made.main, made.linked))
     assert one is not None and other is not None and one.common_dir == other.common_dir
-
-
-@pytest.mark.parametrize(
-    ("layout", "holder"), [(separate, "main"), (submodule, "linked")], ids=["main", "linked"]
-)
-def test_a_store_that_was_made_under_the_old_name_is_found_by_all(
-    layout: Callable[[Path], Layout], holder: str, cli: Cli, tmp_path: Path
-) -> None:
-    """Earlier versions named it after the checkout, or after the submodule's git dir: it is not orphaned."""
-    base = Path(os.path.realpath(tmp_path)) / "layout"
-    base.mkdir()
-    made = layout(base)
-    old = made.main if holder == "main" else base / "outer" / ".git" / "modules" / "part"
-    first = made.main if holder == "main" else made.linked
-    other = made.linked if holder == "main" else made.main
-    store(cli, first, "Deploys run on Mondays only.")
-    assert cli.run("owner", "stop").returncode == 0
-    (folder,) = (data_root(cli.env) / "stores").iterdir()
-    folder.rename(folder.with_name(store_key(old)))
-    prompted(cli, first, "s-1")
-    prompted(cli, other, "s-2")
-    assert found(cli, first) == found(cli, other) >= {"Deploys run on Mondays only."}
-    assert stores(cli) == [store_key(old)]
 
 
 def test_an_archive_cannot_claim_the_memories_of_a_repository(cli: Cli, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.support.owner import log_applier
 from tests.support.owner.log_applier import opened
-from tests.support.owner.log_writer import encode_event, spool_line, write_segment
+from tests.support.owner.log_writer import encode_event, write_segment
 from tests.support.store import run
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
@@ -345,37 +344,6 @@ def test_hooks_are_told_where_a_power_failure_counts(tmp_path: Path) -> None:
     context.close()
     opened(tmp_path).close()
     assert _names(tmp_path) == set()
-
-
-def test_an_earlier_version_s_spool_is_taken_over_once(tmp_path: Path) -> None:
-    """Each kind of file that it had; a line that was set aside stays set aside."""
-    folder = tmp_path / "spool"
-    folder.mkdir()
-    (folder / "events.1.draining").write_bytes(spool_line(_event(1)) + b"\ngarbage\n" + spool_line(_event(2)))
-    (folder / f"events.{'a' * 32}.log").write_bytes(spool_line(_event(3)))
-    (folder / "events.log").write_bytes(spool_line(_event(4)) + spool_line(_event(5))[:50])
-    (folder / "aside.log").write_bytes(spool_line(_event(6)))
-    (folder / "rejected.log").write_bytes(spool_line(_event(7)))
-    context = opened(tmp_path)
-    assert not folder.exists()
-    context.events.read(FOREVER)
-    assert _applied(context) == _ids(1, 2, 3, 4)
-    kept = (tmp_path / FOLDER / REJECTED_LOG).read_bytes()
-    assert all(text in kept for text in (b"garbage", spool_line(_event(5))[1:50], spool_line(_event(7))[1:]))
-    assert decode_line((tmp_path / FOLDER / ASIDE_LOG).read_bytes()) == _event(6)
-    context.close()
-
-
-def test_a_spool_that_a_hook_is_at_work_on_is_left_for_the_next_time(tmp_path: Path) -> None:
-    (tmp_path / "spool").mkdir()
-    path = tmp_path / "spool" / "events.log"
-    path.write_bytes(spool_line(_event(1)))
-    with open(path, "ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        opened(tmp_path).close()
-        assert path.exists() and not has_waiting(tmp_path)
-    opened(tmp_path).close()
-    assert not path.exists() and count_waiting(tmp_path) == 1
 
 
 def _apply_in_a_process(store: Path, die_at: int) -> subprocess.CompletedProcess[str]:

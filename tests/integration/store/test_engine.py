@@ -41,7 +41,7 @@ def test_a_new_database_has_every_family_and_belongs_to_the_user_alone(db: Path)
     """REQ-SESSION-04."""
     with_engine = open_database(db)
     assert set(with_engine.families) == set(FAMILIES)
-    assert with_engine.get(SYSTEM, layout.FORMAT_KEY) == b"1"
+    assert with_engine.get(SYSTEM, layout.FORMAT_KEY) == b"2"
     assert db.stat().st_mode & 0o777 == 0o700
     with_engine.close()
     assert os.listdir(db.parent) == ["db"]
@@ -277,7 +277,7 @@ def test_a_family_that_is_not_ours_stays(db: Path) -> None:
     engine.close()
 
 
-@pytest.mark.parametrize(("value", "named"), [(b"2", "2"), (b"\xff", r"\\xff"), (None, "none")])
+@pytest.mark.parametrize(("value", "named"), [(b"1", "1"), (b"\xff", r"\\xff"), (None, "none")])
 def test_another_store_format_names_found_and_expected(db: Path, value: bytes | None, named: str) -> None:
     engine = open_database(db)
     if value is None:
@@ -285,7 +285,10 @@ def test_another_store_format_names_found_and_expected(db: Path, value: bytes | 
     else:
         engine.put(SYSTEM, layout.FORMAT_KEY, value)
     engine.close()
-    with pytest.raises(FormatVersionError, match=rf"store format {named}, this build expects 1"):
+    expected = (
+        rf"store format {named}, this build expects 2: .* export it with that version \(`memory export`"
+    )
+    with pytest.raises(FormatVersionError, match=expected):
         open_database(db)
 
 

@@ -1,8 +1,7 @@
-"""What changes overwrite is kept: histories, reads as of a time, its end, older stores, damage."""
+"""What changes overwrite is kept: histories, reads as of a time, its end, damage."""
 
 from __future__ import annotations
 
-import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +9,16 @@ from uuid import UUID
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.support.consolidation import FAMILIES, Merge, Prune, exported, judge, raw, run
+from tests.support.consolidation import FAMILIES, Merge, Prune, judge, raw, run
 from tests.support.memories import REDACTOR, WHY, fill, open_memex
-from tests.support.store import opened_until_killed
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
 from context_graph.memory.memex import Memex
-from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.history import CHANGE_PREFIX
-from context_graph.store.graph.records import Op
-from context_graph.store.layout import FORMAT_KEY, HISTORY, MEMORY_KEY, MEMORY_LAYOUT, SYSTEM, after
+from context_graph.store.layout import FORMAT_KEY, HISTORY, after
 from context_graph.store.salvage.repair import salvage
-from context_graph.store.schema import keeps_history, open_database
+from context_graph.store.schema import open_database
 
-OLD = Path(__file__).resolve().parents[2] / "golden" / "store_layout_1.tar.xz"
 DAY_MS = 86_400_000
 
 
@@ -224,70 +219,6 @@ def judge_count(memex: Memex, count: int) -> None:
     assert memex.count() == count == memex.core.store.recount().nodes
 
 
-# Older stores
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """A store of the first layout: three memories, one changed, one forgotten, one edge."""
-    with tarfile.open(OLD) as packed:
-        packed.extractall(tmp_path, filter="data")
-    return tmp_path / "store"
-
-
-def test_an_old_store_is_read_as_it_is_and_gains_a_history_when_written(old: Path) -> None:
-    store = GraphStore.read_only(old / "db")
-    assert store.counters.nodes == 2 and not store.history.kept
-    assert store.history.begun_ms() == 0 and list(store.history.runs()) == []
-    node = next(store.in_order()).node
-    assert list(store.history.of(node.id.bytes)) == []
-    store.close()
-    assert HISTORY not in Rdict.list_cf(str(old / "db"))
-    with open_memex(old) as memex:
-        assert HISTORY in Rdict.list_cf(str(old / "db"))
-        first, second = (memex.get(one.node.id) for one in list(memex.stored_after())[:2])
-        assert first is not None and second is not None
-        assert (first.access_count, first.tags, second.importance) == (1, ("net",), 0.8)
-        *_, added = memex.history(second.id)
-        assert (added.what, added.at_ms) == ("added", None), "when it came was not kept then"
-        assert [one.what for one in memex.history(first.id)] == ["linked", "added"]
-        before = raw(memex), exported(memex)
-        at = now_ms()
-        run(memex, merges=[Merge(second.id, (first.id,), 0.97)])
-        then = memex.as_of(first.id, at)
-        assert then is not None and not then.deleted and then.node == first and len(then.edges) == 1
-        memex.undo()
-        assert (raw(memex), exported(memex)) == before
-        with pytest.raises(InvalidParamsError, match="it begins at"):
-            memex.as_of(first.id, at - DAY_MS)
-    with open_memex(old) as memex:
-        assert [one.mode for one in memex.runs()] == ["undo", "deep"]
-        judge(memex)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 100])
-def test_a_kill_at_any_step_leaves_a_store_with_or_without_history(old: Path, steps: int) -> None:
-    """The family made and marked, its beginning, the layout last."""
-    assert opened_until_killed(old / "db", steps).returncode == -9
-    engine = open_database(old / "db")
-    assert keeps_history(engine) is (steps > 4)
-    engine.close()
-    with open_memex(old) as memex:
-        assert memex.core.store.engine.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT
-        assert memex.count() == 2
-        run(memex, prunes=[Prune(next(memex.stored_after()).node.id, 0.1)])
-        assert memex.undo().restored == 1
-
-
-def test_times_go_into_the_log_and_older_entries_stay(old: Path) -> None:
-    with open_memex(old) as memex:
-        last = memex.seq
-        fill(memex, 1)
-        changes = list(memex.core.store.changes_after(0))
-        assert [one.at_ms for one in changes[:last]] == [0] * last
-        assert changes[last].op == Op.ADD and abs(changes[last].at_ms - now_ms()) < 60_000
-
-
 # Damage
 
 
@@ -314,11 +245,3 @@ def test_a_lost_family_is_reported_and_what_was_saved_can_be_undone(tmp_path: Pa
     (db / "seal.json").unlink()
     with pytest.raises(MissingColumnFamilyError, match=HISTORY):
         open_database(db)
-
-
-def test_a_salvaged_old_store_misses_nothing(old: Path, tmp_path: Path) -> None:
-    report = salvage(old / "db", tmp_path / "saved" / "db", "all")
-    assert report.missing == [] and report.unreadable_count == 0
-    with Memex.open(tmp_path / "saved", redactor=REDACTOR) as memex:
-        assert memex.count() == 2
-        judge(memex)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from context_graph.errors import (
 )
 from context_graph.store.engine.engine import Engine
 from context_graph.store.sessions import transfer
-from context_graph.store.sessions.records import encode_snapshot
 from context_graph.store.sessions.sessions import SessionStore
 
 
@@ -219,24 +216,8 @@ def test_one_session_twice_is_refused() -> None:
         transfer.read_document(exported("one", "one"))
 
 
-def test_an_export_of_version_1_is_checked_and_read_without_its_copied_cross_session_ic() -> None:
-    """Its own sum still holds; of a linked session the value compared a vector with its copy."""
-    given = [snapshot("one"), snapshot("two", 1, "one")]
-    document = {
-        "format": "context-graph/sessions",
-        "format_version": 1,
-        "sessions": [asdict(one) for one in given],
-        "checksum": f"{zlib.crc32(b''.join(encode_snapshot(one, 1)[:-4] for one in given)):08x}",
-    }
-    one, two = transfer.read_document(document)
-    assert (one.cross_session_ic, two.cross_session_ic) == (given[0].cross_session_ic, None)
-    document["sessions"][1]["last_ic"] = 0.25  # type: ignore[index]  # a list of objects
-    with pytest.raises(InvalidInputError, match="remove the checksum"):
-        transfer.read_document(document)
-
-
 def test_another_format_version_is_named() -> None:
-    with pytest.raises(FormatVersionError, match="format_version is 3, this build reads 1 and 2"):
+    with pytest.raises(FormatVersionError, match="format_version is 3, this build reads 2"):
         transfer.read_document({**exported("one"), "format_version": 3})
 
 
@@ -248,9 +229,9 @@ def test_another_format_version_is_named() -> None:
         "text",
         {},
         {"format": "other"},
-        {"format": "context-graph/sessions", "format_version": 1},
-        {"format": "context-graph/sessions", "format_version": 1, "sessions": [1]},
-        {"format": "context-graph/sessions", "format_version": 1, "sessions": [{}] * 10_001},
+        {"format": "context-graph/sessions", "format_version": 2},
+        {"format": "context-graph/sessions", "format_version": 2, "sessions": [1]},
+        {"format": "context-graph/sessions", "format_version": 2, "sessions": [{}] * 10_001},
     ],
 )
 def test_what_is_no_document_is_refused(document: object) -> None:

@@ -1,9 +1,8 @@
-"""Makes records of the event log as the launcher does, and of the spool of earlier versions."""
+"""Makes records of the event log as the launcher does."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,12 +16,6 @@ def encode_event(event: LoggedEvent) -> bytes:
     value = {name: one for name, one in asdict(event).items() if one is not None or name == "body"}
     parent, params, body = value.pop("parent"), value.pop("params"), value.pop("body")
     return frame(value.pop("id"), _json({**value, "parent": parent, "params": params, "body": body}))
-
-
-def spool_line(event: LoggedEvent) -> bytes:
-    """As an earlier version's hook wrote it."""
-    data = _json({"v": 1, **asdict(event), "parent": None, "branch": None, "account": None})
-    return b"\n%08x %b\n" % (zlib.crc32(data), data)
 
 
 def write_segment(store: Path, *parts: LoggedEvent | bytes, name: str = "0000000000001-00000000.log") -> Path:

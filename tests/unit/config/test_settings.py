@@ -55,46 +55,6 @@ def test_a_file_that_is_no_toml_is_named_and_the_defaults_hold(tmp_path: Path) -
     assert settings.identity_lines == "alarms" and str(path) in settings.problems[0]
 
 
-RIVALS = """edition = "community"
-[memgraph]
-url = "bolt://localhost:7687"
-[memory]
-backend = "native"
-"""
-
-
-@pytest.mark.parametrize("by", ["folder", "variable"])
-def test_a_file_of_an_earlier_version_is_read_and_its_faults_are_named(tmp_path: Path, by: str) -> None:
-    path = _write(tmp_path / "context-graph" / "config.toml", "idle_s = 5\nlog_files = 0\ncolour = 1\n")
-    env = {"XDG_CONFIG_HOME": str(tmp_path)} if by == "folder" else {"CONTEXT_GRAPH_CONFIG": str(path)}
-    settings = load_settings(None, env)
-    assert settings.idle_s == 5.0
-    assert [problem.split(": ")[1].split()[0] for problem in settings.problems] == ["log_files", "colour"]
-    own = _write(tmp_path / "context-graph-cli" / "config.toml", "idle_s = 6\n")
-    env = (
-        {"XDG_CONFIG_HOME": str(tmp_path)}
-        if by == "folder"
-        else {"CONTEXT_GRAPH_CLI_CONFIG": str(own), **env}
-    )
-    assert load_settings(None, env) == Settings(idle_s=6.0), "the new place goes before, alone"
-
-
-@pytest.mark.parametrize("text", [RIVALS, "not = = toml", 'edition = "x"\n', "[idle_s]\na = 1\n"])
-def test_another_program_s_file_of_our_former_name_is_neither_read_nor_judged(
-    tmp_path: Path, text: str
-) -> None:
-    path = _write(tmp_path / "context-graph" / "config.toml", text)
-    for env in ({"XDG_CONFIG_HOME": str(tmp_path)}, {"CONTEXT_GRAPH_CONFIG": str(path)}):
-        assert load_settings(None, env) == Settings()
-    assert path.read_text() == text
-
-
-def test_keys_of_ours_in_another_program_s_file_hold(tmp_path: Path) -> None:
-    """Whoever had both had one file."""
-    _write(tmp_path / "context-graph" / "config.toml", f"idle_s = 8931\n{RIVALS}")
-    assert load_settings(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == Settings(idle_s=8931)
-
-
 def test_every_key_has_its_environment_twin(tmp_path: Path) -> None:
     for key, variable, default, _ in setting_docs():
         settings = load_settings(None, {variable: default})

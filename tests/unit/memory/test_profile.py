@@ -114,14 +114,6 @@ def test_a_session_that_goes_on_is_counted_once() -> None:
     assert (profile.sessions, profile.ways["pytest"]["ok"], profile.ways["pytest"]["failed"]) == (1, 2, 1)
 
 
-def test_summaries_of_an_older_build_count_as_far_as_they_tell() -> None:
-    works = [work(number, ("pytest -q tests", True), ("tox", False)) for number in (1, 2, 3)]
-    for one in works:
-        one.ways = {}
-    assert 'tests were run with "pytest -q' in told(*works)
-    assert "tox" in Profile.of(works).never_worked()
-
-
 def test_what_cannot_be_read_is_counted_anew() -> None:
     assert Profile.from_json(None) is None
     assert Profile.from_json({"version": 0}) is None

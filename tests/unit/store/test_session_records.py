@@ -25,7 +25,6 @@ from context_graph.store import layout
 from context_graph.store.sessions import records
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "snapshot_v2.bin"
-FIRST_GOLDEN = GOLDEN.with_name("snapshot_v1.bin")
 KEY = layout.snapshot_key("11111111-2222-3333-4444-555555555555")
 
 
@@ -114,18 +113,6 @@ def test_a_snapshot_s_bytes_are_the_golden_ones() -> None:
     assert golden_bytes() == GOLDEN.read_bytes()
     assert records.encode_snapshot(golden_snapshot()) == GOLDEN.read_bytes()
     assert records.decode_snapshot(KEY, GOLDEN.read_bytes()) == golden_snapshot()
-
-
-def test_a_record_of_version_1_reads_without_its_copied_cross_session_ic() -> None:
-    """It compared a vector with its own copy; an unlinked session keeps seed 000's 1.0."""
-    assert golden_bytes(1) == FIRST_GOLDEN.read_bytes()
-    assert records.encode_snapshot(golden_snapshot(), 1) == FIRST_GOLDEN.read_bytes()
-    expected = replace(golden_snapshot(), cross_session_ic=None)
-    assert records.decode_snapshot(KEY, FIRST_GOLDEN.read_bytes()) == expected
-    assert records.decode_head(KEY, FIRST_GOLDEN.read_bytes()).cross_session_ic is None
-    alone = SessionIdentitySnapshot(session_id="abc")
-    key = layout.snapshot_key("abc")
-    assert records.decode_snapshot(key, records.encode_snapshot(alone, 1)).cross_session_ic == 1.0
 
 
 @given(snapshots)
@@ -264,14 +251,14 @@ def test_a_damaged_record_is_an_error_or_itself(data: st.DataObject) -> None:
 )
 def test_a_well_sealed_record_with_wrong_content_is_an_error(payload: bytes) -> None:
     with pytest.raises(CorruptedIdentityError):
-        records.decode_snapshot(KEY, layout.wrap(KEY, 1, payload))
+        records.decode_snapshot(KEY, layout.wrap(KEY, records.SNAPSHOT_VERSION, payload))
 
 
 def test_a_stored_value_that_is_not_finite_is_an_error() -> None:
     payload = bytearray(golden_bytes()[5:-4])
     payload[8:16] = struct.pack("<d", math.nan)
     with pytest.raises(CorruptedIdentityError, match="not finite"):
-        records.decode_snapshot(KEY, layout.wrap(KEY, 1, bytes(payload)))
+        records.decode_snapshot(KEY, layout.wrap(KEY, records.SNAPSHOT_VERSION, bytes(payload)))
 
 
 def _texts(made: HookEvent) -> tuple[str, ...]:
@@ -287,20 +274,6 @@ def test_an_event_s_bytes_are_the_documented_ones() -> None:
     key = layout.event_key("abc", 9)
     assert records.encode_event(key, made) == layout.wrap(key, 3, payload)
     assert records.decode_event(key, records.encode_event(key, made)) == made
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_event_of_an_earlier_version_gets_its_parts_guessed(version: int) -> None:
-    """Those builds kept flattened texts alone."""
-    key, made = layout.event_key("abc", 9), event(cwd="", input_text="")
-    given = "make check -j2 Run all checks"
-    texts = [given if place == 5 else text for place, text in enumerate(_texts(made))]
-    texts += ["a1"] * (version == 2)
-    payload = struct.pack(f"<BBqq{len(texts)}H", 4, 0, made.at_ms, 1234, *map(len, texts))
-    found = records.decode_event(key, layout.wrap(key, version, payload + "".join(texts).encode()))
-    assert found.agent_id == ("a1" if version == 2 else "")
-    assert (found.input_text, found.parts.command) == (given, "make check -j2")
-    assert found.parts.description == "Run all checks"
 
 
 def test_a_version_that_nobody_knows_is_an_error() -> None:
@@ -358,7 +331,7 @@ def test_every_flipped_bit_of_an_event_is_an_error() -> None:
     for bit in range(len(record) * 8):
         damaged = bytearray(record)
         damaged[bit // 8] ^= 1 << bit % 8
-        known = damaged[0] in (1, 2, 3)  # then the checksum tells
+        known = damaged[0] == records.EVENT_VERSION  # then the checksum tells
         with pytest.raises(CorruptedIdentityError if known else FormatVersionError):
             records.decode_event(key, bytes(damaged))
 
@@ -367,7 +340,7 @@ def test_every_flipped_bit_of_an_event_is_an_error() -> None:
 def test_an_event_with_wrong_content_is_an_error(payload: bytes) -> None:
     key = layout.event_key("abc", 1)
     with pytest.raises(CorruptedIdentityError, match="event content"):
-        records.decode_event(key, layout.wrap(key, 1, payload))
+        records.decode_event(key, layout.wrap(key, records.EVENT_VERSION, payload))
 
 
 def test_runtime_goals_evidence_and_requests_come_back_as_they_went_in() -> None:

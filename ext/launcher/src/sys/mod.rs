@@ -21,7 +21,7 @@ pub use process::{
 };
 pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-pub use rustix::fs::{fdatasync, fstat, lstat, mkdir, readlink, stat, symlink, FileType, Mode};
+pub use rustix::fs::{fdatasync, fstat, lstat, stat, FileType, Mode};
 pub use rustix::io::{pread, read, write, Errno};
 pub use rustix::stdio::{stderr, stdin, stdout};
 pub use rustix::termios::isatty;

@@ -113,7 +113,7 @@ fn a_store_that_fails_is_not_waited_for() {
     world.owner(move |mut stream| {
         let Some(_) = read_request(&mut stream) else { return };
         count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        let _ = stream.write_all(&response(0, 2, b"{\"systemMessage\":\"no space\"}\n", b"no space\n"));
+        let _ = stream.write_all(&response(0, 2, b"\0no space", b""));
     });
     let output = world.run(&["hooks", "prompt-submit", "--format", "claude"], BODY);
     // The user is told by the first hook, the model by the session's start.

@@ -1,17 +1,18 @@
-//! Requirement gates without an owner: it is started; where none comes up, what Python is asked and what its answer makes.
+//! Requirement gates without an owner: it is started; what becomes of the call where none comes up.
 
-use crate::world::{eventually, read_request, response, text, World, SESSION};
+use crate::world::{eventually, read_request, response, text, World};
 use std::io::Write;
 
 const BODY: &[u8] =
     b"{\"session_id\":\"s-1\",\"tool_name\":\"Edit\",\"tool_input\":{\"file_path\":\"a\"},\"tool_use_id\":\"t1\"}\n";
 
+/// A governed project whose owner is `script`.
 fn governed(script: &str) -> World {
-    governed_by(World::new(), &format!("*context_graph.gates*) {script};; *) exit 0"))
+    governed_by(World::new(), script)
 }
 
-fn governed_by(world: World, cases: &str) -> World {
-    let world = world.with_script(&format!("case \"$*\" in {cases};; esac"));
+fn governed_by(world: World, script: &str) -> World {
+    let world = world.with_script(script);
     std::fs::create_dir_all(world.project().join(".claude")).unwrap();
     std::fs::write(world.project().join(".claude/requirements.yaml"), "requirements: {}\n").unwrap();
     world
@@ -23,62 +24,55 @@ fn ask(world: &World, kind: &str) -> String {
     text(&output.stdout)
 }
 
-#[test]
-fn python_is_told_all_it_needs_and_its_document_is_printed() {
-    let world = governed("printf '%s\\n' \"$@\" > said; cat > input; printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'")
-        .with("CLAUDE_CODE_SESSION_ID", SESSION)
-        .with_brief();
-    assert_eq!(ask(&world, "pre-tool"), "{\"x\":1}\n");
-    let said = std::fs::read_to_string(world.project().join("said")).unwrap();
-    let words: Vec<_> = said.lines().collect();
-    assert_eq!(words[..3], ["-P", "-m", "context_graph.gates"]);
-    let (root, project) = (world.root().display().to_string(), world.project().display().to_string());
-    assert_eq!(words[3..8], ["pre-tool", &root, &project, SESSION, "Edit"]);
-    assert!(words[8].parse::<i64>().is_ok_and(|at_ms| at_ms > 1_600_000_000_000), "{words:?}");
-    assert_eq!(words[9], std::process::id().to_string(), "the parent: this test");
-    assert_eq!(words.get(10), Some(&""), "nothing of an owner's");
-    assert_eq!(std::fs::read(world.project().join("input")).unwrap(), BODY);
-    assert_eq!(world.logged().len(), 1, "the event, and no record");
-}
+const UNCHECKED: &str = "context-graph: the requirement gates could not be checked";
 
-/// The decision's record goes into the log, redacted, under an id of its own.
 #[test]
-fn a_record_is_logged_beside_the_event() {
-    let record = "{\"records\":[{\"kind\":\"denied\",\"detail\":\"--password hunter2\"}]}";
-    let world = governed(&format!("printf 'context-graph gate 1\\n%s\\n' '{record}'"));
-    assert_eq!(ask(&world, "stop"), "");
+fn where_no_owner_can_be_started_the_call_passes_aloud_and_that_is_recorded() {
+    let world = governed("exit 1");
+    let said = ask(&world, "pre-tool");
+    assert!(
+        said.starts_with("{\"systemMessage\":\"context-graph: no owner can be started (it ends at its start")
+            && said.contains(&format!("\\n{UNCHECKED}")),
+        "{said}"
+    );
+    assert!(said.contains(&format!("\"additionalContext\":\"{UNCHECKED}")), "{said}");
+    assert!(!said.contains("permissionDecision"), "{said}");
     let logged = world.logged();
-    assert_eq!(logged.len(), 2);
-    assert!(logged[1].contains("\"verb\":\"req.record\"") && logged[1].contains("\"kind\":\"denied\""), "{logged:?}");
-    assert!(!logged[1].contains("hunter2"));
-    assert_ne!(logged[0][..32], logged[1][..32], "ids differ");
+    assert!(logged.len() == 2 && logged[1].contains("\"verb\":\"req.record\""), "{logged:?}");
+    assert!(logged[1].contains("\"kind\":\"error\"") && logged[0][..32] != logged[1][..32], "{logged:?}");
+    assert_eq!(ask(&world, "session-end"), "", "the client shows nothing there");
 }
 
+/// An owner that holds the lock and never listens: by the second call there is one, as a rule.
 #[test]
-fn without_an_answer_the_call_passes_aloud_and_the_failure_is_recorded() {
-    for script in
-        ["exit 1", "echo '{\"permissionDecision\":\"allow\"}'", "printf 'context-graph gate 1\\n\\n{\"torn\"'"]
-    {
-        let world = governed(script);
-        let said = ask(&world, "pre-tool");
-        assert!(
-            said.starts_with("{\"systemMessage\":\"context-graph: no owner can be started (it ends at its start")
-                && said.contains("\\ncontext-graph: the requirement gates could not be checked"),
-            "{said}"
-        );
-        assert!(said.contains("\"additionalContext\":\"context-graph: the requirement gates"), "{said}");
-        assert!(!said.contains("permissionDecision"), "{said}");
-        let logged = world.logged();
-        assert!(logged.len() == 2 && logged[1].contains("\"kind\":\"error\""), "{logged:?}");
-        assert_eq!(ask(&world, "session-end"), "", "the client shows nothing there");
-    }
-}
-
-#[test]
-fn a_python_that_hangs_is_ended_before_the_client_gives_up() {
+fn a_session_s_first_call_that_is_late_is_denied_and_no_other() {
     let world = governed("exec sleep 30");
-    let said = ask(&world, "stop");
-    assert!(said.contains("they did not answer in time"), "{said}");
+    let first = ask(&world, "pre-tool");
+    assert!(first.contains("\"permissionDecision\":\"deny\"") && first.contains("run the same call again"), "{first}");
+    let second = ask(&world, "pre-tool");
+    assert!(!second.contains("permissionDecision") && second.contains("they did not answer in time"), "{second}");
+    assert_eq!(ask(&world, "post-tool"), "", "it has run");
+}
+
+#[test]
+fn strict_gates_deny_what_nothing_decided() {
+    let world = governed("exit 1");
+    let settings = "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"onFailure\": \"block\"}]}]}}";
+    std::fs::write(world.project().join(".claude/settings.json"), settings).unwrap();
+    let said = ask(&world, "pre-tool");
+    assert!(said.contains("\"permissionDecision\":\"deny\"") && said.contains("held back (strict gates)"), "{said}");
+    assert!(!ask(&world, "stop").contains("decision"), "a session must be able to end");
+}
+
+/// A store that fails says so behind what the gates decided; where they say nothing the user hears of the store.
+#[test]
+fn a_failing_store_keeps_no_gate_from_its_decision() {
+    let world = governed("exit 1");
+    world.answering(response(0, 2, b"{\"decided\":1}\n\0context-graph: the store fails", b""));
+    assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
+    let world = governed("exit 1");
+    world.answering(response(0, 2, b"\0context-graph: the store fails", b""));
+    assert_eq!(ask(&world, "pre-tool"), "{\"systemMessage\":\"context-graph: the store fails\"}\n");
 }
 
 /// After an idle hour there is no owner: a gated call starts one, and its decision is the hook's.
@@ -86,10 +80,7 @@ fn a_python_that_hangs_is_ended_before_the_client_gives_up() {
 fn an_owner_is_started_and_decides() {
     let world = World::new();
     let started = world.dir.join("started");
-    let world = governed_by(
-        world,
-        &format!("*context_graph.owner*) touch {}; exec sleep 2;; *) touch asked", started.display()),
-    );
+    let world = governed_by(world, &format!("touch {}; exec sleep 2", started.display()));
     let socket = world.root().join("run/owner.sock");
     let owner = std::thread::spawn(move || {
         eventually("the owner's start", || started.exists().then_some(()));
@@ -104,54 +95,25 @@ fn an_owner_is_started_and_decides() {
     });
     assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
     owner.join().unwrap();
-    assert!(world.logged().len() == 1 && !world.project().join("asked").exists());
-}
-
-/// An owner that holds the lock and never listens costs the call half of its time; then Python decides.
-#[test]
-fn an_owner_that_never_listens_leaves_the_gates_to_python() {
-    let world = governed_by(
-        World::new(),
-        "*context_graph.owner*) exec sleep 6;; *) printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'",
-    );
-    assert_eq!(ask(&world, "post-tool"), "{\"x\":1}\n");
     assert_eq!(world.logged().len(), 1);
 }
 
 /// The seed's formats have no word for a refusal, and some events change no requirement.
 #[test]
-fn python_is_asked_only_where_there_is_something_to_decide() {
-    let world = governed("touch asked; exit 1");
-    world.run(&["hooks", "pre-tool", "--format", "json"], BODY);
-    ask(&world, "pre-compact");
-    ask(&world, "subagent-stop");
+fn gates_are_awaited_only_where_there_is_something_to_decide() {
+    let world = governed("exit 1").with_brief();
+    let output = world.run(&["hooks", "pre-tool", "--format", "json"], BODY);
+    assert!(!text(&output.stdout).contains(UNCHECKED));
+    for kind in ["pre-compact", "subagent-stop"] {
+        assert!(!ask(&world, kind).contains(UNCHECKED), "{kind}");
+    }
     std::fs::remove_file(world.project().join(".claude/requirements.yaml")).unwrap();
-    ask(&world, "pre-tool");
-    assert!(!world.project().join("asked").exists());
+    assert!(!ask(&world, "pre-tool").contains(UNCHECKED));
     std::fs::create_dir_all(world.dir.join("below/.claude")).unwrap();
     std::fs::write(world.dir.join("below/.claude/requirements.yaml"), "").unwrap();
     let elsewhere = format!("{{\"session_id\":\"s\",\"cwd\":\"{}\"}}", world.dir.join("below/src").display());
-    world.run(&["hooks", "stop", "--format", "claude"], elsewhere.as_bytes());
-    assert!(world.project().join("asked").exists(), "the folder that the client names counts");
-}
-
-/// The owner may leave the gates to us: its words go along, the event is its own.
-#[test]
-fn an_owner_s_words_are_kept_when_it_leaves_the_gates_to_python() {
-    let world =
-        governed("printf 'context-graph gate 1\\n\\n{\"context\":\"%s\",\"notice\":\"%s\"}\\n' \"${11}\" \"${12}\"");
-    world.answering(response(0, 1 | 8, b"[C:CON]\0restored badly", b""));
-    assert_eq!(ask(&world, "pre-tool"), "{\"context\":\"[C:CON]\",\"notice\":\"restored badly\"}\n");
-    assert_eq!(world.logged().len(), 1);
-}
-
-#[test]
-fn words_of_an_owner_stand_alone_where_nothing_governs() {
-    let world = World::new();
-    world.answering(response(0, 1 | 8, b"[C:CON]\0restored badly", b""));
-    let expected = "{\"systemMessage\":\"restored badly\",\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\
-        \"additionalContext\":\"[C:CON]\"}}\n";
-    assert_eq!(ask(&world, "pre-tool"), expected);
+    let output = world.run(&["hooks", "stop", "--format", "claude"], elsewhere.as_bytes());
+    assert!(text(&output.stdout).contains(UNCHECKED), "the folder that the client names counts");
 }
 
 /// The client's own switches and the parent travel with each request.
@@ -173,17 +135,19 @@ fn what_the_gates_need_travels_with_the_request() {
 }
 
 #[test]
-fn the_status_line_is_the_owners_else_pythons_else_short() {
-    let world = governed("printf 'context-graph gate 1\\n\\nfrom files\\n'");
+fn the_status_line_is_the_owners_else_short() {
     let line = |world: &World| {
         let output = world.run(&["req", "statusline"], b"{}");
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
         text(&output.stdout)
     };
-    assert_eq!(line(&world), "from files\n");
-    assert!(world.logged().is_empty() && !world.root().join("run").exists(), "it keeps nothing and starts nobody");
-    assert_eq!(line(&governed("exit 1")), "requirements ?\n");
     let world = governed("exit 1");
+    assert_eq!(line(&world), "requirements ?\n");
+    assert!(world.logged().is_empty(), "it keeps nothing");
+    std::fs::remove_file(world.project().join(".claude/requirements.yaml")).unwrap();
+    std::fs::remove_dir_all(world.root().join("run")).unwrap();
+    assert_eq!(line(&world), "no requirements here\n");
+    assert!(!world.root().join("run").exists(), "and starts nobody where nothing governs");
     world.owner(|mut stream| {
         if read_request(&mut stream).is_some_and(|fields| fields[&1] == b"req.statusline") {
             let _ = stream.write_all(&response(0, 0, b"from the owner\n", b""));
@@ -195,15 +159,17 @@ fn the_status_line_is_the_owners_else_pythons_else_short() {
 /// A client that was started above its repositories: each file is held to its own.
 #[test]
 fn a_file_in_a_governed_project_is_asked_about_wherever_the_client_works() {
-    let world = governed("touch asked; exit 1");
+    let world = governed("exit 1");
     std::fs::rename(world.project().join(".claude"), world.dir.join("kept")).unwrap();
     let body = |path: &str| {
         format!("{{\"session_id\":\"s\",\"tool_name\":\"Edit\",\"tool_input\":{{\"file_path\":\"{path}\"}}}}")
     };
-    world.run(&["hooks", "pre-tool", "--format", "claude"], body("below/src/a.py").as_bytes());
-    assert!(!world.project().join("asked").exists());
+    let said = || {
+        let output = world.run(&["hooks", "pre-tool", "--format", "claude"], body("below/src/a.py").as_bytes());
+        text(&output.stdout)
+    };
+    assert!(!said().contains(UNCHECKED));
     std::fs::create_dir_all(world.project().join("below/.claude")).unwrap();
     std::fs::write(world.project().join("below/.claude/requirements.yaml"), "").unwrap();
-    world.run(&["hooks", "pre-tool", "--format", "claude"], body("below/src/a.py").as_bytes());
-    assert!(world.project().join("asked").exists());
+    assert!(said().contains(UNCHECKED));
 }

@@ -1,7 +1,7 @@
 """Keeps what a project's sessions have in common: how tests are run, where the work is, what always fails.
 
 Everything is counted from the summaries of sessions: added when a session is captured, and counted anew from
-all of them when a store has no profile yet (an older build's), or one that can't be read. A line is told once
+all of them when a store has no profile yet, or one that can't be read. A line is told once
 enough sessions agree, so a young project has none.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from context_graph.memory.context.summary import SessionWork
-from context_graph.memory.context.ways import Way, ways_of_counts
+from context_graph.memory.context.ways import Way
 from context_graph.memory.evidence import top_of
 from context_graph.store.graph.tables import ProfileTable
 from context_graph.text.patterns import linear
@@ -63,8 +63,8 @@ class Profile:
         """Count what a session did; of one counted ``before``, only what is new. Cost: some 50 us."""
         before = before if before is not None and before.last_event else None
         self.sessions += before is None
-        known = _ways_of(before) if before is not None else {}
-        for form, way in _ways_of(after).items():
+        known = before.ways if before is not None else {}
+        for form, way in after.ways.items():
             self._add_way(form, way, known.get(form), after.ended_ms)
 
     def with_(self, after: SessionWork, before: SessionWork) -> Profile:
@@ -192,10 +192,6 @@ class Profile:
         """The form by which the same program did work; "" if none did."""
         forms = [form for form, one in self.ways.items() if one["key"] == way["key"] and one["ok"]]
         return max(forms, key=self._weight, default="")
-
-
-def _ways_of(work: SessionWork) -> dict[str, Way]:
-    return work.ways or ways_of_counts(work.commands, work.failures, work.overcome)
 
 
 class Profiles:

@@ -5,7 +5,6 @@ The counts only grow, so that what a session did since it was last looked at is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -80,21 +79,6 @@ def note_made(made: list[str], path: str) -> None:
         made.remove(path)
     made.append(path)
     del made[:-MAX_MADE]
-
-
-def ways_of_counts(
-    commands: Mapping[str, int], failures: Mapping[str, str], overcome: Mapping[str, str]
-) -> dict[str, Way]:
-    """The ways in a summary that an earlier build made: it counted whole commands, without their folder."""
-    ways: dict[str, Way] = {}
-    for line, count in commands.items():
-        for command in commands_in(line):
-            error = failures.get(line, "")
-            _count(ways, command, error, failed=bool(error))
-            ways[command.form]["failed" if error else "ok"] += count - 1
-            if line in overcome:
-                ways[command.form]["failed"] += 1
-    return ways
 
 
 def _without_scratch(command: Command, made: list[str]) -> Command:

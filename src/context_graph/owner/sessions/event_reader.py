@@ -27,7 +27,6 @@ from context_graph.owner.chores import TRIES
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.log_reader import LoggedEvent, LogReader
-from context_graph.owner.sessions.old_spool import take_over
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import Request
 
@@ -103,8 +102,6 @@ class EventReader:
         self._said: list[str] = []
         self._has_stored = False
         """Whether the position was stored since then: what came before may have been kept twice."""
-        for text in take_over(self._folder):
-            context.log.warning("the spool of an earlier version: %s", text)
         log_reader.mark_power(self._folder, power=context.settings.durability == "power")
         self._log = LogReader(self._folder, log_reader.Position(*context.store.event_log.position()))
 

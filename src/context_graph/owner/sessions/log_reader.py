@@ -44,7 +44,7 @@ class LoggedEvent:
         at_ms: Unix milliseconds at which the hook started.
         params: The command's long options without dashes.
         body: The hook's stdin, a JSON object; None if there was none.
-        parent: The process that started the hook's, 0 in what earlier versions left.
+        parent: The process that started the hook's, 0 if it is not told.
         branch: The branch at that moment, where a session is summarised after the event; None where it is not
             told.
         account: $CLAUDE_CONFIG_DIR of a prompt's client; None for the usual folder.
@@ -304,11 +304,6 @@ def has_waiting(store_dir: Path) -> bool:
         return bool(segments(store_dir))
     except OSError:  # whoever reads finds out and says so
         return True
-
-
-def has_spool(store_dir: Path) -> bool:
-    """Whether an earlier version's hooks may have left something (`old_spool`)."""
-    return (store_dir / "spool").exists()
 
 
 def count_waiting(store_dir: Path, position: Position = START) -> int:

@@ -94,8 +94,6 @@ class MemoryHooks:
         """Whether memories are left to be read into the index of files."""
         self._warm = False
         self._counted = False
-        self._without_notes: list[str] | None = None
-        """Sessions of an older build, whose notes are still to be made; None before anybody looked."""
         self._due: dict[str, int | None] = {
             one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
         }
@@ -108,14 +106,7 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(
-            self._due
-            or self.injections.has_work
-            or self._to_ask
-            or self._files_due
-            or self._warm
-            or self._without_notes
-        )
+        return bool(self._due or self.injections.has_work or self._to_ask or self._files_due or self._warm)
 
     # What events leave behind
 
@@ -148,10 +139,6 @@ class MemoryHooks:
             self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
         if self._files_due:
             self._chores.do("files", "the index of files", self._read_files)
-        if self._without_notes:  # one at a time: requests are served in between
-            session_id = self._without_notes.pop()
-            what = f"the notes of session {session_id}"
-            self._chores.do(_capture_key(session_id), what, self._capture, session_id, None)
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
@@ -184,10 +171,6 @@ class MemoryHooks:
 
         self._memex().warm()
         self.ledger.learn()
-        if self._without_notes is None and self._settings.memory_capture:
-            from context_graph.memory.capture import without_notes
-
-            self._without_notes = without_notes(self._memex())
 
     # What goes into contexts
 
@@ -457,7 +440,7 @@ class MemoryHooks:
         if not self._has_any():
             return [], []
         if not self._counted and self._has_memory():
-            # An older build's store has no profile, and what was forgotten must not count.
+            # A profile may be missing, and what was forgotten must not count.
             self._counted = True
             self.works.profiles.count_anew()
         self._guarded("command", self._calls.note_ways)

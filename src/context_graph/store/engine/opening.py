@@ -163,7 +163,9 @@ def check_markers(
         text = "none" if found is None else found[:32].decode("utf-8", "backslashreplace")
         raise FormatVersionError(
             f"{path} has store format {text}, this build expects {schema.format_version.decode()}: "
-            "it belongs to another version of context-graph, or to something else"
+            "it belongs to another version of context-graph, or to something else. To take over what it "
+            "holds, export it with that version (`memory export`, `session export`), move its folder away "
+            "and import"
         )
     for name, known in schema.markers.items():
         marker = get(schema.marker_family, name)

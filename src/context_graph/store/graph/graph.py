@@ -37,7 +37,7 @@ from context_graph.store.graph.records import Counters
 from context_graph.store.graph.scrub import Scrubber
 from context_graph.store.graph.tables import edge_writes
 from context_graph.store.layout import ACCESS, META, TOMBSTONES, key_name
-from context_graph.store.schema import gain_memory, has_memory, keeps_history, open_database
+from context_graph.store.schema import gain_memory, has_memory, open_database
 
 _LOG: Final = logging.getLogger(__name__)
 PURGE_BATCH: Final = 64
@@ -48,11 +48,11 @@ class GraphStore(GraphReader):
     """The memories of one database, read and written."""
 
     def __init__(self, engine: Engine) -> None:
-        """Over an open ``engine``, which gains those families of memory that it does not have.
+        """Over an open ``engine``, which gains the families of memory if it does not have them.
 
         Raises StoreError if it can't: read-only, full, or damaged (subclass).
         """
-        if not (keeps_history(engine) or (has_memory(engine) and engine.read_only)):
+        if not has_memory(engine):
             gain_memory(engine)
         super().__init__(engine)
         self._scrubber = Scrubber(engine, self.vectors)

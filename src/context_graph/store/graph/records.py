@@ -153,7 +153,6 @@ _DOMAIN_NUMBER: Final = {one: number for number, one in enumerate(_DOMAINS)}
 # bytes of relationship
 EDGE: Final = struct.Struct("<16s16s6dqqI2BH")
 _TOMBSTONE: Final = struct.Struct("<qB")
-_CHANGE_1: Final = struct.Struct("<B16s")
 _CHANGE: Final = struct.Struct("<B16sq")
 CHANGE_VERSION: Final = 2
 _COUNTERS: Final = struct.Struct("<5Q")
@@ -283,12 +282,11 @@ def encode_change(key: bytes, op: int, subject: bytes, at_ms: int) -> bytes:
 def decode_change(key: bytes, record: bytes) -> Change:
     """The change in ``record``, which was read from its commit number. Raises as decode_node."""
     version, payload = open_record(key, record)
-    shape = _CHANGE_1 if version == OTHER_VERSION else _CHANGE
-    if version > CHANGE_VERSION:
+    if version != CHANGE_VERSION:
         raise unknown_version(key, version, CHANGE_VERSION)
-    if len(payload) != shape.size:
-        raise damaged_memory(key, f"content: {len(payload)} bytes, must be {shape.size}")
-    return Change(int.from_bytes(key, "big"), *shape.unpack(payload))
+    if len(payload) != _CHANGE.size:
+        raise damaged_memory(key, f"content: {len(payload)} bytes, must be {_CHANGE.size}")
+    return Change(int.from_bytes(key, "big"), *_CHANGE.unpack(payload))
 
 
 def encode_counters(key: bytes, counters: Counters) -> bytes:

@@ -31,12 +31,9 @@ from context_graph.store.layout import (
     EVENTS,
     FAMILIES,
     FORMAT_KEY,
-    HISTORY,
     LATEST,
-    LAYOUT_1_FAMILIES,
     MEMORY_FAMILIES,
     MEMORY_KEY,
-    MEMORY_LAYOUT,
     RUNTIME,
     SESSION_IDENTITY,
     SYSTEM,
@@ -326,9 +323,7 @@ class _Salvage:
             return
         gain_memory(target)
         self._families = ALL_FAMILIES
-        # A store of the first layout never had a history; where the layout can't be read, none is missed.
-        kept_history = layout_there == MEMORY_LAYOUT or HISTORY in there
-        self._report.missing += MEMORY_FAMILIES if kept_history else LAYOUT_1_FAMILIES
+        self._report.missing += MEMORY_FAMILIES
 
     def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, fill: bool) -> bool:
         """Whether the record is sound and to be copied; notes why not."""

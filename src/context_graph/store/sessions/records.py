@@ -1,7 +1,7 @@
 """Encodes and decodes the records of sessions: snapshots, events, runtime, goals, evidence, queued requests.
 
 Fixed binary layouts, little-endian, f64 phases and f32 vectors. Field order and kind numbers are on users'
-disks: never renumber; a change takes a new version and a reader for the old one. A value that is not finite
+disks: never renumber; a change takes a new version. A value that is not finite
 is refused on writing, with its field named: once stored, it would spoil every number computed from it.
 """
 
@@ -26,19 +26,11 @@ from context_graph.model import (
 )
 from context_graph.model.event_parts import EventParts
 from context_graph.store.layout import damaged, id_bytes, snapshot_key, unwrap, wrap
-from context_graph.store.sessions.old_events import parts_of_texts
 
 SNAPSHOT_VERSION: Final = 2
-FIRST_SNAPSHOT_VERSION: Final = 1
-"""The same fields. Its cross-session IC says nothing where the session follows another: it came of a vector
-compared with its own copy, so it reads as unknown."""
 _UNKNOWN: Final = -1.0
-"""A cross-session IC that was not measured, since version 2."""
-EVENT_VERSION: Final = 1
-AGENT_EVENT_VERSION: Final = 2
-"""As version 1 with one more text, the subagent's id. Both are read, and no longer written."""
-PARTS_EVENT_VERSION: Final = 3
-"""As version 2 with one more text, the event's parts as JSON."""
+"""A cross-session IC that was not measured."""
+EVENT_VERSION: Final = 3
 RUNTIME_VERSION: Final = 1
 GOALS_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
@@ -79,18 +71,10 @@ _EVENT_TEXTS: Final = (
     "reason",
     "previous_session_id",
     "cwd",
+    "agent_id",
 )
-_AGENT_EVENT_TEXTS: Final = (*_EVENT_TEXTS, "agent_id")
-_PARTS: Final = "parts"
-_EVENT_LAYOUTS: Final = {
-    version: (struct.Struct(f"<BBqq{len(names)}H"), names)
-    for version, names in (
-        (EVENT_VERSION, _EVENT_TEXTS),
-        (AGENT_EVENT_VERSION, _AGENT_EVENT_TEXTS),
-        (PARTS_EVENT_VERSION, (*_AGENT_EVENT_TEXTS, _PARTS)),
-    )
-}
-"""Version -> fixed fields, names of the texts."""
+"""Behind them stand the event's parts as JSON."""
+_EVENT: Final = struct.Struct(f"<BBqq{len(_EVENT_TEXTS) + 1}H")
 _SEQ: Final = struct.Struct("<Q")
 # kind, at_ms, IC after it, value
 _EVIDENCE: Final = struct.Struct("<Bqfd")
@@ -119,11 +103,8 @@ class Evidence(NamedTuple):
     value: float
 
 
-def encode_snapshot(snapshot: SessionIdentitySnapshot, version: int = SNAPSHOT_VERSION) -> bytes:
+def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
     """The record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
-
-    Args:
-        version: FIRST_SNAPSHOT_VERSION only to check the sum of an export that an earlier build wrote.
 
     Raises:
         InvalidInputError: If a vector has the wrong length, or a value is not finite or no number; names it.
@@ -134,7 +115,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot, version: int = SNAPSHOT_V
         previous = id_bytes(snapshot.previous_session_id)
     _require_shape(snapshot)
     scalars = [getattr(snapshot, name) for name in _SCALARS]
-    if scalars[0] is None and version != FIRST_SNAPSHOT_VERSION:
+    if scalars[0] is None:
         scalars[0] = _UNKNOWN
     try:
         head = _SNAPSHOT.pack(
@@ -157,7 +138,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot, version: int = SNAPSHOT_V
     except (struct.error, OverflowError, TypeError, ValueError) as error:
         _blame(snapshot, error)
     payload = b"".join((head, session_id, previous, trajectory))
-    return wrap(snapshot_key(snapshot.session_id), version, payload)
+    return wrap(snapshot_key(snapshot.session_id), SNAPSHOT_VERSION, payload)
 
 
 def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
@@ -166,8 +147,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
     Raises FormatVersionError if it was written in a version this build does not know. Raises
     CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
     """
-    version = _snapshot_version(record)
-    fields, session_id, previous, rest = _head(key, unwrap(key, record, version))
+    fields, session_id, previous, rest = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
     entries = fields[_PURPOSE_AT + KURAMOTO_N]
     if entries > MAX_TRAJECTORY_LEN or len(rest) != entries * KURAMOTO_N * 4:
         raise damaged(key, f"{len(rest)} bytes of trajectory for {entries} entries")
@@ -182,7 +162,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
         trajectory=[list(flat[at : at + KURAMOTO_N]) for at in range(0, len(flat), KURAMOTO_N)],
         **dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True)),
     )
-    snapshot.cross_session_ic = _measured(fields[_SCALARS_AT], version, previous)
+    snapshot.cross_session_ic = _measured(fields[_SCALARS_AT])
     if not math.isfinite(sum(fields[1 : _PURPOSE_AT + KURAMOTO_N]) + sum(flat)):
         raise damaged(key, "a value that is not finite")
     return snapshot
@@ -193,8 +173,7 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
 
     Raises FormatVersionError, CorruptedIdentityError as decode_snapshot.
     """
-    version = _snapshot_version(record)
-    fields, session_id, previous, _ = _head(key, unwrap(key, record, version))
+    fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
     scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
     return SnapshotHead(
         session_id,
@@ -202,34 +181,28 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
         previous,
         scalars["last_ic"],
         scalars["consciousness"],
-        _measured(scalars["cross_session_ic"], version, previous),
+        _measured(scalars["cross_session_ic"]),
     )
 
 
-def _snapshot_version(record: bytes) -> int:
-    return FIRST_SNAPSHOT_VERSION if record[:1] == bytes([FIRST_SNAPSHOT_VERSION]) else SNAPSHOT_VERSION
-
-
-def _measured(stored: float, version: int, previous: str | None) -> float | None:
-    copied = version == FIRST_SNAPSHOT_VERSION and previous is not None
-    return None if copied or stored == _UNKNOWN else stored
+def _measured(stored: float) -> float | None:
+    return None if stored == _UNKNOWN else stored
 
 
 def encode_event(key: bytes, event: HookEvent) -> bytes:
     """The record of ``event`` for its key. Raises InvalidInputError for a text or number that is too big."""
-    layout_of, names = _EVENT_LAYOUTS[PARTS_EVENT_VERSION]
-    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in names[:-1]]
+    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in _EVENT_TEXTS]
     texts.append(_encoded_parts(event.parts))
-    for name, text in zip(names, texts, strict=True):
+    for name, text in zip((*_EVENT_TEXTS, "parts"), texts, strict=True):
         if len(text) > 0xFFFF:
             raise InvalidInputError(f"{name} has {len(text)} bytes, an event record holds 65535; cut it")
     try:
-        head = layout_of.pack(
+        head = _EVENT.pack(
             _KINDS[event.kind], _SUCCESS[event.success], event.at_ms, event.duration_ms, *map(len, texts)
         )
     except struct.error as error:
         raise InvalidInputError(f"at_ms {event.at_ms} or duration_ms {event.duration_ms}: {error}") from error
-    return wrap(key, PARTS_EVENT_VERSION, head + b"".join(texts))
+    return wrap(key, EVENT_VERSION, head + b"".join(texts))
 
 
 def _encoded_parts(parts: EventParts) -> bytes:
@@ -244,33 +217,27 @@ def _encoded_parts(parts: EventParts) -> bytes:
 
 
 def decode_event(key: bytes, record: bytes) -> HookEvent:
-    """The event in ``record``, which was read from ``key``; one of an older version gets its parts guessed.
-
-    Raises as decode_snapshot.
-    """
-    version = record[0] if record and record[0] in _EVENT_LAYOUTS else PARTS_EVENT_VERSION
-    payload = unwrap(key, record, version)
-    layout_of, names = _EVENT_LAYOUTS[version]
+    """The event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
+    payload = unwrap(key, record, EVENT_VERSION)
     try:
-        kind, success, at_ms, duration_ms, *lengths = layout_of.unpack_from(payload)
-        texts: dict[str, Any] = {}
-        at = layout_of.size
-        for name, length in zip(names, lengths, strict=True):
-            texts[name] = payload[at : at + length].decode("utf-8", "surrogatepass")
+        kind, success, at_ms, duration_ms, *lengths = _EVENT.unpack_from(payload)
+        texts: list[str] = []
+        at = _EVENT.size
+        for length in lengths:
+            texts.append(payload[at : at + length].decode("utf-8", "surrogatepass"))
             at += length
         if at != len(payload):
             raise ValueError(f"{len(payload)} bytes, its texts need {at}")
-        parts = texts.pop(_PARTS, "")
+        parts = texts.pop()
+        named: dict[str, Any] = dict(zip(_EVENT_TEXTS, texts, strict=True))
         event = HookEvent(
             kind=_KIND_OF[kind],
             success=_SUCCESS_OF[success],
             at_ms=at_ms,
             duration_ms=duration_ms,
-            **texts,
+            **named,
         )
-        if version != PARTS_EVENT_VERSION:
-            event.parts = parts_of_texts(event)
-        elif parts:
+        if parts:
             event.parts = EventParts.from_json(orjson.loads(parts))
         return event
     except (struct.error, ValueError, KeyError, AttributeError) as error:

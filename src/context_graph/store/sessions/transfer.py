@@ -1,6 +1,6 @@
 """Exports snapshots as JSON documents, and imports them.
 
-    {"format": "context-graph/sessions", "format_version": 1, "sessions": [{...}], "checksum": "0123abcd"}
+    {"format": "context-graph/sessions", "format_version": 2, "sessions": [{...}], "checksum": "0123abcd"}
 
 A session is an object of the seeds' 14 field names. The checksum is over the sessions' stored form, so that
 another program may reformat the JSON (spacing, order of keys, 1 for 1.0) without breaking it; a document that
@@ -24,11 +24,10 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.store.layout import CRC_BYTES
-from context_graph.store.sessions.records import FIRST_SNAPSHOT_VERSION, SNAPSHOT_VERSION, encode_snapshot
+from context_graph.store.sessions.records import encode_snapshot
 
 FORMAT: Final = "context-graph/sessions"
 FORMAT_VERSION: Final = 2
-"""Since version 2 a session's cross_session_ic may be null; version 1 is read as its records are."""
 MAX_SESSIONS: Final = 10_000
 """Of one document: it becomes one atomic write of some 3 KB a session."""
 MAX_COUPLING: Final = 10.0
@@ -57,8 +56,8 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
     if content.get("format") != FORMAT:
         raise InvalidInputError(f"format is {content.get('format')!r}, must be {FORMAT!r}")
     version = content.get("format_version")
-    if version not in _RECORD_VERSIONS or isinstance(version, bool):
-        raise FormatVersionError(f"format_version is {version!r}, this build reads 1 and {FORMAT_VERSION}")
+    if version != FORMAT_VERSION:
+        raise FormatVersionError(f"format_version is {version!r}, this build reads {FORMAT_VERSION}")
     sessions = content.get("sessions")
     if not isinstance(sessions, list):
         raise InvalidInputError("sessions must be a list")
@@ -72,25 +71,19 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
         if snapshot.session_id in seen:
             raise InvalidInputError(f"sessions[{index}].session_id {snapshot.session_id!r} appears twice")
         seen.add(snapshot.session_id)
-    if "checksum" in content and content["checksum"] != _checksum(snapshots, _RECORD_VERSIONS[version]):
+    if "checksum" in content and content["checksum"] != _checksum(snapshots):
         raise InvalidInputError(
             "checksum does not match the sessions: the file was changed or cut. "
             "If that was on purpose, remove the checksum key"
         )
-    for snapshot in snapshots:
-        if version == 1 and snapshot.previous_session_id is not None:
-            snapshot.cross_session_ic = None
     return snapshots
 
 
-_RECORD_VERSIONS: Final[dict[object, int]] = {1: FIRST_SNAPSHOT_VERSION, FORMAT_VERSION: SNAPSHOT_VERSION}
-
-
-def _checksum(snapshots: Sequence[SessionIdentitySnapshot], version: int = SNAPSHOT_VERSION) -> str:
+def _checksum(snapshots: Sequence[SessionIdentitySnapshot]) -> str:
     crc = 0
     for snapshot in snapshots:
         # Without the record's own CRC: the CRC of data and its CRC is the same for any data.
-        crc = zlib.crc32(encode_snapshot(snapshot, version)[:-CRC_BYTES], crc)
+        crc = zlib.crc32(encode_snapshot(snapshot)[:-CRC_BYTES], crc)
     return f"{crc:08x}"
 
 

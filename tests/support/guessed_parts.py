@@ -1,7 +1,7 @@
-"""Guesses the parts of an event out of its flattened texts: records of versions 1 and 2 have nothing else.
+"""Guesses the parts of an event out of its flattened texts: recorded sessions of agents have nothing else.
 
 A path is what a file tool's text begins with, a command what a shell's text has before a last run of plain
-words. Both are wrong now and then, which is why newer records keep the parts.
+words. Both are wrong now and then.
 """
 
 from __future__ import annotations
