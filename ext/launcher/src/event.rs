@@ -42,8 +42,19 @@ pub fn fresh_id() -> [u8; 32] {
 }
 
 impl Event<'_> {
-    /// The command's options as a JSON object; secrets masked for the log.
-    pub fn params(&self, masked: bool) -> Vec<u8> {
+    /// The command's options as a JSON object, for the owner; `ungoverned`: no requirements concern the event.
+    pub fn params(&self, ungoverned: bool) -> Vec<u8> {
+        let mut out = self.options_json(false);
+        if ungoverned {
+            out.pop();
+            push_name("ungoverned", &mut out);
+            out.extend_from_slice(b"true}");
+        }
+        out
+    }
+
+    /// The options; secrets masked for the log.
+    fn options_json(&self, masked: bool) -> Vec<u8> {
         let mut out = vec![b'{'];
         for (name, takes, value) in self.options.given() {
             push_name(name, &mut out);
@@ -65,7 +76,7 @@ impl Event<'_> {
         out
     }
 
-    /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`, `build` from `programs::build`.
+    /// The request for the owner; `params` from `params`, `env` from `Env::travelling`, `build` from `programs::build`.
     pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], build: &'r str, deadline_ms: u32) -> Request<'r> {
         Request {
             verb: self.options.kind.verb(),
@@ -86,7 +97,7 @@ impl Event<'_> {
 
     /// The log's record, redacted; a fault if the body is no JSON object.
     pub fn record(&self) -> Result<Vec<u8>, Fault> {
-        self.framed(&self.id, self.options.kind.verb(), &self.params(true), self.body.as_deref())
+        self.framed(&self.id, self.options.kind.verb(), &self.options_json(true), self.body.as_deref())
     }
 
     /// The log's record of what a gate decided about this event; `record` must be a JSON object.

@@ -288,7 +288,8 @@ impl Hook<'_> {
 
     fn ask_once(&self, client: &Client, deadline: Deadline) -> Result<Answer, NoAnswer> {
         let socket = client.connect(deadline)?;
-        let (params, env) = (self.event.params(false), self.event.env.travelling());
+        let ungoverned = gate::decides(self.options().kind, self.options().format) && !self.is_governed();
+        let (params, env) = (self.event.params(ungoverned), self.event.env.travelling());
         let build = programs::build(&self.event.env);
         // Counted from the hook's start, as the owner sees it: reading the input took its part.
         let waits_ms = u32::try_from(elapsed_ms(self.started)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));

@@ -113,7 +113,10 @@ def account_of(env: Mapping[str, str]) -> str:
     Args:
         env: A request's: its CLAUDE_CONFIG_DIR tells two accounts of one person apart.
     """
-    return _account_name(os.fspath(client_dir({"HOME": os.path.expanduser("~"), **env})))
+    named = env.get("CLAUDE_CONFIG_DIR", "")
+    if named.startswith("/"):
+        return _account_name(named)
+    return _account_name(os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude"))
 
 
 def is_account(name: str) -> bool:

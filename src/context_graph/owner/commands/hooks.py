@@ -87,6 +87,10 @@ class _Answering:
         Args:
             refusal: Why a call is refused that the gates let through.
         """
+        if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
+            name = claude.EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
+            told = claude.render(name, context=context, system_message=message, refusal=refusal)
+            return Reply(0, APPLIED, stdout=told)
         log = self.call.context.store.requirement_log
         return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 

@@ -47,10 +47,17 @@ class HookCall:
     """One hook call, parsed once: event log, memory and gates all read this."""
 
     request: Request
-    given: HookInput
-    """As the client sent it: for the gates alone, never stored or logged."""
     event: HookEvent
     """Flattened, redacted and cut: what may be kept."""
+    parsed: HookInput | None = None
+
+    @property
+    def given(self) -> HookInput:
+        """The input as the client sent it, never stored or logged. Cost: may be a pass of the JSON reader."""
+        kind = EventKind(
+            self.request.verb.removeprefix("hooks.")
+        )  # the event's may be what the input makes of it
+        return self.parsed or input_of(kind, self.request.body, self.request.params)
 
     @classmethod
     def parse(cls, request: Request, redactor: TextRedactor, *, event: HookEvent | None = None) -> HookCall:
@@ -63,16 +70,16 @@ class HookCall:
             kind = EventKind(request.verb.removeprefix("hooks."))
         except ValueError as error:
             raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
-        given = input_of(kind, request.body, request.params)
         if event is not None:
-            return cls(request, given, event)
+            return cls(request, event)
+        given = input_of(kind, request.body, request.params)
         named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
         session_id = named or cut_session_id(given.session_id)
         if not session_id:
             raise InvalidInputError(
                 "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
             )
-        return cls(request, given, _event(request, given, session_id, redactor))
+        return cls(request, _event(request, given, session_id, redactor), given)
 
 
 def recorded_event(
