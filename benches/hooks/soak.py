@@ -97,8 +97,8 @@ class Bridge:
 class Soak:
     """One project under load."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "project" / ".git").mkdir(parents=True)
+    def __init__(self, folder: Path, seed: int = 7) -> None:
+        (folder / "project" / ".git").mkdir(parents=True, exist_ok=True)
         self.folder = folder / "project"
         self.env = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -107,7 +107,7 @@ class Soak:
             "CONTEXT_GRAPH_HOME": str(folder / "data"),
             "CLAUDE_PROJECT_DIR": str(self.folder),
         }
-        self.random = random.Random(7)
+        self.random = random.Random(seed)
         self.bridge = Bridge(self.env, self.folder)
         self.kept: deque[str] = deque()
         self.sessions: deque[str] = deque()

@@ -147,7 +147,7 @@ class OwnerService:
         """The answer, with what it does not know yet."""
         context = self._stores.get(request.store) if request.store is not None else None
         if context is not None:
-            context.memory_hooks.note_files()
+            context.memory_hooks.note_stored()
         waiting = self.waiting(request)
         if not waiting:
             return answer

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.clients.mcp_client import connected
 from tests.support.sessions import context_of, hook, memory, remember
 
 from context_graph.memory.embed import default_provider
@@ -130,6 +131,30 @@ def test_a_rule_of_a_folder_or_a_kind_of_file_is_told_at_such_a_file_once(cli: C
     assert "The user said, " in told and rule in told
     assert rule not in touched(cli, "s-3", "gen/other.pb.go"), "once"
     assert default_provider().count_tokens(told) <= 120
+
+
+@pytest.mark.parametrize("by", ["command", "tool"])
+def test_what_is_stored_during_a_session_is_told_by_its_next_call(cli: Cli, by: str) -> None:
+    """No prompt has to come between: the call before said nothing, and asked nobody."""
+    remember(cli, "The limiter of the gateway counts in milliseconds.")
+    hook(cli, "session-start", "s-1", source="startup")
+
+    def edited() -> str:
+        path = str(cli.project / "src/client_v2.py")
+        return context_of(hook(cli, "pre-tool", "s-1", tool_name="Edit", tool_input={"file_path": path}))
+
+    assert edited() == ""
+    rule = "Never edit src/client_v2.py by hand: change its template."
+    if by == "command":
+        remember(cli, rule, "--kind", "rule")
+        assert rule in edited()
+    else:
+        with connected(cli) as peer:
+            peer.ask("store_memory", content=rule, rationale="said in a review", kind="rule")
+            # What a tool's call left is done after its answer, before anything else is served.
+            peer.ask("get_memetic_status")
+            assert rule in edited()
+    assert edited() == "", "once"
 
 
 def test_a_rule_that_names_a_program_is_told_at_its_command_once(cli: Cli) -> None:

@@ -142,7 +142,7 @@ class MemoryHooks:
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
-        self.note_files()
+        self.note_stored()
 
     def _capture_due(self) -> None:
         for session_id in list(self._due):
@@ -159,10 +159,17 @@ class MemoryHooks:
         """One step of the index of files: the rest comes with the next requests."""
         self._files_due = not self._calls.read()
 
-    def note_files(self) -> None:
-        """Take what was stored since into the index of files: the next tool call may touch one of them."""
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was stored that calls are not told of yet. Cost: two comparisons."""
+        return (self._calls.is_behind and not self._files_due) or self._standing.is_behind
+
+    def note_stored(self) -> None:
+        """Take what was stored since into what calls are told from: the next one may be about it."""
         if self._calls.is_behind and not self._files_due:
             self._guarded("file", self._read_files)
+        if self._standing.is_behind:
+            self._guarded("rules", self._standing.note)
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory import relevance  # noqa: F401

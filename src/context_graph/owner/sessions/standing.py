@@ -58,6 +58,8 @@ class Standing:
         self._brief = brief
         self._by_account: OrderedDict[str, StandingNotes] = OrderedDict()
         self._lessons: ErrorLessons | None = None
+        self._read_seq: int | None = None
+        """Of the project's memory, when the rules were last read."""
         self._keys: dict[str, set[str]] = {}
         self._noted: set[str] = set()
         """Keys that the launcher's filter has."""
@@ -97,6 +99,15 @@ class Standing:
     def has_keys(self) -> bool:
         """Whether some rule is about files or commands: it is told however much the session was told."""
         return bool(self._keys)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was stored since the rules were read; not where they never were."""
+        return self._read_seq is not None and self._memex().seq > self._read_seq
+
+    def note(self) -> None:
+        """Have the launcher ask where what was stored since may be due."""
+        self._rules()
 
     def done(self, keys: Iterable[str], shown: Container[str]) -> list[str]:
         """Those of ``keys`` of which a session was told all that there is."""
@@ -143,6 +154,7 @@ class Standing:
         if of_user is not None and of_user.seq > notes.of_user.seen:
             is_new = True
             notes.of_user.read(of_user.stored_after(notes.of_user.seen), of_user.seq)
+        self._read_seq = memex.seq
         if is_new:
             self._keys = notes.keys()
             self._note_keys(self._keys)

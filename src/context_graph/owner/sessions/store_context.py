@@ -183,6 +183,7 @@ class StoreContext:
         return (
             self.sessions.has_unsettled
             or bool(self.followers)
+            or self.memory_hooks.is_behind
             or self._is_purge_due
             or self._is_origin_due
             or self._has_changed_for_all
@@ -205,6 +206,7 @@ class StoreContext:
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
         self.sessions.settle()
+        self.memory_hooks.note_stored()
         if self._is_purge_due:
             self.chores.do("purge", "the purge of what was forgotten long ago", self.memory.purge)
         if self._is_origin_due:
