@@ -22,7 +22,7 @@ from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
 from context_graph.memory import relevance as relevance_of
 from context_graph.memory.asked import Asked
-from context_graph.memory.context import ledger, passages, quoting, selection
+from context_graph.memory.context import ledger, passages, selection
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.exchange.markdown import file_name, read_markdown
@@ -36,7 +36,7 @@ from context_graph.notes.said import concerns, decisions, statements
 from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.owner.socket.lines import MessageSplitter
 from context_graph.redact import Redactor
-from context_graph.text import meaning, paraphrase, phrases, sentences
+from context_graph.text import meaning, paraphrase, phrases, quoting, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
