@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -27,7 +27,7 @@ from context_graph.sync.hearing import Report, hear
 from context_graph.sync.hub import runs
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import stamp_all
-from context_graph.sync.side import Merged
+from context_graph.sync.side import Merged, Stretch
 from context_graph.sync.transport import Head, Told, TransportError
 
 URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
@@ -189,8 +189,6 @@ class _Copy(OpenStore):
             self._last = time.monotonic()
             runs.renew(self._hub, self._run)
 
-    def merge(
-        self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "", **more: Any
-    ) -> Merged:
+    def merge(self, place: str, part: Stretch) -> Merged:
         self.progress()
-        return super().merge(place, machine, lines, upto, author, **more)
+        return super().merge(place, part)

@@ -22,7 +22,7 @@ from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, e
 from context_graph.sync.clock import is_ahead
 from context_graph.sync.notes import Place, SyncNotes
 from context_graph.sync.register import KEPT, Register, value_digest
-from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Merged, Outgoing, Stamped, without
+from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Merged, Outgoing, Stamped, Stretch, without
 from context_graph.sync.stamping import SLICE, Stamping, now_ms
 from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 
@@ -153,33 +153,15 @@ class Exchange:
 
     # Hearing
 
-    def merge(
-        self,
-        name: str,
-        machine: str,
-        lines: Sequence[bytes],
-        upto: int,
-        author: str = "",
-        *,
-        after: int | None = None,
-        missing: Sequence[tuple[int, int]] = (),
-        mark: str = "",
-    ) -> Merged:
-        """Take a page of another machine's log; what is not taken is told and passed over.
-
-        Args:
-            author: Whose log it is, if the place vouches for that.
-            after: Number of the line that the page follows; the last that was read if it is not said.
-            missing: First and last numbers of lines that are not in the page and ought to be.
-            mark: Of line ``upto``, as the place has it.
-        """
-        notes, now = self.notes, now_ms()
+    def merge(self, name: str, part: Stretch) -> Merged:
+        """Take lines of another machine's log; what is not taken is told and passed over."""
+        notes, now, machine = self.notes, now_ms(), part.machine
         place = notes.place(name)
         before = place.read.get(machine, 0)
-        after = before if after is None else after
+        after = before if part.after is None else part.after
         read, new, refused = after, 0, list[Refusal]()
         waits = False
-        for line in lines:
+        for line in part.lines:
             try:
                 change = decode(line)
                 if change.machine != machine:
@@ -192,21 +174,21 @@ class Exchange:
                 read = change.seq
                 values.check(change)
             except InvalidInputError as error:
-                refused.append(Refusal(f"{author or machine} after line {read}", str(error)))
+                refused.append(Refusal(f"{part.author or machine} after line {read}", str(error)))
                 continue
             notes.machine.clock = max(notes.machine.clock, change.clock)
             register = notes.register(change.kind, change.subject)
             if register.take(change, notes.origin(name)):
                 new += 1
-                _sign(register, change, author)
+                _sign(register, change, part.author)
                 notes.keep(register)
                 notes.wait(register)
-        read = read if waits else max(read, upto)
+        read = read if waits else max(read, part.upto)
         gaps = without(place.gaps.pop(machine, []), after, read)
-        if gaps := sorted([*gaps, *((a, min(b, read)) for a, b in missing if a <= read)])[:_MAX_GAPS]:
+        if gaps := sorted([*gaps, *((a, min(b, read)) for a, b in part.missing if a <= read)])[:_MAX_GAPS]:
             place.gaps[machine] = gaps
         if read >= before:
-            place.read[machine], place.marks[machine] = read, "" if waits else mark
+            place.read[machine], place.marks[machine] = read, "" if waits else part.mark
         notes.keep_place(name, place)
         notes.commit()
         apply_waiting(self._core, notes)
@@ -378,22 +360,10 @@ class OpenStore:
         with self._core.operation("sync") as core:
             return Exchange(core).stamps(cursor)
 
-    def merge(
-        self,
-        place: str,
-        machine: str,
-        lines: Sequence[bytes],
-        upto: int,
-        author: str = "",
-        *,
-        after: int | None = None,
-        missing: Sequence[tuple[int, int]] = (),
-        mark: str = "",
-    ) -> Merged:
+    def merge(self, place: str, part: Stretch) -> Merged:
         """As `Exchange.merge`."""
         with self._core.operation("sync", writes=True) as core:
-            work = Exchange(core)
-            return work.merge(place, machine, lines, upto, author, after=after, missing=missing, mark=mark)
+            return Exchange(core).merge(place, part)
 
     def forget_told(self, place: str) -> int:
         """As `Exchange.forget_told`."""

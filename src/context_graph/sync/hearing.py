@@ -8,7 +8,7 @@ from typing import Final
 
 from context_graph.sync.change import decode
 from context_graph.sync.register import REMOVED
-from context_graph.sync.side import Gaps, Known, Merged, Outgoing, Side, without
+from context_graph.sync.side import Gaps, Known, Merged, Outgoing, Side, Stretch, without
 from context_graph.sync.transport import ConflictError, Head, Page, Refusal, Told, Transport
 
 OTHER: Final = Head(0, "another")
@@ -131,12 +131,9 @@ def merged(side: Side, transport: Transport, report: Report, machine: str, page:
     report.machines.add(machine)
     report.refuse(page.refused)
     report.removed.update(one.change.subject for one in page.told if REMOVED in one.change.fields)
-    done = side.merge(
-        *(transport.name, machine, [one.line for one in page.told], page.upto, page.author),
-        after=after,
-        missing=page.missing,
-        mark=page.mark,
-    )
+    lines = [one.line for one in page.told]
+    part = Stretch(machine, lines, page.upto, after, page.author, page.missing, page.mark)
+    done = side.merge(transport.name, part)
     report.heard += done.new
     report.refuse(done.refused)
     return done

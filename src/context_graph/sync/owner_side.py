@@ -9,7 +9,7 @@ import msgspec
 
 from context_graph.config import Location
 from context_graph.errors import OwnerError
-from context_graph.sync.side import Kept, Known, Lacking, Merged, Outgoing, Stamped
+from context_graph.sync.side import Kept, Known, Lacking, Merged, Outgoing, Stamped, Stretch
 from context_graph.sync.transport import Head, Refusal
 from context_graph.wire.client import request
 
@@ -74,29 +74,14 @@ class OwnerSide:
             count += forgotten
         return count
 
-    def merge(
-        self,
-        place: str,
-        machine: str,
-        lines: Sequence[bytes],
-        upto: int,
-        author: str = "",
-        *,
-        after: int | None = None,
-        missing: Sequence[tuple[int, int]] = (),
-        mark: str = "",
-    ) -> Merged:
-        new, refused = 0, list[Refusal]()
-        for at in range(0, max(1, len(lines)), _LINES):
-            is_last = at + _LINES >= len(lines)
-            reply = self._ask(
-                "merge",
-                **{"place": place, "machine": machine, "author": author, "after": after},
-                lines=[line.decode(errors="replace") for line in lines[at : at + _LINES]],
-                upto=upto if is_last else 0,
-                missing=missing if is_last else (),
-                mark=mark if is_last else "",
-            )
+    def merge(self, place: str, part: Stretch) -> Merged:
+        new, refused, after = 0, list[Refusal](), part.after
+        for at in range(0, max(1, len(part.lines)), _LINES):
+            some = part._replace(lines=part.lines[at : at + _LINES], after=after)
+            if at + _LINES < len(part.lines):
+                some = some._replace(upto=0, missing=(), mark="")
+            lines = [line.decode(errors="replace") for line in some.lines]
+            reply = self._ask("merge", place=place, **{**some._asdict(), "lines": lines})
             new += reply["new"]
             refused += [Refusal(*one) for one in reply["refused"]]
             if reply["waits_for_clock"]:

@@ -21,6 +21,23 @@ class Outgoing(NamedTuple):
     """What is too long to be told."""
 
 
+class Stretch(NamedTuple):
+    """Some lines of another machine's log, as a place gave them."""
+
+    machine: str
+    lines: Sequence[bytes]
+    upto: int
+    """Number up to which they go; a place may have dropped some of them."""
+    after: int | None = None
+    """Number of the line that they follow; the last that was read if it is not said."""
+    author: str = ""
+    """Whose log it is, if the place vouches for that."""
+    missing: Sequence[tuple[int, int]] = ()
+    """First and last numbers of lines that are not among them and ought to be."""
+    mark: str = ""
+    """Of line ``upto``, as the place has it."""
+
+
 class Merged(NamedTuple):
     """What came of a page."""
 
@@ -100,18 +117,7 @@ class Side(Protocol):
     def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
         """All that the store knows, in slices from ""."""
 
-    def merge(
-        self,
-        place: str,
-        machine: str,
-        lines: Sequence[bytes],
-        upto: int,
-        author: str = "",
-        *,
-        after: int | None = None,
-        missing: Sequence[tuple[int, int]] = (),
-        mark: str = "",
-    ) -> Merged: ...
+    def merge(self, place: str, part: Stretch) -> Merged: ...
 
 
 def without(gaps: Iterable[tuple[int, int]], after: int, upto: int) -> Gaps:

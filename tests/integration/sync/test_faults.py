@@ -30,6 +30,7 @@ from context_graph.sync.clock import packed
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
 from context_graph.sync.run import exchange
+from context_graph.sync.side import Stretch
 from context_graph.sync.transport import InMemory, Told
 
 DAY_MS = 86_400_000
@@ -40,6 +41,7 @@ from tests.support.memories import WHY, open_memex
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.folder import Folder
 from context_graph.sync.run import exchange
+from context_graph.sync.side import Stretch
 memex, place, name = open_memex(Path(sys.argv[1])), Folder(Path(sys.argv[2])), sys.argv[3]
 number = memex.count()
 while True:
@@ -201,7 +203,7 @@ def test_a_poisoned_line_is_listed_and_what_follows_is_taken(tmp_path: Path, wha
         stack.callback(memex.close)
         good = encode(change(2, subject=NAME.replace("0bad", "900d")))
         side = OpenStore(memex)
-        merged = side.merge("place", MACHINE, [POISON[what], good], 2)
+        merged = side.merge("place", Stretch(MACHINE, [POISON[what], good], 2))
         assert len(merged.refused) == 1 and "poisoned text" not in str(merged.refused)
         assert merged.read == 2 and merged.new == 1
         assert [node.content for node in memex.list().nodes] == ["a poisoned text"]
@@ -235,7 +237,7 @@ def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
         mine = OpenStore(third)
         for machine in sorted(pages, key=lambda name: name != OpenStore(other).machine()):
             page = pages[machine]
-            mine.merge("place", machine, [one.line for one in page.told], page.upto)
+            mine.merge("place", Stretch(machine, [one.line for one in page.told], page.upto))
         with third.core.operation("sync", writes=True) as core:
             assert not Exchange(core).notes.waiting()
         assert len(third.edges(a)) == 1
@@ -244,7 +246,7 @@ def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
 def merge(memex: Memex, *changes: Change) -> None:
     """Hear them in this order."""
     lines = [encode(replace_seq(one, seq)) for seq, one in enumerate(changes, 1)]
-    merged = OpenStore(memex).merge("place", MACHINE, lines, len(lines))
+    merged = OpenStore(memex).merge("place", Stretch(MACHINE, lines, len(lines)))
     assert not merged.refused, merged.refused
 
 

@@ -16,6 +16,7 @@ from context_graph.sync.change import MEMORY, VERSION, Change, encode
 from context_graph.sync.clock import packed
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.register import value_digest
+from context_graph.sync.side import Stretch
 
 MACHINES = ("a" * 32, "b" * 32, "c" * 32)
 SUBJECTS = tuple(f"{number:08x}-0000-4000-8000-000000000000" for number in range(3))
@@ -86,7 +87,7 @@ def modelled(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 def hear(memex: Memex, one: Change) -> None:
     side = OpenStore(memex)
-    merged = side.merge("place", one.machine, [encode(one)], one.seq, after=one.seq - 1)
+    merged = side.merge("place", Stretch(one.machine, [encode(one)], one.seq, one.seq - 1))
     assert not merged.refused, merged.refused
 
 

@@ -77,16 +77,21 @@ def _stamps(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    from context_graph.sync.side import Stretch
+
     lines, upto, after = given.get("lines"), given.get("upto"), given.get("after")
     if not isinstance(lines, list) or len(lines) > _MAX_LINES or not isinstance(upto, int):
         raise InvalidInputError(f"lines must be at most {_MAX_LINES} texts, upto a number")
-    merged = side.merge(
-        *(_text(given, "place"), _text(given, "machine"), [str(one).encode() for one in lines], upto),
+    part = Stretch(
+        _text(given, "machine"),
+        [str(one).encode() for one in lines],
+        upto,
+        after if isinstance(after, int) else None,
         _text(given, "author", empty=True),
-        after=after if isinstance(after, int) else None,
-        missing=_as(list[tuple[int, int]], given, "missing"),
-        mark=_text(given, "mark", empty=True),
+        _as(list[tuple[int, int]], given, "missing"),
+        _text(given, "mark", empty=True),
     )
+    merged = side.merge(_text(given, "place"), part)
     return {
         "new": merged.new,
         "read": merged.read,
