@@ -66,6 +66,31 @@ def put_back(
     return kept, holds
 
 
+def put_salvaged(place: Location, salvage: Callable[[Path], None]) -> Path | None:
+    """Make what ``salvage`` writes into a new folder the database of ``place.store``, as `put_back` does.
+
+    The owner is stopped before, so that the salvage has all that is there. If it fails, nothing was changed.
+
+    Returns:
+        Where the damaged database is now.
+
+    Raises:
+        InvalidInputError, OwnerUnavailableError, StoreLockedError: As `put_back`.
+    """
+    store = place.store
+    draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
+    try:
+        with _only(store), _alone(place.root):
+            _clean(store)
+            try:
+                salvage(draft)
+                return _take_place(store, draft)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        raise InvalidInputError(f"repair of {store}: {error.filename or ''}: {error.strerror}") from error
+
+
 @contextlib.contextmanager
 def _only(store: Path) -> Iterator[None]:
     """No other restore is at ``store`` meanwhile, so what one has left is nobody's."""

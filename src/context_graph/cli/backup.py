@@ -17,12 +17,12 @@ import typer
 
 from context_graph.backup import make as making
 from context_graph.backup import manifest
-from context_graph.backup.put_back import put_back
+from context_graph.backup.put_back import put_back, put_salvaged
 from context_graph.cli.console.calling import Finished, ask, finish
 from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import bar
-from context_graph.config import locate
+from context_graph.config import Location, locate
 from context_graph.errors import StoreLockedError, UsageError
 
 _CHECKPOINT_S = 60.0
@@ -149,7 +149,7 @@ def repair(
     cf: Annotated[
         str,
         typer.Option("--cf", metavar="FAMILY", help="Column family to report on, or all."),
-    ] = "session_identity",
+    ] = "all",
     db_path: DbPath = None,
     to: Annotated[
         Path | None,
@@ -159,24 +159,42 @@ def repair(
             help="Folder for the new database; it must not exist. Default: beside the damaged one.",
         ),
     ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Put it in the damaged one's place, which is kept beside it."),
+    ] = False,
     json_: Json = False,
 ) -> None:
     """Copy everything readable in a damaged store into a new database. The damaged one is never changed.
 
     All column families are copied, so that the new folder can replace the old one; what could not be read
-    is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`).
+    is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`). With
+    --replace that is done, and the next command uses the new database.
 
     Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed. Never 2.
 
-    Example: context-graph-cli repair --cf session_identity --to /tmp/salvaged
+    Example: context-graph-cli repair --replace
     """
-    store = locate(db_path).store
+    place = locate(db_path)
+    store = place.store
     source = store / "db" if (store / "db").is_dir() or not (store / "CURRENT").exists() else store
+    if replace:
+        _replace(place, source, to, cf, as_json=json_)
     target = (
         to if to is not None else source.with_name(f"{source.name}-salvaged-{time.strftime('%Y%m%dT%H%M%S')}")
     )
     report = _salvage(source, target, cf)
     print(json.dumps(report) if json_ else _salvaged(report))
+    raise Finished(0 if report["complete"] else 1)
+
+
+def _replace(place: Location, source: Path, to: Path | None, cf: str, *, as_json: bool) -> None:
+    if to is not None or source == place.store:
+        raise UsageError("--replace is for a store's own database: leave --to out, name the store's folder")
+    report: dict[str, Any] = {}
+    kept = put_salvaged(place, lambda draft: report.update(_salvage(source, draft, cf)))
+    report |= {"target": str(source), "kept": str(kept)}
+    print(json.dumps(report) if as_json else _salvaged(report))
     raise Finished(0 if report["complete"] else 1)
 
 
@@ -204,6 +222,8 @@ def _salvaged(report: Mapping[str, Any]) -> str:
         if report["complete"]
         else f"not all of {report['family']} is there"
     )
+    if "kept" in report:
+        return "\n".join([*lines, f"it is in use now; the damaged one is kept in {report['kept']}"])
     source, target = (shlex.quote(report[name]) for name in ("source", "target"))
     damaged = shlex.quote(f"{report['source']}-damaged")
     lines += [

@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.store.test_memory_repair import table_of
 from tests.support.cli import Cli
 from tests.support.forkserver import python
+from tests.support.sessions import memory, remember
+from tests.support.store import noise
 
 from context_graph.config import data_root, store_dir
+from context_graph.store.layout import EMBEDDINGS
+from context_graph.store.schema import open_database
 
 FOUR_LINES = re.compile(
     r"\[System Consciousness\]\n"
@@ -343,6 +348,27 @@ def test_the_owner_is_started_stopped_restarted_and_shown(cli: Cli) -> None:
     assert restarted.returncode == 0 and f"pid {shown['pid']}\n" not in restarted.stdout
     stopped = cli.run("owner", "stop")
     assert stopped.returncode == 0 and "owner stopped: pid" in stopped.stdout
+
+
+def test_repair_puts_what_it_saved_in_place_and_says_by_its_code_if_that_is_all(cli: Cli) -> None:
+    for number in range(3):
+        remember(cli, f"Fact {number} in a sentence of its own")
+    cli.stop_owner()
+    database = store_dir(data_root(), cli.project) / "db"
+    engine = open_database(database)
+    engine.compact_range(EMBEDDINGS, b"", b"\xff" * 20)
+    engine.close()
+    table = table_of(database, EMBEDDINGS)
+    table.write_bytes(noise(table.stat().st_size))
+    assert cli.run("memory", "list").returncode != 0
+    refused = cli.run("repair", "--replace", "--to", str(cli.project / "elsewhere"))
+    assert refused.returncode == 1 and "--to" in refused.stderr
+    done = cli.run("repair", "--replace", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["complete"] and (Path(report["kept"]) / "db" / table.name).exists()
+    assert len(memory(cli, "list")["nodes"]) == 3
+    assert memory(cli, "recall", "Fact 1 in a sentence")["nodes"]
 
 
 def test_repair_waits_for_the_owner_to_go_and_then_salvages(cli: Cli, tmp_path: Path) -> None:

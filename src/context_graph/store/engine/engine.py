@@ -382,7 +382,7 @@ class Engine:
 def open_as_it_is(path: Path, schema: Schema, *, lenient: bool) -> Engine:
     """Open a damaged database, read-only, with the families it still names and without our checks.
 
-    ``lenient`` skips damaged log records instead of failing. It writes a LOG file: for copies only
+    ``lenient`` skips damaged log records and tables instead of failing. It writes a LOG file: for copies only
     (`store.salvage.repair`).
     """
     database = open_rocksdb(path, schema, DEFAULT_TUNING, read_only=True, lenient=lenient)

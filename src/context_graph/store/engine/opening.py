@@ -203,7 +203,7 @@ def open_rocksdb(
 
     Args:
         complete: Raise MissingColumnFamilyError if one of the schema's families is not in it.
-        lenient: Skip damaged log records instead of failing on them (copies only).
+        lenient: Skip damaged log records and tables instead of failing on them (copies only).
     """
     families: list[str] = call(path, Rdict.list_cf, str(path))
     missing = [family for family in schema.families if family not in families]

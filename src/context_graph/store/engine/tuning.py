@@ -127,7 +127,7 @@ def database_options(
 
     Args:
         log_folder: Where its write-ahead logs are, when not beside its tables.
-        lenient: Skip damaged log records instead of failing on them (copies only).
+        lenient: Skip damaged log records and tables instead of failing on them (copies only).
     """
     options = family_options(FamilyTuning(), tuning)
     options.create_if_missing(creating)
@@ -156,6 +156,8 @@ def database_options(
         if lenient
         else DBRecoveryMode.tolerate_corrupted_tail_records()
     )
+    if lenient:  # a table that can't be opened is met where it is read, and the others are
+        options.set_paranoid_checks(False)
     return options
 
 

@@ -27,13 +27,21 @@ from context_graph.store.engine import integrity_seal
 from context_graph.store.engine.engine import Engine, open_as_it_is
 from context_graph.store.engine.failures import refuse_held, translate
 from context_graph.store.engine.opening import rebuild_rocksdb
+from context_graph.store.graph.reader import counted
+from context_graph.store.graph.records import Counters, decode_counters
 from context_graph.store.layout import (
+    COUNTERS_KEY,
+    EDGES,
+    EMBEDDINGS,
     EVENTS,
     FAMILIES,
     FORMAT_KEY,
+    INDEX,
     LATEST,
     MEMORY_FAMILIES,
     MEMORY_KEY,
+    META,
+    NODES,
     RUNTIME,
     SESSION_IDENTITY,
     SYSTEM,
@@ -47,6 +55,8 @@ from context_graph.store.sessions.sessions import newest_first
 
 UNREADABLE_NAMED: Final = 1000
 ALL_FAMILIES: Final = (*FAMILIES, *MEMORY_FAMILIES)
+_MADE_ANEW: Final = frozenset((INDEX, EMBEDDINGS))
+_IN_COUNTERS: Final = frozenset((NODES, EDGES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,8 @@ class RepairReport:
     """What was wrong with the database as a whole."""
     complete: bool = True
     """Whether nothing of the family asked for is known or feared to be lost: nothing unreadable or missing,
-    and no table or log that could not be read whole (what stood only there can't be named)."""
+    and no log or state that could not be read whole (what stood only there can't be named). What is made anew
+    from the rest can't be lost; memories and links are all there if they are as many as the store had."""
 
 
 PROBES: Final = 200
@@ -204,6 +215,8 @@ class _Salvage:
         self._latest: bytes | None = None
         self._ids: set[str] = set()
         self._feared = False
+        self._counters: Counters | None = None
+        """What the store says that it has, if that could be read and was its latest state."""
 
     def run(self) -> None:
         self._report.missing = list(FAMILIES)
@@ -235,15 +248,18 @@ class _Salvage:
                 engine = open_as_it_is(copy, STORE, lenient=lenient)
             except StoreError as error:
                 self._note(error)
-                # A MANIFEST that is known to be damaged may ask for tables that are rightly gone.
-                self._feared |= trusted
-                trusted = False
                 continue
+            # RocksDB passes over damaged records of its logs then, and does not say so.
+            self._feared |= lenient and any(file.stat().st_size for file in integrity_seal.log_files(copy))
             try:
                 self._take(engine, target, fill=False)
+                self._counters = _counters_of(engine) if trusted else None
             finally:
                 engine.close()
             return trusted
+        self._feared |= (
+            trusted  # a MANIFEST that is known to be damaged may ask for tables that are rightly gone
+        )
         return False
 
     def _read_rebuilt(self, target: Engine, *, trusted: bool) -> None:
@@ -261,7 +277,7 @@ class _Salvage:
         finally:
             engine.close()
         for table in sorted((copy / "lost").glob("*.sst")):
-            self._feared = True
+            self._feared |= not trusted  # else what it lacks was named as it was read
             self._report.notes.append(f"{self._source / table.name} can't be read completely")
 
     def _copy(self, name: str) -> Path:
@@ -421,15 +437,25 @@ class _Salvage:
             UnreadableKey(family, layout.key_text(key.removeprefix(_GAP)), reason)
             for (family, key), reason in wanted_first[:UNREADABLE_NAMED]
         ]
-        wanted = ALL_FAMILIES if report.family == "all" else (report.family,)
+        wanted = set(ALL_FAMILIES if report.family == "all" else (report.family,)) - _MADE_ANEW
+        if has_memory(target) and self._counters is not None and self._counters[1:] == counted(target)[1:]:
+            wanted -= _IN_COUNTERS
         lost = any(family in wanted for family in report.missing)
-        unread = any(one.family in wanted for one in report.unreadable)
+        unread = any(family in wanted for family, _ in self._unreadable)
         report.complete = not (lost or unread or self._feared)
 
     def _note(self, error: Exception) -> None:
         text = str(error).replace(str(self._work / "as-it-is"), str(self._source))
         if text not in self._report.notes:
             self._report.notes.append(text)
+
+
+def _counters_of(engine: Engine) -> Counters | None:
+    try:
+        record = engine.get(META, COUNTERS_KEY) if META in engine.families else None
+        return None if record is None else decode_counters(COUNTERS_KEY, record)
+    except ContextGraphError:
+        return None
 
 
 def _check_mark(key: bytes, record: bytes) -> bytes:
