@@ -23,6 +23,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "salience",
     "pulse",
     "continuity",
+    "earlier_work",
     "ic",
     "state",
     "circles",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +29,7 @@ from context_graph.identity.continuity import (
     identity_continuity,
     phase_drift,
 )
+from context_graph.identity.earlier_work import Work
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
 from context_graph.identity.forecast import ForecastScore, PredictionTracker, TrackerState, command_head
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
@@ -94,6 +95,7 @@ class LiveSession:
         "_predictions",
         "_purpose",
         "_root",
+        "_work",
         "events_by_kind",
         "events_duplicate",
         "has_evidence",
@@ -123,6 +125,8 @@ class LiveSession:
         self._root = ""
         self._link = SessionLink()
         self._before: Before | None = None
+        self._work: Work | None = Work()
+        """None in a session that was restored, until somebody asks."""
 
     @classmethod
     def restore(
@@ -135,6 +139,7 @@ class LiveSession:
         nothing is guessed in their place.
         """
         live = cls(snapshot)
+        live._work = None
         if goals is not None:
             try:
                 goals, link = part_goals(goals)
@@ -295,6 +300,20 @@ class LiveSession:
             self._read(event)
             self._absorb(prompt=event.is_prompt)
 
+    def work(self, events: Callable[[], Iterable[HookEvent]]) -> Work:
+        """What the session itself has been about.
+
+        Args:
+            events: Its last events, oldest first; asked once, in a session that was restored.
+        """
+        if self._work is None:
+            self._work = Work()
+            for event in events():
+                if event.is_prompt or (event.kind in MEASURED and not event.is_delegated):
+                    self._read(event)
+                    self._work.absorb(_READER, prompt=event.is_prompt)
+        return self._work
+
     def alignment(self, texts: Iterable[str]) -> Alignment | None:
         """How the purpose vector aligns with what ``texts`` are about; changes nothing.
 
@@ -406,6 +425,8 @@ class LiveSession:
     def _absorb(self, *, prompt: bool = False) -> None:
         """Take the text just read into the goals, and compare it with the session before if that is open."""
         self._goals.absorb(_READER, prompt=prompt)
+        if self._work is not None:
+            self._work.absorb(_READER, prompt=prompt)
         found = self._link.absorb(_READER, prompt=prompt)
         if found is not None:
             self.snapshot.cross_session_ic = array("f", [found])[0]  # as it will be stored

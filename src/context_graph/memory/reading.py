@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
@@ -216,6 +216,7 @@ class Reading:
         cursor: str | None = None,
         floor: float = 0.0,
         looks_up: bool = False,
+        alike: Mapping[str, float] | None = None,
     ) -> Recall:
         """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
@@ -226,6 +227,8 @@ class Reading:
             cursor: The last page's `next_cursor`.
             floor: [0, 1], least probability that the best ten hold an answer; below it nothing is found.
             looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
+            alike: Sessions whose work is like that of the session that asks, with how much, [0, 1]: their
+                memories are likelier to be meant.
         """
         with self._core.operation("recall") as core:
             return core.recaller.recall(
@@ -236,6 +239,7 @@ class Reading:
                 cursor=cursor,
                 floor=floor,
                 looks_up=looks_up,
+                alike=alike or {},
             )
 
     def sought(self, query: str) -> Sought:

@@ -6,7 +6,6 @@ The search is exact at every size: scanning all vectors takes 0.6 ms at 100,000 
 
 from __future__ import annotations
 
-import math
 import time
 from array import array
 from bisect import bisect_right
@@ -38,6 +37,7 @@ from context_graph.memory.index.blend import (
 )
 from context_graph.memory.index.cursors import MAX_DEPTH, cursor_of, key_of, read_cursor
 from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.order import Judged, Order, end_of_evidence
 from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.index.spread import Spread, spread, without_notes
 from context_graph.model.edge import GraphEdge
@@ -52,6 +52,9 @@ _EXPANDED: Final = 10
 _JUDGED_BY_LETTERS: Final = 40
 """Memories that are judged where words are inflected and joined: the index knows whole words, and of most of
 them English stems."""
+_JUDGED_BY_WORK: Final = 24
+"""Where the work of the session that asks is known: it tells a memory that shares few of the words."""
+_NOBODY: Final[Mapping[str, float]] = {}
 _HOPS: Final = 3
 """How far they are followed."""
 _EXPANDED_ON: Final = 1
@@ -110,10 +113,6 @@ class Recall:
         }
 
 
-_Judged = tuple[int, float, dict[str, float]]
-"""A row, its relevance, and what that is made of."""
-
-
 def by_standing(found: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
     """Ordered by relevance times what is left of each memory's evidence; what was superseded comes last."""
     weighed = [
@@ -122,32 +121,6 @@ def by_standing(found: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> 
     ]
     last = {key for key, one in verdicts.items() if one.standing is Standing.SUPERSEDED}
     return sorted(weighed, key=lambda one: (one.node.id in last, -one.score))
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """A ranking, kept since its first page."""
-
-    rows: list[int]
-    scores: array[float]
-    """What they were ranked by, falling."""
-    judged: list[float]
-    """The relevance of the first rows, falling."""
-    likeliest: float
-    """The highest relevance among them."""
-    signs: dict[int, dict[str, float]]
-    """What the relevance of these rows is made of."""
-    sweeps: int
-    """The index's count when it was made; another one means other row numbers."""
-    seconds: int
-    """The commit up to which second vectors were used, -1 for none; a first page wants the newest."""
-
-    def relevance(self, place: int) -> float:
-        """Beyond the rows that were judged it falls from the last one's with the score, never below 0."""
-        last = len(self.judged) - 1
-        if place <= last:
-            return self.judged[place]
-        return self.judged[last] * min(1.0, _grade(self.scores[place]) / _grade(self.scores[last]))
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
@@ -200,7 +173,7 @@ class Recaller:
         self._blend = blend
         self._scores = Scores()
         self._times: array[int] | None = None
-        self._orders: OrderedDict[bytes, _Order] = OrderedDict()
+        self._orders: OrderedDict[bytes, Order] = OrderedDict()
 
     def recall(
         self,
@@ -212,6 +185,7 @@ class Recaller:
         cursor: str | None = None,
         floor: float = 0.0,
         looks_up: bool = False,
+        alike: Mapping[str, float] = _NOBODY,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -226,6 +200,7 @@ class Recaller:
             floor: 0 to 1: least relevance of the best; below it nothing is found.
             looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
                 list ends where nothing speaks for a memory any more.
+            alike: Sessions whose work is like that of the session that asks, with how much, [0, 1].
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -251,7 +226,7 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             ranked, followed = self._rank(wanted, live, mask, recency)
-            judged = _JUDGED_BY_LETTERS if joins_words(query) else _EXPANDED
+            judged = _JUDGED_BY_LETTERS if joins_words(query) else _JUDGED_BY_WORK if alike else _EXPANDED
             shown = spread(ranked, self.index.rows, self._node_of, judged)
             if not self._has_evidence(wanted, mask, ranked[0]):
                 return Recall([], total)
@@ -262,12 +237,13 @@ class Recaller:
                 aged=recency > 0.0,
                 first=start == 0,
                 looks_up=looks_up,
+                alike=alike,
             )
             if order.likeliest < floor:
                 return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page], order.signs)
-            if looks_up and (ends := _end_of_evidence(parts)) < len(page):
+            if looks_up and (ends := end_of_evidence(parts)) < len(page):
                 page, parts, after = page[:ends], parts[:ends], len(order.rows)
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
@@ -393,19 +369,21 @@ class Recaller:
         aged: bool,
         first: bool,
         looks_up: bool,
-    ) -> _Order:
+        alike: Mapping[str, float],
+    ) -> Order:
         """The order of the first page, or today's; the best by their relevance, unless age counts too."""
         best = shown.rows
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
         seconds = -1 if wanted.extra is None else self.index.extra_done
         outdated = order is not None and (
-            order.sweeps != self.index.sweeps or (first and order.seconds != seconds)
+            order.sweeps != self.index.sweeps
+            or (first and (order.seconds != seconds or bool(alike) or order.knows_work))
         )
         if order is None or outdated:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
-            judged = self._judged(shown, wanted, live, looks_up=looks_up)
+            judged = self._judged(shown, wanted, live, alike, looks_up=looks_up)
             judged = self._led_on(judged, followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
@@ -413,13 +391,22 @@ class Recaller:
             falling = list(accumulate((likely for _, likely, _ in judged), min))
             likeliest = max(likely for _, likely, _ in judged)
             signs = {row: found for row, _, found in judged}
-            order = _Order(best, scores, falling, likeliest, signs, self.index.sweeps, seconds)
+            sweeps = self.index.sweeps
+            order = Order(best, scores, falling, likeliest, signs, sweeps, seconds, bool(alike))
         self._orders[name] = order
         while len(self._orders) > _LISTS_KEPT:
             self._orders.popitem(last=False)
         return order
 
-    def _judged(self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[_Judged]:
+    def _judged(
+        self,
+        shown: Spread,
+        wanted: Wanted,
+        live: bytearray,
+        alike: Mapping[str, float],
+        *,
+        looks_up: bool,
+    ) -> list[Judged]:
         """These rows, after their ranking; no average counts notes, which share their session's words."""
         live = without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
@@ -439,13 +426,16 @@ class Recaller:
                 content = f"{content}\n{summary.content}"  # found by it, and judged with it
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)))
-            judged.append((row, relevance.probability(relevance.kind_of_memory(node), signs), signs))
+            likely = relevance.probability(relevance.kind_of_memory(node), signs)
+            if alike and node is not None and node.session_id:
+                likely = relevance.of_like_work(likely, alike.get(node.session_id, 0.0))
+            judged.append((row, likely, signs))
         return judged
 
     def _node_at(self, row: int) -> MemoryNode | None:
         return self._node_of(UUID(bytes=self.index.rows.id_of(row)))
 
-    def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:
+    def _led_on(self, judged: list[Judged], followed: Iterable[GraphEdge]) -> list[Judged]:
         """The same; an edge passes relevance on as it does the score: its other end may share no word."""
         likely = {row: one for row, one, _ in judged}
         for edge in followed:
@@ -460,7 +450,7 @@ class Recaller:
         return max(-1.0, min(1.0, self._scores.dense[row] / SEMANTIC))
 
     def _page(
-        self, order: _Order, start: int, top_k: int, mask: bytearray
+        self, order: Order, start: int, top_k: int, mask: bytearray
     ) -> tuple[list[tuple[UUID, int, float]], int]:
         """((id, row, relevance) of the next memories that still exist, where to go on)"""
         page: list[tuple[UUID, int, float]] = []
@@ -496,17 +486,3 @@ class Recaller:
             if node is not None:  # else deleted since the ranking
                 found.append(Recalled(node, likely, why))
         return found
-
-
-def _end_of_evidence(parts: Sequence[dict[str, float]]) -> int:
-    """How many of these memories, best first, something speaks for: a word, a meaning, a neighbour."""
-    told = [
-        one.get("opening", one["terms"]) > 0.0 or one["cosine"] >= NEAR or one["others"] > 0.0
-        for one in parts
-    ]
-    return len(told) - told[::-1].index(True) if True in told else 0
-
-
-def _grade(score: float) -> float:
-    """Positive, rises with the score, close to it where it is large."""
-    return max(score, 0.0) + math.log1p(math.exp(-abs(score)))

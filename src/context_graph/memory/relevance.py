@@ -86,6 +86,10 @@ _LEAST_SHARED: Final = 0.15
 _CLOSE: Final = 0.45
 _MEANS: Final = (2.0, _CLOSE)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
+_LIKE_WORK: Final = 8.0
+"""Log-odds for a whole share of work in common."""
+_USUAL_SHARE: Final = 0.1
+"""What any two sessions of a project have in common."""
 _BESIDE: Final = 0.6
 """Share of the best one's relevance that another must have."""
 _GOAL: Final = "Goal: "
@@ -123,6 +127,15 @@ def probability(kind: Kind, signs: Mapping[str, float]) -> float:
     """That the memory is what was asked for, (0, 1)."""
     score = _CONSTANT[kind] + sum(map(mul, _WEIGHTS[kind], _values(signs)))
     return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
+
+
+def of_like_work(relevance: float, share: float) -> float:
+    """The relevance of a memory whose session's work has that share in common with the asking session's.
+
+    Fitted on four projects' sessions: it changes little from 6 to 12 log-odds for a whole share.
+    """
+    added = _LIKE_WORK * max(0.0, share - _USUAL_SHARE)
+    return 1.0 / (1.0 + math.exp(-math.log(relevance / (1.0 - relevance)) - added)) if added else relevance
 
 
 def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:

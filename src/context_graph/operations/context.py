@@ -74,6 +74,12 @@ class Host(Protocol):
         """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
         ...
 
+    def alike(self, session_id: str | None) -> Mapping[str, float]:
+        """Earlier sessions whose work is like what that one has done so far, with how much, [0, 1]; {} while
+        nothing can be said.
+        """
+        ...
+
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
         """The numbers of a live session (None: the one saved last), or SessionNotFoundError."""
         ...

@@ -175,6 +175,7 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
         cursor=given.cursor,
         floor=given.min_relevance,
         looks_up=True,
+        alike=context.host.alike(context.session_id),
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     memex.did(Deed.RECALLED)

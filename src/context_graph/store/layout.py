@@ -52,6 +52,7 @@ TIME_PREFIX: Final = b"t:"
 _PREVIOUS: Final = b"p:"
 _RUNTIME: Final = b"r:"
 _GOALS: Final = b"g:"
+WORK_PREFIX: Final = b"w:"
 _EVIDENCE: Final = b"v:"
 COMPACTIONS_PREFIX: Final = b"k:"
 _EVENT: Final = b"e:"
@@ -95,6 +96,8 @@ runtime_key = _session_key(_RUNTIME)
 """The live state beside the snapshot, opaque to the store."""
 goals_key = _session_key(_GOALS)
 """Checkpoint of the goals, opaque to the store."""
+work_key = _session_key(WORK_PREFIX)
+"""What the session's work was about, for later sessions; opaque to the store."""
 evidence_key = _session_key(_EVIDENCE)
 """What callers of the library reported (D3.4)."""
 capture_key = _session_key(CAPTURE_PREFIX)

@@ -105,6 +105,9 @@ class StoreHost:
                 return known
         return own or None
 
+    def alike(self, session_id: str | None) -> Mapping[str, float]:
+        return dict(self._open().sessions.alike(session_id)) if session_id else {}
+
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
         context = self._open()
         live = context.sessions.get(session_id) if session_id else context.sessions.latest()

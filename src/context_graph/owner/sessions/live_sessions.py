@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from context_graph.config import Settings
 from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, StoreError
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
+from context_graph.identity.earlier_work import EVENTS_NEEDED, EVENTS_REPLAYED, Alike, EarlierWork, Work
 from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner.jobs import session_end_request
@@ -81,6 +83,8 @@ class LiveSessions:
         """By id, the one that was used last at the end."""
         self._unsettled: dict[str, Unsettled] = {}
         self._twins = TwinHooks()
+        self._earlier: EarlierWork | None = None
+        """None until somebody asks."""
         self.canaries = CanaryEvents(store.engine)
 
     def __len__(self) -> int:
@@ -177,6 +181,30 @@ class LiveSessions:
         self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
         return True
 
+    def alike(self, session_id: str) -> list[Alike]:
+        """The earlier sessions whose work is like what that one has done so far, most alike first.
+
+        [] before it has three tool results that say something. Cost: some 4 ms at 1,000 sessions; the first
+        time another 30.
+        """
+        live = self.get(session_id)
+        if live is None or (work := self._work(live)).events < EVENTS_NEEDED:
+            return []
+        return self._earlier_work().alike(work.strongest(), {live.snapshot.session_id})
+
+    def _work(self, live: LiveSession) -> Work:
+        session_id, since = live.snapshot.session_id, max(0, live.sequence - EVENTS_REPLAYED)
+        events = self._store.event_log.numbered_after
+        return live.work(lambda: (event for _, event in events(session_id, since)))
+
+    def _earlier_work(self) -> EarlierWork:
+        if self._earlier is None:
+            self._earlier = EarlierWork()
+            for session_id, strongest in self._store.works():
+                with suppress(ValueError):
+                    self._earlier.put(session_id, strongest)
+        return self._earlier
+
     @property
     def has_unsettled(self) -> bool:
         """Whether `settle` has anything to write."""
@@ -194,13 +222,17 @@ class LiveSessions:
             if live is None:
                 continue
             self.publish(live)
+            work = self._work(live).strongest() if due.goals else b""
             try:
                 self._store.save_state(
                     live.snapshot,
                     runtime=live.runtime_bytes(),
                     goals=(live.sequence, live.goals_bytes()) if due.goals else None,
                     dream=due.dream,
+                    work=work,
                 )
+                if work and self._earlier is not None:
+                    self._earlier.put(session_id, work)
                 if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
                     self._store.dream_queue.queue(session_end_request(live.snapshot))
             except StoreError:

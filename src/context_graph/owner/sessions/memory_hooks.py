@@ -8,7 +8,7 @@ next opened. A store without memories loads no index and no embedder for any of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -61,8 +61,8 @@ class MemoryHooks:
         has_memory: Whether there is any memory in the store; must be cheap.
         chores: Runs the background work.
         brief: Is told of the files about which there may be something to tell.
-        users: Opens the memory of an account by the name of its store; None if there is none and none is to
-            be made.
+        users: Opens the memory of an account by the name of its store, if there is one or it is to be made.
+        alike: Earlier sessions whose work is like a session's, with how much, [0, 1].
     """
 
     def __init__(
@@ -76,9 +76,10 @@ class MemoryHooks:
         settings: Settings,
         brief: BriefCache,
         users: Users,
+        alike: Callable[[str], Mapping[str, float]],
         log: logging.Logger,
     ) -> None:
-        self._store = store
+        self._store, self._alike = store, alike
         self._users = users
         self._brief = brief
         self._memex = memex
@@ -311,7 +312,7 @@ class MemoryHooks:
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
-        found = memex.recall(asked, top_k=_RECALLED)
+        found = memex.recall(asked, top_k=_RECALLED, alike=self._alike(event.session_id))
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []

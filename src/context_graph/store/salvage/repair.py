@@ -468,6 +468,7 @@ _RUNTIME_CHECKS: Final = {
     layout.CAPTURE_PREFIX: _check_mark,
     b"r:": records.decode_runtime,
     b"g:": records.decode_goals,
+    layout.WORK_PREFIX: records.decode_work,
     b"v:": records.decode_evidence,
     layout.COMPACTIONS_PREFIX: records.decode_compactions,
 }

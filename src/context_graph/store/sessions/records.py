@@ -33,6 +33,7 @@ _UNKNOWN: Final = -1.0
 EVENT_VERSION: Final = 3
 RUNTIME_VERSION: Final = 1
 GOALS_VERSION: Final = 1
+WORK_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
 DREAM_VERSION: Final = 1
 COMPACTIONS_VERSION: Final = 1
@@ -252,6 +253,16 @@ def encode_runtime(key: bytes, state: bytes) -> bytes:
 def decode_runtime(key: bytes, record: bytes) -> bytes:
     """The live state in ``record``. Raises as decode_snapshot."""
     return unwrap(key, record, RUNTIME_VERSION)
+
+
+def encode_work(key: bytes, work: bytes) -> bytes:
+    """The record of what a session's work was about, opaque to the store."""
+    return wrap(key, WORK_VERSION, work)
+
+
+def decode_work(key: bytes, record: bytes) -> bytes:
+    """The work in ``record``. Raises as decode_snapshot."""
+    return unwrap(key, record, WORK_VERSION)
 
 
 def encode_goals(key: bytes, seq: int, goals: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,7 @@ from context_graph.store import layout
 from context_graph.store.engine.batches import Batch
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
-from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX
+from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX, after
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
 from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
@@ -240,10 +241,18 @@ class SessionStore:
         runtime: bytes,
         goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
+        work: bytes = b"",
     ) -> None:
-        """Write the session after appended events, as one atomic batch; arguments as commit_event's."""
+        """Write the session after appended events, as one atomic batch; arguments as commit_event's.
+
+        Args:
+            work: What its work was about, for `works`; b"" leaves what is stored.
+        """
         batch = self._engine.batch()
         self._put_state(batch, snapshot, runtime, goals, dream)
+        if work:
+            key = layout.work_key(snapshot.session_id)
+            batch.put(RUNTIME, key, records.encode_work(key, work))
         self._engine.write(batch)
 
     def _put_state(
@@ -285,6 +294,12 @@ class SessionStore:
         key = layout.goals_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return None if record is None else records.decode_goals(key, record)
+
+    def works(self) -> Iterator[tuple[str, bytes]]:
+        """(session id, what its work was about) of each session that has it; damaged ones are left out."""
+        for key, record in self._engine.scan(RUNTIME, layout.WORK_PREFIX, after(layout.WORK_PREFIX)):
+            with suppress(CorruptedIdentityError):
+                yield key[len(layout.WORK_PREFIX) :].decode(), records.decode_work(key, record)
 
     def save_compactions(self, session_id: str, compactions: Sequence[Mapping[str, object]]) -> None:
         """Replace what is known of the session's compactions, oldest first."""
