@@ -178,6 +178,7 @@ class OwnerService:
 
     def woken(self, stores: Iterable[tuple[Path, Path | None]], *, everywhere: bool) -> None:
         """Have the events of some stores applied, each named with its project, or those of all."""
+        self.dreams.activity()  # somebody is at work, though nobody waits for an answer
         for folder, project in stores:
             if folder not in self._stores and folder not in self._unread:
                 self._unread[folder] = project

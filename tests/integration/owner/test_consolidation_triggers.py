@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,20 @@ def test_a_store_that_was_changed_and_is_idle_is_consolidated_once(cli: Cli) -> 
     assert owner.stats()["scheduled"] == [], "nothing has changed since"
     owner.ask("memory.store", content="A thing that nobody knew before", rationale="kept by a test")
     until(lambda: (owner.stats()["last"] or {}).get("seq", 0) > last["seq"], "another run")
+
+
+def test_an_owner_whose_hooks_wait_for_nothing_is_not_idle(cli: Cli) -> None:
+    owner = _owner(cli, dream_idle="light", dream_idle_s=2, dream_cooldown_s=0)
+    hook(owner.cli, "session-start", "s-1", source="startup")
+    assert owner.ask("memory.stats")["memory"]["nodes"] == 44
+    ends = time.monotonic() + 5
+    while time.monotonic() < ends:
+        hook(
+            owner.cli, "post-tool", "s-1", tool_name="Read", tool_input={"file_path": "/a"}, tool_response={}
+        )
+        time.sleep(0.2)
+    assert "dream wanted" not in owner.log()
+    assert _last(owner)["trigger"] == "idle", "and once nobody works any more"
 
 
 def test_a_store_whose_memories_were_all_deleted_leaves_its_owner_in_peace(cli: Cli) -> None:
