@@ -20,7 +20,7 @@ from context_graph.consolidation.plan import Merge, NewConnection, NewLink, Plan
 from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
 from context_graph.identity.consciousness import johari_knowledge
 from context_graph.memory.merged import MERGED_FROM
-from context_graph.model.edge import GraphEdge
+from context_graph.model.edge import CONSOLIDATION, MADE_BY, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
@@ -392,7 +392,7 @@ def _entry(node: MemoryNode) -> dict[str, Any]:
 
 
 def _new_edge(link: NewLink, edge_id: UUID, at_ms: int) -> GraphEdge:
-    metadata: dict[str, Any] = {"made_by": "consolidation", "why": link.why}
+    metadata: dict[str, Any] = {MADE_BY: CONSOLIDATION, "why": link.why}
     if link.path:
         metadata["path"] = [str(one) for one in link.path]
     return GraphEdge(

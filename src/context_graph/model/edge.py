@@ -19,6 +19,9 @@ STEERING_DECAY: Final = 0.9
 STEERING_GAIN: Final = 0.2
 SHORTCUT_TRAVERSALS: Final = 5
 SHORTCUT_REWARD: Final = 0.3
+MADE_BY: Final = "made_by"
+CONSOLIDATION: Final = "consolidation"
+"""In an edge's metadata: who drew it, where nobody asked for it."""
 MIN_HOPS: Final = 3
 """A shorter way needs no shortcut."""
 MAX_HOPS: Final = 8
@@ -113,6 +116,11 @@ class GraphEdge:
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    @property
+    def is_made_by_consolidation(self) -> bool:
+        """Whether a consolidation drew it, because the two looked alike: nobody has decided anything."""
+        return self.metadata.get(MADE_BY) == CONSOLIDATION
 
     def effective_weight(self) -> float:
         """weight * (0.5 + 0.5 * net activation) * (1 + 0.2 * steering reward), clamped to [0, 1]."""

@@ -14,6 +14,7 @@ from context_graph.memory.embed import default_provider
 from context_graph.memory.index.derived import METRICS_FILE
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.review_tasks import ReviewTask, TaskType
+from context_graph.model.edge import CONSOLIDATION, MADE_BY
 from context_graph.model.memory import MemoryNode, SuggestedAction
 from context_graph.redact import Redactor
 
@@ -179,6 +180,17 @@ def test_a_link_says_that_two_like_memories_are_meant_to_be_two(memex) -> None:
     before = memex.utl().coherence
     memex.unlink(edge.id)
     assert memex.utl().coherence < before
+
+
+def test_a_consolidation_s_own_link_answers_nothing(memex) -> None:
+    """REQ-CORE-017: which of two that oppose each other holds is a person's word."""
+    one, other = store(memex, LIMIT.format(100), LIMIT.format(200))
+    memex.link(one.id, other.id, metadata={MADE_BY: CONSOLIDATION, "why": "cluster"})
+    assert kinds(memex) == [TaskType.CONTRADICTION]
+    (conflict,) = memex.insights([memex.get(one.id), memex.get(other.id)]).named(["conflicts"])["conflicts"]
+    assert conflict["kind"] == "suspected"
+    memex.link(one.id, other.id, "refines")
+    assert kinds(memex) == []
 
 
 def aged(memex: Memex, *texts: str, **how) -> list[MemoryNode]:

@@ -156,7 +156,7 @@ def conflicts(
         {"nodes": [id, id], "kind": "stated" or "suspected", "reason"} for each pair.
     """
     edges = _edges(nodes, reader)
-    related = {_ends(edge) for edge in edges}
+    related = {_ends(edge) for edge in edges if not edge.is_made_by_consolidation}
     settled = {_ends(edge) for edge in edges if edge.relationship_type in SETTLES}
     found = [
         _conflict(edge.source_id, edge.target_id, "stated", "linked as contradicting each other")

@@ -213,7 +213,11 @@ class ReviewTasks:
         if chars < MAX_CHARS and max(len(one.content), len(other.content)) > chars:
             self._long.append(pair)
             return
-        between = (edge for edge in reader.edges(one.id) if other.id in (edge.source_id, edge.target_id))
+        between = (
+            edge
+            for edge in reader.edges(one.id)
+            if other.id in (edge.source_id, edge.target_id) and not edge.is_made_by_consolidation
+        )
         finding = _finding(one, other, {edge.relationship_type for edge in between})
         if finding is not None:
             self._found[pair] = finding
