@@ -23,7 +23,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "salience",
     "pulse",
     "continuity",
-    "earlier_work",
+    "earlier",
     "ic",
     "state",
     "circles",

@@ -41,6 +41,8 @@ class Request:
     """Unix ms that counts as now, for ages; 0 for the time of the snapshot."""
     goals: GoalSearch | None = None
     """Look for goals only."""
+    unattended: bool = False
+    """Nobody asked for the run: it forgets nothing that a person or an import brought."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", mode_of(self.mode))

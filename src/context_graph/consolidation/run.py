@@ -155,6 +155,8 @@ class _Work:
         taken = set(snap.rows_of(chain.from_iterable((one.survivor, *one.losers) for one in merges)).tolist())
         # A memory whose embedding can't be read says nothing by mistake only.
         taken |= snap.unreadable
+        if request.unattended:
+            taken |= salience.brought(snap)
         prunes = salience.prunes(snap, scores, request.salience_threshold, taken, now_ms=snap.taken_ms)
         self.plan.merges, self.plan.prunes = tuple(merges), tuple(prunes)
 

@@ -4,7 +4,7 @@ A session's own work is a goal in each of four views: word stems, paths, letter 
 strongest terms of each are kept for good; a session that is under way is compared with all of them by BM25.
 Over 62 sessions of four projects that changed a file which an earlier one had changed, that earlier one came
 first for 40 % by the prompt alone, 60 % after six calls and 73 % after twelve, and was among the first five
-for 66, 82 and 92 % (`python -m research DATA --number earlier_work`).
+for 66, 82 and 92 % (`python -m research DATA --number earlier`).
 """
 
 from __future__ import annotations

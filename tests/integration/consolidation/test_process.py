@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.support.consolidation import FACTS, planted
@@ -18,6 +20,7 @@ from context_graph.consolidation.consolidate import consolidate
 from context_graph.consolidation.plan import Mode
 from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.memory.memex import Memex
+from context_graph.model.memory import MemoryNode
 
 Process = subprocess.Popen[bytes]
 
@@ -81,6 +84,34 @@ def test_what_it_prepares_is_what_a_library_would_do(memex: Memex, folder: Path,
     done = commit(memex, prepared)
     assert done.plan == plan
     assert done.final_memory_count == prepared.result().final_memory_count == memex.count() == len(FACTS) + 40
+
+
+def test_a_run_that_nobody_asked_for_forgets_nothing_that_a_person_brought(memex: Memex) -> None:
+    """What is stored by command or imported was decided on; what an agent's tool stored was not."""
+    old = time.time_ns() // 1_000_000 - 3 * 86_400_000
+    said = {"cli": "ok", "import": "thanks a lot", "tool": "great"}
+    ids = {
+        source: memex.put(
+            MemoryNode(
+                id=uuid4(),
+                content=text,
+                rationale="kept because a test needs it",
+                created_at_ms=old,
+                last_accessed_ms=old,
+                source=source,
+            )
+        ).id
+        for source, text in said.items()
+    }
+    fill(memex, 20)
+    gone = []
+    for unattended in (True, False):
+        folder = taken(memex, f"run{unattended}")
+        assert finished(started(folder, Request(unattended=unattended)))[1] == 0
+        plan = Prepared.from_bytes((folder / messages.PREPARED).read_bytes()).plan
+        pruned = {prune.id for prune in plan.prunes}
+        gone.append({source for source, node in ids.items() if node in pruned})
+    assert gone == [{"tool"}, {"cli", "import", "tool"}]
 
 
 def test_goals_only(folder: Path) -> None:

@@ -59,6 +59,8 @@ PRIOR: Final = 16.0
 
 ON_PURPOSE: Final = frozenset({"tool", "cli", "library"})
 """Sources of a memory that somebody stored by itself: one that says something is not short by accident."""
+BROUGHT: Final = frozenset({"cli", "import"})
+"""Sources of a memory that a person decided to have: a run that nobody asked for forgets none of them."""
 SAID_ON_PURPOSE: Final = 2.2
 """Telling words that such a memory has at least, if it has LEAST_SAID."""
 LEAST_SAID: Final = 0.75
@@ -134,6 +136,11 @@ def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_m
     if taken:
         wanted[np.fromiter(taken, np.int64, len(taken))] = False
     return [Prune(snap.ids[row], float(scores[row])) for row in map(int, np.flatnonzero(wanted))]
+
+
+def brought(snap: Snapshot) -> set[int]:
+    """The rows that a person stored by hand, or an import brought."""
+    return {row for row, source in enumerate(snap.source) if source in BROUGHT}
 
 
 def use_evidence(snap: Snapshot) -> F64:

@@ -393,7 +393,8 @@ class Consolidations:
                 answer_requests(context, began_ms, self._log)
                 self._soon()
                 return
-            job = self._admitted(context, place, wish.mode, {}, session_id=wish.session_id, wish=wish)
+            params: dict[str, Any] = {"unattended": True}
+            job = self._admitted(context, place, wish.mode, params, session_id=wish.session_id, wish=wish)
         except ContextGraphError as error:
             self._refused(wish, error)
             self._soon()
