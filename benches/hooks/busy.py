@@ -37,6 +37,10 @@ HOOK_P99 = 20.0
 """Highest p99 of a hook, over the floor's median in the same run."""
 FLOOR_EACH = 16
 """Hooks between two runs of the floor."""
+KEPT_S = 60.0
+"""How long a session is asked what it has."""
+CONSOLIDATED_S = 120.0
+"""How long the consolidation is waited for when all else has ended."""
 GIVEN_UP_S = 10.0
 """A rule that was not told by then is told late, and counted as so late."""
 
@@ -141,11 +145,20 @@ def tells(soak: Soak, session: Session, until: float) -> None:
         session.tally.told.append(time.perf_counter() - began)
 
 
-def kept(soak: Soak, session: str) -> Counter[str]:
-    """The events that a session has, by verb."""
-    command = [CLI, "session", "show", "--session-id", session, "--json"]
-    done = subprocess.run(command, env=soak.env, cwd=soak.folder, capture_output=True, text=True, check=True)
-    return Counter(json.loads(done.stdout)["events_by_kind"])
+def kept(soak: Soak, session: Session) -> Counter[str]:
+    """The events that a session has, by verb; a command that failed counts as such, and is run again."""
+    command = [CLI, "session", "show", "--session-id", session.name, "--json"]
+    until = time.monotonic() + KEPT_S
+    while True:
+        done = subprocess.run(
+            command, env=soak.env, cwd=soak.folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return Counter(json.loads(done.stdout)["events_by_kind"])
+        session.tally.failures.append(f"session show: {done.stderr}"[:200])
+        if time.monotonic() > until:
+            sys.exit(f"{session.name}: {done.stderr}")
+        time.sleep(1.0)
 
 
 def run(soak: Soak, clients: list[Soak], minutes: float, sessions: int, floor: Path) -> dict[str, Any]:
@@ -160,17 +173,22 @@ def run(soak: Soak, clients: list[Soak], minutes: float, sessions: int, floor: P
     for thread in threads:
         thread.start()
     command = [CLI, "memory", "consolidate", "--mode", "deep", "--any-state", "--format", "json"]
-    consolidated = subprocess.run(command, env=soak.env, cwd=soak.folder, capture_output=True, check=False)
-    load = os.getloadavg()[0]
+    consolidation = subprocess.Popen(command, env=soak.env, cwd=soak.folder, stdout=subprocess.DEVNULL)
     for thread in threads:
         thread.join()
-    there = {one.name: kept(soak, one.name) for one in [*workers, listener]}
+    load = os.getloadavg()[0]
+    try:
+        consolidated = consolidation.wait(CONSOLIDATED_S)
+    except subprocess.TimeoutExpired:  # it has the lowest priority
+        consolidation.kill()
+        consolidated = consolidation.wait()
+    there = {one.name: kept(soak, one) for one in [*workers, listener]}
     differences = [
         there[one.name][verb] - count
         for one in [*workers, listener]
         for verb, count in one.tally.sent.items()
     ]
-    return figures(tallies, differences, consolidated.returncode, load)
+    return figures(tallies, differences, consolidated, load)
 
 
 def figures(tallies: list[Tally], differences: list[int], consolidated: int, load: float) -> dict[str, Any]:
