@@ -66,7 +66,12 @@ def _plant(cli: Cli, text: str, number: int, **env: str) -> None:
 
 
 def _everything(root: Path) -> bytes:
-    return b"\0".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
+    found = []
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names):
+            with suppress(FileNotFoundError):  # the owner has just removed it
+                found.append(path.read_bytes() if path.is_file() else b"")
+    return b"\0".join(found)
 
 
 def _leaks(root: Path, where: str) -> list[str]:
