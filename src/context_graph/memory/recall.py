@@ -426,7 +426,7 @@ class Recaller:
                 content = f"{content}\n{summary.content}"  # found by it, and judged with it
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)))
-            likely = relevance.probability(relevance.kind_of_memory(node), signs)
+            likely = relevance.probability(relevance.kind_of_memory(node), signs, looks_up=looks_up)
             if alike and node is not None and node.session_id:
                 likely = relevance.of_like_work(likely, alike.get(node.session_id, 0.0))
             judged.append((row, likely, signs))

@@ -60,6 +60,10 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
 }
 """Of NAMES; but for notes made by `python -m research.fit.floor --fit DATA`."""
 
+_LOOKED_UP: Final = (-3.4, (0.1, 0.7, 1.6, 0.0, 0.0, 0.5, 0.3, 5.0, 0.0))
+"""Constant and weights of notes where somebody asks: he asks in other words than theirs, and judges himself
+what is near."""
+
 _BARS: Final[Mapping[str, float]] = {
     NoteKind.RULE: -0.8,
     NoteKind.DECISION: -0.4,
@@ -123,9 +127,15 @@ def kind_of_memory(node: MemoryNode | None) -> Kind:
 _values: Final = itemgetter(*NAMES)
 
 
-def probability(kind: Kind, signs: Mapping[str, float]) -> float:
-    """That the memory is what was asked for, (0, 1)."""
-    score = _CONSTANT[kind] + sum(map(mul, _WEIGHTS[kind], _values(signs)))
+def probability(kind: Kind, signs: Mapping[str, float], *, looks_up: bool = False) -> float:
+    """That the memory is what was asked for, (0, 1).
+
+    Args:
+        looks_up: Somebody asks, and it is not a prompt that brings it.
+    """
+    asked = looks_up and kind is Kind.NOTE
+    constant, weights = _LOOKED_UP if asked else (_CONSTANT[kind], _WEIGHTS[kind])
+    score = constant + sum(map(mul, weights, _values(signs)))
     return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
 
 
