@@ -409,21 +409,32 @@ def test_hooks_in_the_working_tree_are_not_touched(shell: Shell) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process's ancestors here")
-@pytest.mark.parametrize("start", [True, False])
-def test_a_hook_in_the_working_tree_that_asks_as_it_was_told_to(shell: Shell, start: bool) -> None:
+@pytest.mark.parametrize("env_file", [True, False])
+def test_a_hook_in_the_working_tree_that_asks_as_it_was_told_to(cli: Cli, env_file: bool) -> None:
     """Once for each commit, in a session whose git asks anyway, and in one of a host where it does not."""
+    project = repository(cli)
+    project.hosts = Hosts()  # the client is no ancestor of a person's shells
+    try:
+        with decided_by("owner", cli):
+            shell = Shell(project)
+            if not env_file:
+                shell.env_file.write_text("")
+            _asks_from_the_working_tree(shell)
+    finally:
+        project.hosts.close()
+
+
+def _asks_from_the_working_tree(shell: Shell) -> None:
     shell.run("git config core.hooksPath hooks", session="")
     advice = shell.project.req("git-hooks", "install", code=1).split("pre-push: ")[1].strip()
     line = advice.replace("context-graph-cli", str(shell.project.cli.launcher))
     path = shell.project.root / "hooks/prepare-commit-msg"
     write_hook(path, f"echo own >&2\n{line.replace('NAME', path.name)}\nexit 0")
-    if not start:
-        shell.env_file.write_text("")
     assert shell.held("git commit -q --allow-empty -m x")
     assert shell.run("git commit -q --allow-empty -m x", session="").stderr == "own\n"
     shell.project.req("satisfy", "review", "--session", A)
     done = shell.run("git commit -q --allow-empty -m x")
-    assert (done.returncode, done.stderr) == (0, "own\n")
+    assert (done.returncode, done.stderr.count("own\n")) == (0, 1)
     assert shell.held("git commit -q --allow-empty -m x")
 
 

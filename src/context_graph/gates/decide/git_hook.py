@@ -20,7 +20,7 @@ from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.event import GateEvent, GateResult, GitHook
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
-from context_graph.gates.state.registry import client_pid, session_above
+from context_graph.gates.state.registry import session_above
 from context_graph.git.repository import Repo, find_repo, repo_of_git_dir
 from context_graph.model import EventKind
 
@@ -131,7 +131,7 @@ def git_event(
     event = GateEvent.of_hook(
         hook, env, session_id=session_id, cwd=cwd, at_ms=at_ms, parent_pid=pid, root=root
     )
-    event.git = GitHook(name, words, git_dir, index, client_pid(pid) or pid)  # a hook may be a shell
+    event.git = GitHook(name, words, git_dir, index, pid)
     return event
 
 

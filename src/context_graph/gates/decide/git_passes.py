@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from context_graph.gates.files import Locked, number, read_object, read_through, write_json
-from context_graph.gates.state.registry import is_alive
+from context_graph.gates.state.registry import ancestors, is_alive
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.git.repository import Repo, has_moved, makes_commit, tip_of
@@ -84,8 +84,12 @@ class Passes:
         return used
 
     def in_use(self, pid: int, at: float) -> set[str]:
-        """Requirements whose satisfaction another git that still runs is about to use."""
-        others = [p for p in self._kept()["passes"] if p["pid"] != pid and is_alive(p["pid"])]
+        """Requirements whose satisfaction another git that still runs (none above ``pid``) is about to use:
+        one commit asks twice where a hook of the repository asks too.
+        """
+        passes = self._kept()["passes"]
+        line = ancestors(pid) if passes else []
+        others = [p for p in passes if p["pid"] not in line and is_alive(p["pid"])]
         return {name for one in others if one["at"] <= at for _, name in one["uses"]}
 
     def look(self, repo: Repo) -> bool:
