@@ -415,7 +415,7 @@ def test_a_hook_in_the_working_tree_that_asks_as_it_was_told_to(cli: Cli, env_fi
     project = repository(cli)
     project.hosts = Hosts()  # the client is no ancestor of a person's shells
     try:
-        with decided_by("owner", cli):
+        with an_owner(cli):
             shell = Shell(project)
             if not env_file:
                 shell.env_file.write_text("")

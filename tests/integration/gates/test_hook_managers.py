@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.integration.gates.test_git_hooks import RULES, Shell, repository, write_hook
 from tests.support.cli import Cli
-from tests.support.gates.installed import A, decided_by
+from tests.support.gates.installed import A, an_owner
 
 pytestmark = pytest.mark.thorough
 NPM = Path(os.environ.get("HOOK_MANAGERS_DIR", "/nonexistent")) / "node_modules"
@@ -58,7 +58,7 @@ def _needs(manager: str) -> None:
 def project_shell(cli: Cli, tmp_path: Path) -> Iterator[tuple[Shell, Path]]:
     project = repository(cli)
     cli.env["PRE_COMMIT_HOME"] = str(tmp_path / "pre-commit")
-    with decided_by("owner", cli):
+    with an_owner(cli):
         yield Shell(project), tmp_path / "ran"
 
 
