@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.support.gates.in_process import A, B, Gate, git, named
 
+from context_graph.gates.calculators import CalculationError, run_command
 from context_graph.gates.commands import commands
-from context_graph.gates.decide.calculators import CalculationError, run_command
 
 
 @pytest.fixture

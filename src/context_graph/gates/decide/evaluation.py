@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
-from context_graph.gates.decide.evidence import missing
+from context_graph.gates.calculators import CalculationError, branch_size, run_command
+from context_graph.gates.evidence import missing
 from context_graph.gates.files import GateCache, read_object, write_json
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.person import is_signed
