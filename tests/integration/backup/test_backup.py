@@ -67,15 +67,10 @@ def test_what_waits_to_be_applied_outlives_a_restore(cli: Cli, made: Path) -> No
     """Events of sessions that go on: hooks answered for them, and no backup has them."""
     with no_owner(cli):
         hook(cli, "prompt-submit", "second-session", prompt="Mend the parser", prompt_id="1")
-    spool = store_of(cli) / "spool"  # of an earlier build
-    spool.mkdir()
-    (spool / "waiting.log").write_bytes(b"as it was")
     waiting = {path.name: path.read_bytes() for path in (store_of(cli) / "events").iterdir()}
     assert b"Mend the parser" in b"".join(waiting.values())
     assert cli.run("restore", str(made), "--yes").returncode == 0
     assert {path.name: path.read_bytes() for path in (store_of(cli) / "events").iterdir()} == waiting
-    assert (spool / "waiting.log").read_bytes() == b"as it was"
-    (spool / "waiting.log").unlink()
     sessions = json.loads(cli.run("session", "list", "--json").stdout)["sessions"]
     assert {one["session_id"] for one in sessions} == {"first-session", "second-session"}
 
