@@ -57,6 +57,7 @@ def test_only_a_crash_counts_and_only_once(tmp_path: Path, end: str) -> None:
     assert failures == ([1.0] if end in ("crash", "segfault") else [])
 
 
+@pytest.mark.real
 def test_a_crash_leaves_no_copy_of_the_owner_s_memory(owner: OwnerHarness) -> None:
     """A limit of 1 and not of 0, which a program in core_pattern would not be held to."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)

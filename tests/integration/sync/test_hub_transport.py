@@ -110,7 +110,7 @@ def test_a_colleague_s_memory_carries_who_told_it(
     tmp_path: Path, hub: Callable[..., Hub], some_team: Team
 ) -> None:
     """By what the hub knows: what a member claims of others does not count, and it is not told on."""
-    ada, grace = (some_team.member(name, "writer") for name in ("ada.l", "grace"))
+    ada, grace = (some_team.member(name, "writer") for name in ("ada.l", "grace.l"))
     with ExitStack() as stack:
         some = stores(tmp_path, 2, stack)
         claimed = {"told_by": {"machine": "0" * 32, "author": "somebody-else"}, "kept": 1}
@@ -122,7 +122,7 @@ def test_a_colleague_s_memory_carries_who_told_it(
         told = some[1].get(node.id)
         assert told is not None and author_of(told) == "ada.l" and told.metadata["kept"] == 1
         answer = some[0].get(own.id)
-        assert answer is not None and author_of(answer) == "grace"
+        assert answer is not None and author_of(answer) == "grace.l"
         kept = some[1].get(own.id)
         assert kept is not None and author_of(kept) == ""
         assert state(some[0]) == state(some[1])
