@@ -183,13 +183,13 @@ impl<'a> Starter<'a> {
     ) -> Result<T, NoAnswer> {
         let mut started = false;
         loop {
-            match ask() {
-                Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => {}
-                other => return other,
+            let answer = ask();
+            if !matches!(answer, Err(NoAnswer::Absent(_) | NoAnswer::Declined(_))) || up_by.left_ms() == 0 {
+                return answer;
             }
             if started {
                 // It held the lock from its first moment on: what has let go of it will never listen.
-                if self.is_free() {
+                if matches!(answer, Err(NoAnswer::Absent(_))) && self.is_free() {
                     let why = "it ends at its start, and `context-graph-cli owner start` says why".to_owned();
                     return Err(NoAnswer::Unstartable(why));
                 }
