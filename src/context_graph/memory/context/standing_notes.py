@@ -195,6 +195,10 @@ class StandingNotes(Follower):
         rows = sorted((row for row in rows if row[0] >= least), key=lambda row: row[:2], reverse=True)
         yield from self._untold(shown, [one for *_, one in rows])
 
+    def told(self, shown: Container[str]) -> Iterator[str]:
+        """The words of the rules that were told."""
+        return (rule.statement.text for node_id, rule in self._rules.items() if str(node_id) in shown)
+
     def _untold(self, shown: Container[str], rules: Iterable[_Rule]) -> Iterator[Line]:
         yield from (self._line(one) for one in rules if str(one.node_id) not in shown)
 

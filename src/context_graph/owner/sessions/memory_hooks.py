@@ -326,8 +326,9 @@ class MemoryHooks:
 
         rows = [row for row in (*found.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
-        likely = [(row.node, row.score) for row in brought(rows, floor, self.ledger.moved(floor, what))]
-        quotes = self._quotes(likely, event.cwd)[:_SHOWN]
+        rows = brought(rows, floor, self.ledger.moved(floor, what))
+        nodes = self._standing.untold_of([row.node for row in rows], known)
+        quotes = self._quotes(list(zip(nodes, [row.score for row in rows], strict=True)), event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
         left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
         room = min(budget, left + sum(count(line.text) for line in rules))

@@ -73,6 +73,11 @@ class Standing:
         rules = self._rules().concerning(session_id, prompt, shown)
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
+    def untold_of(self, nodes: Iterable[MemoryNode], shown: Container[str]) -> list[MemoryNode]:
+        """``nodes`` without the rules that were told, word for word: a note of a change quotes its prompt."""
+        told = list(self._rules().told(shown))
+        return [replace(node, content=_without(node.content, told)) for node in nodes]
+
     def at_path(self, session_id: str, path: str, shown: Container[str], tokens: int) -> list[Line]:
         """The rules whose scope is a file, by its path in the checkout."""
         return _said(self._fitting(self._rules().about_path(session_id, path, shown), tokens))
@@ -194,6 +199,13 @@ def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
 
     for kind in kinds:
         yield from reversed(memex.list(limit=_READ, filters=RecallFilters(kind=kind)).nodes)
+
+
+def _without(content: str, texts: Iterable[str]) -> str:
+    for text in texts:
+        rest = content.replace(text, "")
+        content = rest if rest.strip() else content
+    return content
 
 
 def _headed(rules: list[Line]) -> list[Line]:
