@@ -42,8 +42,8 @@ def events(cli: Cli) -> dict[str, int]:
     return found
 
 
-def test_gates_still_decide_beside_an_owner_that_is_stopped(cli: Cli) -> None:
-    """The log is not the gates' way: they decide from files, also when nobody was waited for."""
+def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cli: Cli) -> None:
+    """Nobody can say what is required: the first call is asked for again, later ones pass aloud."""
     requirements = cli.project / ".claude" / "requirements.yaml"
     requirements.parent.mkdir()
     requirements.write_text(
@@ -57,13 +57,16 @@ def test_gates_still_decide_beside_an_owner_that_is_stopped(cli: Cli) -> None:
     edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cli.project}/a.py"}}
     given = {"session_id": "s-1", "cwd": str(cli.project), "hook_event_name": "PreToolUse", **edit}
     pid = cli.owner_pid()
-    decisions = []
+    replies = []
     with stopped(pid):
         for number in range(3):
             body = json.dumps({**given, "tool_use_id": f"toolu_x{number}"})
             done = cli.run("hooks", "pre-tool", "--stdin", "--format", "claude", stdin=body)
-            decisions.append(json.loads(done.stdout)["hookSpecificOutput"].get("permissionDecision"))
-    assert decisions == ["deny"] * 3
+            replies.append(json.loads(done.stdout) if done.stdout else {})
+    decisions = [reply.get("hookSpecificOutput", {}).get("permissionDecision") for reply in replies]
+    assert decisions == ["deny", None, None], replies
+    assert "run the same call again" in json.dumps(replies[0])
+    assert all(reply.get("systemMessage") for reply in replies[1:]), replies
 
 
 def test_a_tool_beside_an_owner_that_is_stopped_is_answered_and_told_why(cli: Cli) -> None:

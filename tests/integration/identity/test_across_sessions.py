@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from tests.support.agent_events import (
     LABELS_PROMPT,
@@ -17,13 +16,6 @@ from tests.support.agent_events import (
     TARIFF_STEPS,
 )
 from tests.support.cli import Cli, end_process
-
-from context_graph.identity.across import part_goals
-from context_graph.store import layout
-from context_graph.store.layout import SESSION_IDENTITY
-from context_graph.store.schema import open_database
-from context_graph.store.sessions.records import encode_snapshot
-from context_graph.store.sessions.sessions import SessionStore
 
 Step = tuple[str, str, str]
 TARIFF, LABELS = (TARIFF_PROMPT, TARIFF_STEPS), (LABELS_PROMPT, LABELS_STEPS)
@@ -164,34 +156,3 @@ def test_an_owner_that_goes_in_between_changes_nothing(cli: Cli, end: Callable[[
     end(cli)
     assert show(cli, "s-3")["cross_session_ic"] == measured[1]["cross_session_ic"]
     assert show(cli, "s-3")["ic_history"] == measured[0]["ic_history"]
-
-
-def test_a_store_of_an_earlier_build_opens_and_its_copied_value_is_not_shown(cli: Cli) -> None:
-    """Its records hold 0.97 for every linked session: a vector compared with its own copy."""
-    work(cli, "s-1", TARIFF)
-    work(cli, "s-2", TARIFF, slice(2))
-    cli.stop_owner()
-    engine = open_database(database(cli))
-    try:
-        store = SessionStore(engine)
-        old = store.load_snapshot("s-2")
-        runtime, goals = store.load_runtime("s-2"), store.load_goals("s-2")
-        assert runtime is not None and goals is not None
-        old.cross_session_ic = 0.97
-        engine.put(SESSION_IDENTITY, layout.snapshot_key("s-2"), encode_snapshot(old, 1))
-        kept = msgspec.msgpack.decode(runtime[4:])[:-1]  # the last field is new
-        store.put_runtime("s-2", runtime[:4] + msgspec.msgpack.encode(kept))
-        store.save_goals("s-2", goals[0], part_goals(goals[1])[0])
-    finally:
-        engine.close()
-    for number in range(2, 6):
-        use(cli, "s-2", number, TARIFF_STEPS[number])
-        shown = show(cli, "s-2")
-        assert (shown["cross_session_ic"], shown["relation"], shown["drift_metrics"]) == (
-            None,
-            "unknown",
-            None,
-        )
-    assert shown["has_evidence"] and len(shown["ic_history"]) == 6
-    work(cli, "s-3", TARIFF, slice(6, 9))
-    assert show(cli, "s-3")["relation"] == "continues"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -342,24 +341,6 @@ def test_a_note_that_was_forgotten_stays_so_and_one_that_is_void_goes(cli: Cli) 
     assert gone[by_kind["open"]["id"]] == "the session's later words say otherwise"
     shown = memory(cli, "list", "--kind", "change")["nodes"]
     assert {one["id"] for one in shown} == {one["id"] for one in after if one["kind"] == "change"}
-
-
-def test_sessions_that_an_older_build_summed_up_get_their_notes_in_the_background(cli: Cli) -> None:
-    work_session(cli, "s-1")
-    (made,) = captured(cli)
-    cli.run("owner", "stop")
-    with Memex.open(store_dir(data_root(cli.env), cli.project)) as memex:
-        node = memex.get(capture_id("s-1"))
-        assert node is not None
-        older = {name: node.metadata[name] for name in ("capture",)}
-        memex.put(replace(node, metadata=older, embedding=None))
-    hook(cli, "session-start", "s-2", source="startup")
-    for _ in range(100):
-        (now,) = captured(cli)
-        if "notes" in now["metadata"]:  # type: ignore[operator]
-            break
-    assert now["metadata"]["notes"] == made["metadata"]["notes"]  # type: ignore[index]
-    assert now["content"] == made["content"] and now["created_at"] == made["created_at"]
 
 
 def test_a_newer_word_of_the_user_ends_the_older_one(cli: Cli) -> None:

@@ -191,7 +191,7 @@ def test_a_damaged_event_is_said_and_the_rest_is_shown(cli: Cli, source: OwnerSo
     worked(cli)
     cli.stop_owner()
     with SessionStore.open(locate().store / "db") as opened:
-        opened.engine.put(EVENTS, event_key(SESSION, 5), b"\x01 not an event")
+        opened.engine.put(EVENTS, event_key(SESSION, 5), b"\x03 not an event")
     seen = source.session(SESSION)
     assert len(seen.events) == 4 and seen.damage
     assert source.sessions().rows[0].goal.startswith("Mend the rounding")
