@@ -11,7 +11,6 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Final
@@ -107,10 +106,7 @@ def asking(context: StoreContext) -> Asking:
 
 def question_of(context: StoreContext, number: str) -> Question | None:
     """A question of this store by its id, if it is known still."""
-    for one in context.followers:
-        if isinstance(one, Asking):
-            return one.known.get(number)
-    return None
+    return context.questions.get(number)
 
 
 def elsewhere(found: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list[Elsewhere]:
@@ -135,8 +131,6 @@ class Asking:
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
         self._waiting: dict[int, Question] = {}
-        self.known: OrderedDict[str, Question] = OrderedDict()
-        """By id, the newest last."""
         self._number = 0
         words = [sys.executable, "-P", "-m", "context_graph.sync.hub.answering", str(context.folder)]
         try:
@@ -174,9 +168,10 @@ class Asking:
         number, question = self._number, Question(then, on_done)
         line = orjson.dumps({"number": number, **sought._asdict()}) + b"\n"
         self._waiting[number] = question
-        self.known[question.id] = question
-        while len(self.known) > _KEPT:
-            self.known.popitem(last=False)
+        known = self._context.questions  # they outlive the process: who asked looks for the answer later
+        known[question.id] = question
+        while len(known) > _KEPT:
+            known.popitem(last=False)
         self._loop.call_later(QUESTION_S, self._late, number)
         try:
             if os.write(self._stdin.fileno(), line) < len(line):
