@@ -130,7 +130,7 @@ def test_yaml_that_is_deep_or_makes_objects_enforces_nothing_and_runs_nothing(ga
 def test_evidence_in_the_whole_file_system_is_not_walked_to_its_end(
     gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from context_graph.gates.decide import evidence
+    from context_graph.gates import evidence
 
     wide = tmp_path / "wide"
     for number in range(40):

@@ -463,6 +463,8 @@ def test_status_shows_the_session_and_its_line(project: Cli) -> None:
     told = project.run("req", "statusline", stdin=asked).stdout
     assert line == f"{brief.strip()}  {told}" and "commit_plan" in line
     project.run("owner", "stop")
-    assert project.run("status", "--line", stdin=asked).stdout == line, "an owner is not needed"
-    assert json.loads(project.run("owner", "status", "--json").stdout)["running"] is False
+    assert project.run("status", "--line", stdin=asked).stdout == line, (
+        "an owner is started for what is required"
+    )
+    assert json.loads(project.run("owner", "status", "--json").stdout)["running"] is True
     hook(project, "session-end", "s-1", reason="other")
