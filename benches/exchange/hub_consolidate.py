@@ -27,13 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benches.hooks.processes import CLI, live_env
 from benches.report import described, grid, machine, options, save
+from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.postgres import Postgres, started, team
 from tests.support.memories import WHY, open_memex
 
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import InMemory, Told
+from context_graph.sync.transport import Told
 
 GOAL = 1.7
 SUBJECTS = [

@@ -51,7 +51,7 @@ PYTHON_HOOK, BARE_HOOK, NODE_HOOK = (
     "plain hook in Node",
 )
 RIVAL_CASES = (VENV, BARE, PYTHON_HOOK, BARE_HOOK, NODE_HOOK)
-"""Python as this environment starts it, with its site packages, and as a gate without an owner starts it."""
+"""Python as this environment starts it, with its site packages, and bare."""
 RIVALS = Path(__file__).resolve().parents[1] / "rivals"
 
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from context_graph.consolidation.map import Group, Spot
     from context_graph.consolidation.plan import Goal
 
-_KIB: Final = 1024
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
 _LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0, "connections": 3.0}
 _DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}

@@ -36,6 +36,8 @@ _SATURATION: Final = 2.0
 _TERM: Final = Struct("<HBB")
 """Bucket, view, level."""
 _VIEW_BITS: Final = 16
+_DEAD: Final = 4
+"""Times as many rows as sessions from which on the postings are made smaller."""
 
 
 class Work:
@@ -85,7 +87,6 @@ class EarlierWork:
     def __init__(self) -> None:
         self._postings = Postings()
         self._live = bytearray()
-        self._ids: list[str] = []
         self._rows: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -102,13 +103,21 @@ class EarlierWork:
             return
         self._rows[session_id] = self._postings.add(b"".join(TERM.pack(term, n, 0) for term, n in terms))
         self._live.append(1)
-        self._ids.append(session_id)
+        if len(self._live) > _DEAD * (len(self._rows) + 1):
+            self._compact()
 
     def drop(self, session_id: str) -> None:
         """Forget a session; nothing if it is not known."""
         row = self._rows.pop(session_id, None)
         if row is not None:
             self._live[row] = 0
+
+    def _compact(self) -> None:
+        """Let go of the rows of what was kept before: a session is put again at each of its checkpoints."""
+        self._postings = self._postings.kept(self._live)
+        order = sorted(self._rows, key=self._rows.__getitem__)
+        self._rows = {session_id: row for row, session_id in enumerate(order)}
+        self._live = bytearray([1]) * len(order)
 
     def alike(self, strongest: bytes, without: Container[str]) -> list[Alike]:
         """The sessions that have something in common with that work, most alike first.

@@ -280,7 +280,7 @@ class LiveSession:
             self._absorb(prompt=True)
             self._purpose.prompt()
             self._circles.prompt()
-        elif event.kind in MEASURED and not event.is_delegated:
+        elif _is_own_result(event):
             self._predict(event)
             self._circles.observe(event)
             self._read(event)
@@ -296,7 +296,7 @@ class LiveSession:
         After the events since the goals were written, the goals are bit for bit what they were, and so is
         what ties the session to the one before.
         """
-        if event.is_prompt or (event.kind in MEASURED and not event.is_delegated):
+        if event.is_prompt or _is_own_result(event):
             self._read(event)
             self._absorb(prompt=event.is_prompt)
 
@@ -309,7 +309,7 @@ class LiveSession:
         if self._work is None:
             self._work = Work()
             for event in events():
-                if event.is_prompt or (event.kind in MEASURED and not event.is_delegated):
+                if event.is_prompt or _is_own_result(event):
                     self._read(event)
                     self._work.absorb(_READER, prompt=event.is_prompt)
         return self._work
@@ -473,6 +473,11 @@ class LiveSession:
         snapshot = self.snapshot
         snapshot.consciousness, snapshot.integration = metrics.consciousness, metrics.integration
         snapshot.reflection, snapshot.differentiation = metrics.reflection, metrics.differentiation
+
+
+def _is_own_result(event: HookEvent) -> bool:
+    """Whether it is the result of a call of the session itself: what subagents do is not its work."""
+    return event.kind in MEASURED and not event.is_delegated
 
 
 def _predictions_of(runtime: Runtime) -> TrackerState:

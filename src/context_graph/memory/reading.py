@@ -239,7 +239,7 @@ class Reading:
                 cursor=cursor,
                 floor=floor,
                 looks_up=looks_up,
-                alike=alike or {},
+                alike=alike,
             )
 
     def sought(self, query: str) -> Sought:

@@ -54,7 +54,6 @@ _JUDGED_BY_LETTERS: Final = 40
 them English stems."""
 _JUDGED_BY_WORK: Final = 24
 """Where the work of the session that asks is known: it tells a memory that shares few of the words."""
-_NOBODY: Final[Mapping[str, float]] = {}
 _HOPS: Final = 3
 """How far they are followed."""
 _EXPANDED_ON: Final = 1
@@ -185,7 +184,7 @@ class Recaller:
         cursor: str | None = None,
         floor: float = 0.0,
         looks_up: bool = False,
-        alike: Mapping[str, float] = _NOBODY,
+        alike: Mapping[str, float] | None = None,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -369,7 +368,7 @@ class Recaller:
         aged: bool,
         first: bool,
         looks_up: bool,
-        alike: Mapping[str, float],
+        alike: Mapping[str, float] | None,
     ) -> Order:
         """The order of the first page, or today's; the best by their relevance, unless age counts too."""
         best = shown.rows
@@ -403,7 +402,7 @@ class Recaller:
         shown: Spread,
         wanted: Wanted,
         live: bytearray,
-        alike: Mapping[str, float],
+        alike: Mapping[str, float] | None,
         *,
         looks_up: bool,
     ) -> list[Judged]:

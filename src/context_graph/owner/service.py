@@ -223,10 +223,8 @@ class OwnerService:
         try:
             piece = Piece("opening a store to apply its events", str(folder))
             return watchdog.run(piece, lambda: self._open(folder, project))
-        except (ContextGraphError, OSError) as error:
+        except (ContextGraphError, OSError, TookTooLong) as error:
             self._log.error("events of %s: %s", folder.name, error)
-        except TookTooLong as ended:
-            self._log.error("events of %s: %s", folder.name, ended)
         return None
 
     def waiting(self, request: Request) -> int:

@@ -19,11 +19,6 @@ def packed(at_ms: int) -> int:
     return min(max(0, at_ms) << COUNTER_BITS, MAX_CLOCK)
 
 
-def millis(clock: int) -> int:
-    """Unix milliseconds of a clock value."""
-    return clock >> COUNTER_BITS
-
-
 def latest(now_ms: int) -> int:
     """The largest value that a clock may have."""
     return packed(now_ms + MAX_AHEAD_MS + 1) - 1

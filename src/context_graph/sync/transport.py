@@ -1,4 +1,4 @@
-"""What carries logs of changes between machines, and one in memory. The conformance kit proves each of them.
+"""What carries logs of changes between machines. The conformance kit proves each of them.
 
 A transport knows logs and lines, not memories. Each machine appends to its own log alone; all read all.
 `tests/support/exchange/transports.py` is that kit.
@@ -6,13 +6,12 @@ A transport knows logs and lines, not memories. Each machine appends to its own 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 from context_graph.errors import ContextGraphError
-from context_graph.sync.change import Change, digest
+from context_graph.sync.change import Change
 
 PAGE_LINES: Final = 256
 PAGE_BYTES: Final = 1 << 20
@@ -171,52 +170,3 @@ class Transport(Protocol):
     def withdraw(self, machine: str) -> None:
         """Take away the log of an id that this machine had. Raises TransportError."""
         return None
-
-
-class InMemory(Transport):
-    """Logs in this process: for tests, and the plainest form of the contract."""
-
-    def __init__(self, name: str = "memory") -> None:
-        self._name = name
-        self._logs: dict[str, list[Told]] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def head(self, machine: str) -> Head | None:
-        log = self._logs.get(machine)
-        return Head(len(log), digest(log[-1].line)) if log else None
-
-    def push(self, machine: str, told: Sequence[Told]) -> Head:
-        with self._lock:
-            log = list(self._logs.get(machine, ()))
-            for one in told:
-                at = one.change.seq
-                if at > len(log) + 1 or (at <= len(log) and log[at - 1].line != one.line):
-                    raise ConflictError(f"change {at} does not continue the log of {machine}")
-                if at == len(log) + 1:
-                    log.append(one)
-            self._logs[machine] = log
-            return Head(len(log), digest(log[-1].line) if log else "")
-
-    def machines(self) -> Sequence[str]:
-        return sorted(machine for machine, log in self._logs.items() if log)
-
-    def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
-        log = self._logs.get(machine, ())
-        if after_seq > len(log) or (mark and mark != digest(log[after_seq - 1].line)):
-            return Page(upto=after_seq, is_behind=True)
-        rows = self._logs.get(machine, [])[after_seq : after_seq + PAGE_LINES]
-        size = 0
-        for number, one in enumerate(rows, 1):
-            size += len(one.line)
-            if size >= PAGE_BYTES:
-                rows = rows[:number]
-                break
-        upto = rows[-1].change.seq if rows else after_seq
-        return Page(rows, (), upto, upto < len(log), mark=digest(rows[-1].line) if rows else mark)
-
-    def withdraw(self, machine: str) -> None:
-        self._logs.pop(machine, None)

@@ -30,10 +30,6 @@ EDGE_FIELDS: Final = (
 )
 NEEDED: Final = {MEMORY: ("content", "rationale", "created_at_ms"), LINK: ("id",)}
 """Without these there is nothing to be made."""
-NEW_TEXT: Final = frozenset(
-    {"content", "rationale", "created_at_ms", "modality", "source", "session_id", "agent_id"}
-)
-"""A memory with another value of one of these is stored anew."""
 _BLANK: Final = {"id": str(UUID(int=0)), "content": "x", "rationale": "a rationale", "created_at_ms": 0}
 _MAX_REASON: Final = 500
 

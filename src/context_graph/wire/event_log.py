@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 from typing import Final
 
-LOG_VERSION: Final = 1
 FOLDER: Final = "events"
 POWER: Final = "power"
 """A file in the log's folder: each event must survive a power failure."""

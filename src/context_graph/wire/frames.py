@@ -20,8 +20,6 @@ from typing import Any, Final
 from context_graph.errors import MalformedFrameError
 from context_graph.wire import framing
 
-WIRE_VERSION: Final = 1
-
 APPLIED: Final = 1
 """Reply flag: the event is durable, now or from before; never send it again."""
 KEEP_IT: Final = 2

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from tests.integration.memory.test_deleted_for_good import holding
 from tests.integration.sync.test_merge import settle, state, stores, told
+from tests.support.exchange.in_memory import InMemory
 from tests.support.memories import WHY, open_memex
 
 from context_graph.errors import InvalidInputError
@@ -31,7 +32,7 @@ from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Stretch
-from context_graph.sync.transport import InMemory, Told
+from context_graph.sync.transport import Told
 
 DAY_MS = 86_400_000
 _LOOP = """

@@ -13,12 +13,12 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.exchange.in_memory import InMemory
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.run import Report, exchange
-from context_graph.sync.transport import InMemory
 
 Stores = list[Memex]
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.transports import ONE, TWO, TransportKit, all_of, line, lines
 
 from context_graph.sync.folder import MAX_SEGMENTS, Folder, _lines_of
-from context_graph.sync.transport import ConflictError, InMemory, Transport, TransportError
+from context_graph.sync.transport import ConflictError, Transport, TransportError
 
 
 class TestInMemory(TransportKit):

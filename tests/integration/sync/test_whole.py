@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.integration.sync.test_merge import Stores, state, stores
+from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.transports import all_of
 from tests.support.memories import WHY, open_memex
 
@@ -20,7 +21,6 @@ from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
 from context_graph.sync.register import REMOVED
 from context_graph.sync.run import Report, exchange
-from context_graph.sync.transport import InMemory
 
 YEAR_MS = 31_536_000_000
 

@@ -78,6 +78,18 @@ def test_what_is_kept_anew_stands_in_the_place_of_what_was_kept() -> None:
     assert "images" not in dict(earlier.alike(work_of(PAYMENTS).strongest(), ()))
 
 
+def test_what_is_kept_anew_many_times_takes_no_more_room() -> None:
+    earlier, works = stored(), {"payments": PAYMENTS, "images": IMAGES, "mails": MAILS}
+    for _ in range(20):
+        for name, events in works.items():
+            earlier.put(name, work_of(events).strongest())
+    assert len(earlier._postings) <= 4 * (len(works) + 1)
+    earlier.drop("images")
+    for name, events in works.items():
+        found = earlier.alike(work_of(events).strongest(), ())
+        assert (found[0].session_id == name) == (name != "images")
+
+
 def test_what_all_work_on_a_project_shares_says_little() -> None:
     earlier = EarlierWork()
     common = ("git status", "nothing to commit, working tree clean")

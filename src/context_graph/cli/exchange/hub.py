@@ -42,9 +42,6 @@ Project = Annotated[
         "--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."
     ),
 ]
-_ADMIN: Final = (
-    f"The address of the server with a login that may make tables and roles is read from ${ADMIN_URL}."
-)
 
 
 @app.command(

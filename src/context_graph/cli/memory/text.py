@@ -379,10 +379,6 @@ def _some(
     return [*lines, f"{name:<9}  … {left} more"] if left > 0 else lines
 
 
-def _losers(merge: Mapping[str, Any]) -> int:
-    return len(merge["losers"])
-
-
 def _merge_line(merge: Mapping[str, Any]) -> str:
     losers = ", ".join(one[:_ID_CHARS] for one in merge["losers"][:_LOSERS])
     left = len(merge["losers"]) - _LOSERS

@@ -106,7 +106,8 @@ def fenced(
         label: Whether the text says what it is.
     """
     told = [line.text if line.is_head else f"- {line.text}" for line in lines]
-    frame = fence(told, label=RECORDS if label else "")
+    says = RECORDS if label else ""
+    frame = fence(told, label=says)
     used, chars = count(frame), len(frame)
     said = " ".join(told).casefold()
     shown: list[Shown] = []
@@ -126,7 +127,7 @@ def fenced(
         chars += len(line) + 1
     if not told:
         return Fenced("", 0, ())
-    text = fence(told, label=RECORDS if label else "")
+    text = fence(told, label=says)
     return Fenced(text, count(text), tuple(shown))
 
 

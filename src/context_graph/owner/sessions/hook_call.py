@@ -54,10 +54,11 @@ class HookCall:
     @property
     def given(self) -> HookInput:
         """The input as the client sent it, never stored or logged. Cost: may be a pass of the JSON reader."""
-        kind = EventKind(
-            self.request.verb.removeprefix("hooks.")
-        )  # the event's may be what the input makes of it
-        return self.parsed or input_of(kind, self.request.body, self.request.params)
+        if self.parsed is not None:
+            return self.parsed
+        # By the verb: the event's own kind may be what the input made of it.
+        kind = EventKind(self.request.verb.removeprefix("hooks."))
+        return input_of(kind, self.request.body, self.request.params)
 
     @classmethod
     def parse(cls, request: Request, redactor: TextRedactor, *, event: HookEvent | None = None) -> HookCall:

@@ -33,8 +33,6 @@ from context_graph.store.sessions import records, transfer
 from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
 
 EVIDENCE_KEPT: Final = 50
-
-
 _ALIAS: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,34}")
 _CANDIDATES_NAMED: Final = 10
 
@@ -243,10 +241,8 @@ class SessionStore:
         dream: Mapping[str, object] | None = None,
         work: bytes = b"",
     ) -> None:
-        """Write the session after appended events, as one atomic batch; arguments as commit_event's.
-
-        Args:
-            work: What its work was about, for `works`; b"" leaves what is stored.
+        """Write the session after appended events, as one atomic batch; arguments as commit_event's, and what
+        its work was about, for `works` (b"" leaves what is stored).
         """
         batch = self._engine.batch()
         self._put_state(batch, snapshot, runtime, goals, dream)
