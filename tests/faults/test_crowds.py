@@ -84,6 +84,7 @@ def test_two_hundred_sessions_short(world: World, rounds: Callable[[int], int]) 
     _crowd(world, rounds(2))
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_no_descriptors_short(world: World, rounds: Callable[[int], int]) -> None:
     _exhausted(world, rounds(2))

@@ -143,6 +143,7 @@ def test_read_only_disk_short(disk: Cli, make_world: Callable[..., World]) -> No
     _read_only(make_world(disk), 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_slow_disk_short(
     cli: Cli, make_world: Callable[..., World], tmp_path: Path, rounds: Callable[[int], int]

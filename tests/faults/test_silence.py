@@ -6,6 +6,7 @@ import json
 import statistics
 import time
 
+import pytest
 from tests.support.cli import Cli, stopped
 from tests.support.gates.in_process import git
 from tests.support.owner.harness import wait_until
@@ -42,6 +43,7 @@ def events(cli: Cli) -> dict[str, int]:
     return found
 
 
+@pytest.mark.thorough
 def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cli: Cli) -> None:
     """Nobody can say what is required: the first call is asked for again, later ones pass aloud."""
     requirements = cli.project / ".claude" / "requirements.yaml"
@@ -69,6 +71,7 @@ def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cl
     assert all(reply.get("systemMessage") for reply in replies[1:]), replies
 
 
+@pytest.mark.thorough
 def test_a_tool_beside_an_owner_that_is_stopped_is_answered_and_told_why(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     opening = {

@@ -95,6 +95,7 @@ def test_a_capture_that_never_ends_is_ended_and_set_aside_and_keeps_nobody_waiti
     assert defect.met.count("capture stuck-1") == 2, "nothing tried it again unasked"
 
 
+@pytest.mark.thorough
 def test_what_is_set_aside_stays_so_across_owners_and_is_tried_again_on_request(
     stuck: Cli, defect: Defect
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_capture_that_kills_the_owner_is_not_met_a_third_time(stuck: Cli, defe
     assert defect.met.count("capture deadly-1") == 2
 
 
+@pytest.mark.thorough
 def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
     stuck: Cli, defect: Defect
 ) -> None:

@@ -70,6 +70,7 @@ def test_the_file_has_what_hooks_and_commands_left(cli: Cli) -> None:
     assert [one.name for one in cli.project.glob(".context-graph-report*")] == []
 
 
+@pytest.mark.thorough
 def test_the_same_store_gives_the_same_bytes_later_and_from_another_owner(cli: Cli) -> None:
     fill(cli)
     first = made(cli)

@@ -161,6 +161,7 @@ def test_a_file_of_another_user_s_in_the_run_folder_is_named(plain: Cli) -> None
         assert "internal error" not in said.stderr.lower()
 
 
+@pytest.mark.thorough
 def test_ten_projects_and_256_descriptors_are_served(cli: Cli, tmp_path: Path) -> None:
     """A hard limit: the owner keeps fewer stores open, and each call has its answer."""
 

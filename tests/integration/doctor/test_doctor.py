@@ -306,6 +306,7 @@ def test_an_owner_that_can_t_be_had_is_told_and_hooks_keep_their_events(project:
     assert project.run("session", "list").stdout == "no sessions yet\n", "and begin no session when applied"
 
 
+@pytest.mark.thorough
 def test_an_owner_that_is_silent_is_told_with_its_pid(project: Cli) -> None:
     """No part waits for it again, and what its restart says ends it."""
     project.run("setup", "--yes")

@@ -114,6 +114,7 @@ def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProjec
     assert [one["session_id"] for one in only] == [B]
 
 
+@pytest.mark.thorough
 def test_reading_the_log_decides_nothing(project: GateProject) -> None:
     """What nobody decided when it happened uses nothing up when the owner reads of it."""
     project.req("satisfy", "review", "plan", "--session", A)
@@ -144,6 +145,7 @@ def _stuck(project: GateProject) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.thorough
 def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(running: GateProject) -> None:
     """What it reads when nobody waits any more changes nothing."""
     running.edit()
@@ -178,6 +180,7 @@ def test_a_gate_that_is_late_denies_the_first_call_of_a_session_and_no_other(pro
         assert set(stopped.document) == {"systemMessage"}, "context would force another turn"
 
 
+@pytest.mark.thorough
 def test_strict_gates_hold_every_call_that_nothing_decided(project: GateProject) -> None:
     """As the client holds them where our program is gone."""
     settings = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "onFailure": "block"}]}]}}
@@ -219,6 +222,7 @@ def _decisions(project: GateProject) -> list[dict[str, Any]]:
     return [record for record in project.logged() if record["verb"] == "req.record"]
 
 
+@pytest.mark.thorough
 def test_without_a_requirements_file_no_call_waits_for_an_owner(project: GateProject) -> None:
     """Who has no gates pays for none."""
     (project.root / ".claude" / "requirements.yaml").unlink()

@@ -181,6 +181,7 @@ def test_an_owner_that_is_stopped_costs_the_call_an_error_and_its_late_answer_is
     assert owner.pid() == pid
 
 
+@pytest.mark.thorough
 def test_a_bridge_whose_client_has_gone_does_not_wait_for_a_stopped_owner(
     owner: OwnerHarness, bridge: Bridge
 ) -> None:

@@ -151,6 +151,7 @@ def test_uses_are_counted_and_kept(memex: Memex, tmp_path: Path) -> None:
 # Cache and metrics
 
 
+@pytest.mark.thorough
 def test_the_cache_keeps_what_was_used_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """REQ-CORE-010, EC-CORE-010, TC-CORE-029: 10,000 read through a cache of 1,000, eviction in order of use.
 

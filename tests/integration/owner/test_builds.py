@@ -121,6 +121,7 @@ def test_what_was_installed_over_a_running_owner_is_seen_when_a_session_begins(
     assert f"{build(LATEST)} is installed, and this owner is {build(EARLIER)}" in log
 
 
+@pytest.mark.thorough
 def test_doctor_says_which_of_the_two_is_older(install: Callable[[str, int], Cli]) -> None:
     old, new = install("old", EARLIER), install("new", LATER)
     assert old.run("owner", "start").returncode == 0

@@ -65,6 +65,7 @@ def test_a_queued_crisis_has_a_light_run_and_is_answered(cli: Cli) -> None:
     assert run["details"]["trigger"] == "crisis" and run["details"]["session_id"] == "s-1"
 
 
+@pytest.mark.thorough
 def test_a_query_ends_the_owner_s_own_run_which_comes_back(cli: Cli) -> None:
     """No run of its own stays while a query is answered, and none is lost by it."""
     owner = _owner(cli)
@@ -81,6 +82,7 @@ def test_a_query_ends_the_owner_s_own_run_which_comes_back(cli: Cli) -> None:
     assert "gave way" in owner.log()
 
 
+@pytest.mark.thorough
 def test_who_asks_goes_before_the_owner_s_own_run(cli: Cli) -> None:
     owner = _owner(cli)
     _crisis(owner)
@@ -104,6 +106,7 @@ def test_a_store_that_was_changed_and_is_idle_is_consolidated_once(cli: Cli) -> 
     until(lambda: (owner.stats()["last"] or {}).get("seq", 0) > last["seq"], "another run")
 
 
+@pytest.mark.thorough
 def test_an_owner_whose_hooks_wait_for_nothing_is_not_idle(cli: Cli) -> None:
     owner = _owner(cli, dream_idle="light", dream_idle_s=2, dream_cooldown_s=0)
     hook(owner.cli, "session-start", "s-1", source="startup")
@@ -130,6 +133,7 @@ def test_a_store_whose_memories_were_all_deleted_leaves_its_owner_in_peace(cli: 
     assert scheduled["trigger"] == "idle", "and as soon as there is something, it is due again"
 
 
+@pytest.mark.thorough
 def test_entropy_that_stays_high_asks_for_a_run(cli: Cli) -> None:
     owner = _owner(cli, 0, dream_idle="light", dream_idle_s=3600, dream_entropy_s=1)
     with owner.memex() as memex:  # what has nothing to do with each other
@@ -204,6 +208,7 @@ def client(cli: Cli) -> Iterator[subprocess.Popen[bytes]]:
     process.stdout.close()
 
 
+@pytest.mark.thorough
 def test_a_session_s_end_is_followed_by_a_run_when_its_client_is_gone(
     cli: Cli, client: subprocess.Popen[bytes]
 ) -> None:

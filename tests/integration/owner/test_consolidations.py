@@ -135,6 +135,7 @@ def test_the_death_of_its_process_fails_a_run_and_nothing_else(dreaming: Owner) 
     assert dreaming.result(dreaming.start())["merged_count"] == TWINS
 
 
+@pytest.mark.thorough
 def test_an_owner_that_leaves_ends_its_run_first(dreaming: Owner) -> None:
     dreaming.start(mode="light")
     pid = _held(dreaming)

@@ -159,6 +159,7 @@ def test_other_methods_paths_and_lengths_are_refused(cli: Cli) -> None:
     assert raw(cli, twice).count(b"HTTP/1.1 200") == 1, "one request a connection"
 
 
+@pytest.mark.thorough
 def test_whoever_is_slow_or_talks_rubbish_holds_nobody_up(cli: Cli) -> None:
     slow = _connected(_socket(cli))
     slow.sendall(b"POST /v1/owner.ping HTTP/1.1\r\nhost")

@@ -324,6 +324,7 @@ def test_whoever_follows_is_told_which_part_changed(cli: Cli, source: OwnerSourc
         next(iter(source.follow()))
 
 
+@pytest.mark.thorough
 def test_a_busy_store_is_told_of_in_few_lines_and_other_stores_not_at_all(
     cli: Cli, source: OwnerSource, tmp_path: Path
 ) -> None:

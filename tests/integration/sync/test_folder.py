@@ -130,6 +130,7 @@ def test_a_store_restored_from_a_backup_takes_a_new_id_and_nothing_is_lost(
     assert sync(cli, shared)["told"] == 0 and sync(cli, shared)["machine"] == again["machine"]
 
 
+@pytest.mark.thorough
 def test_many_exchanges_leave_few_files_and_the_same_memories(cli: Cli, other: Cli, shared: Path) -> None:
     ids = [store(cli, f"Fact number {n} about subject {n}") for n in range(3)]
     for number in range(20):
@@ -247,6 +248,7 @@ def test_a_name_that_is_no_folder_s_is_refused(cli: Cli, shared: Path, name: str
     assert done.returncode == 1 and "--name" in done.stderr and not list(shared.iterdir())
 
 
+@pytest.mark.thorough
 def test_two_exchanges_of_one_store_do_not_run_at_once(cli: Cli, shared: Path) -> None:
     store(cli, "Staging listens on port 8443")
     sync(cli, shared)

@@ -132,6 +132,7 @@ def test_what_a_run_merges_every_member_hears_and_undoing_brings_it_back(
     assert twice["code"] == 1 and "nothing of run" in twice["error"]
 
 
+@pytest.mark.thorough
 def test_undoing_leaves_out_what_was_changed_or_deleted_since(
     two: tuple[list[Memex], list[Hub]], own: Team, consolidate: Callable[..., dict[str, Any]]
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_run_whose_process_died_here_is_taken_over_at_once(own: Team, hub: Cal
         runs.begin(second, uuid4(), "deep")
 
 
+@pytest.mark.thorough
 def test_a_project_that_fails_stops_no_other(
     server: Postgres, own: Team, hub: Callable[..., Hub], consolidate: Callable[..., dict[str, Any]]
 ) -> None:

@@ -104,6 +104,7 @@ def test_what_one_member_stored_another_recalls_without_a_command(
     assert seen["used_bytes"] == sum(one["bytes"] for one in seen["machines"]) > 0
 
 
+@pytest.mark.thorough
 def test_a_hub_that_is_gone_is_told_and_holds_nothing_up(cli: Cli, other: Cli, tmp_path: Path) -> None:
     own = with_passwords(started())
     env = {"CONTEXT_GRAPH_HUB_ADMIN_URL": own.address}
@@ -246,6 +247,7 @@ def test_doctor_and_view_say_how_the_exchange_goes(
     assert any("no exchange with" in one["what"] and "no member" in one["what"] for one in found)
 
 
+@pytest.mark.thorough
 def test_leaving_may_delete_what_colleagues_told_and_nobody_else_notices(
     cli: Cli, other: Cli, hub: Callable[..., dict[str, Any]], team: str, tmp_path: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_what_was_superseded_says_so_and_comes_last(
     assert said[0][1] is None and second[:8] in said[1][1]
 
 
+@pytest.mark.thorough
 def test_a_hub_that_hangs_is_given_up_and_what_is_here_is_told(
     pair: tuple[Cli, Cli], server: Postgres
 ) -> None:

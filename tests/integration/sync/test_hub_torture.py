@@ -142,6 +142,7 @@ def _up_again(server: Postgres) -> None:
     raise AssertionError("the server does not come up again")
 
 
+@pytest.mark.thorough
 def test_a_full_disk_at_the_hub_is_told_and_the_rest_follows_later(tmp_path: Path, hubs: Hubs) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (17 << 20, hard))  # the log's files have 16 MiB and are there

@@ -16,6 +16,7 @@ def searches(source: RowsSource) -> list[str]:
     return [one[1] for one in source.asked if one[0] == "memories" and one[1]]
 
 
+@pytest.mark.thorough
 def test_search_asks_once_for_what_was_typed_in_one_go_and_escape_ends_it() -> None:
     source = filled()
 
@@ -35,6 +36,7 @@ def test_search_asks_once_for_what_was_typed_in_one_go_and_escape_ends_it() -> N
     driven(scenario, source)
 
 
+@pytest.mark.thorough
 def test_the_last_search_wins_though_an_earlier_one_answers_after_it() -> None:
     source = filled()
     source.slow["limiter"] = threading.Event()
@@ -93,6 +95,7 @@ def test_confirm_can_be_taken_back() -> None:
     driven(scenario, source)
 
 
+@pytest.mark.thorough
 def test_supersede_begins_with_the_whole_text_and_stores_what_was_made_of_it() -> None:
     source = filled()
 
@@ -140,6 +143,7 @@ def test_the_forgotten_ones_are_listed_and_restored() -> None:
     driven(scenario, source)
 
 
+@pytest.mark.thorough
 def test_a_memory_is_read_as_of_a_time_in_people_s_words() -> None:
     source = filled()
 

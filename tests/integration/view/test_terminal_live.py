@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from tests.support.view.rows import filled, memory_row
 from tests.support.view.terminal import Driver, driven
 
@@ -52,6 +53,7 @@ def test_a_flood_of_changes_is_not_a_flood_of_questions() -> None:
     driven(scenario, source)
 
 
+@pytest.mark.thorough
 def test_nothing_is_asked_while_nothing_changes() -> None:
     source = filled(10)
 
@@ -123,6 +125,7 @@ def test_without_an_owner_it_looks_ever_less_often() -> None:
     assert not follower.is_alive()
 
 
+@pytest.mark.thorough
 def test_nobody_waits_for_an_answer_after_quitting() -> None:
     """The search answers after the view has ended; were it waited for, this would run out of time."""
     source = filled(10)

@@ -79,6 +79,7 @@ def test_the_arrows_go_around_the_screens_and_the_tab_of_the_open_one_is_marked(
     driven(scenario, filled())
 
 
+@pytest.mark.thorough
 def test_of_ten_thousand_memories_only_pages_are_asked_for_as_they_come_into_sight() -> None:
     source = filled(10_000)
 
@@ -140,6 +141,7 @@ def test_a_store_that_can_t_be_read_is_told_where_it_matters_and_the_rest_goes_o
     driven(scenario, source)
 
 
+@pytest.mark.thorough
 def test_a_damaged_record_says_so_and_its_neighbours_are_shown() -> None:
     source = filled()
     source.broken["memory"] = DatabaseCorruptionError("record 00000000 is damaged")

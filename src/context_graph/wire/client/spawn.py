@@ -173,13 +173,14 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     seen = look_at(root)
     if seen is None:
         return None
-    if not _ask_to_leave(root, seen, told):
-        _terminate(root, seen)
-    if _is_free_by(root, told if told > time.monotonic() else end):
-        return seen.pid
-    seen = look_at(root)
-    if seen is None:
-        return 0
+    reached = False
+    for seconds in _pauses(told):
+        # One that is just being started can't be asked nor signalled yet: so again until it can.
+        reached = reached or _ask_to_leave(root, seen, told) or _terminate(root, seen)
+        time.sleep(seconds)
+        pid, seen = seen.pid, look_at(root)
+        if seen is None:
+            return pid
     _terminate(root, seen)
     if _is_free_by(root, end):
         return seen.pid
@@ -213,17 +214,23 @@ def _is_free_by(root: Path, end: float) -> bool:
     return False
 
 
-def _terminate(root: Path, seen: Silent) -> None:
-    """Send SIGTERM, and SIGCONT behind it: an owner that was stopped since we looked hears it then."""
-    _signal(root, seen, signal.SIGTERM)
+def _terminate(root: Path, seen: Silent) -> bool:
+    """Send SIGTERM, and SIGCONT behind it: an owner that was stopped since we looked hears it then.
+
+    Returns whether there was an owner to send it to.
+    """
+    sent = _signal(root, seen, signal.SIGTERM)
     _signal(root, seen, signal.SIGCONT)
+    return sent
 
 
-def _signal(root: Path, seen: Silent, number: signal.Signals) -> None:
-    """Send a signal to the owner of ``root``; to nobody else."""
-    if seen.pid and seen.is_owner and run_folder.has_open(seen.pid, lock_path(root)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(seen.pid, number)
+def _signal(root: Path, seen: Silent, number: signal.Signals) -> bool:
+    """Send a signal to the owner of ``root``, to nobody else; whether it was sent."""
+    if not (seen.pid and seen.is_owner and run_folder.has_open(seen.pid, lock_path(root))):
+        return False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(seen.pid, number)
+    return True
 
 
 def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
