@@ -44,8 +44,8 @@ COVERED: Final = 0.003
 """Of a goal's length: what is fainter is a trace of work long past, and no term of this one."""
 
 _BUCKETS: Final = features.BUCKETS
-_PLACES: Final = tuple([space.name for space in SPACES].index(view) for view in VIEWS)
-_BAGS: Final = tuple(features.BAGS.index(SPACES[place].bag) for place in _PLACES)
+_NAMES: Final = [space.name for space in SPACES]
+_BAGS: Final = tuple(features.BAGS.index(SPACES[_NAMES.index(view)].bag) for view in VIEWS)
 
 Terms = tuple["array[int]", "array[float]"]
 """Buckets and their weights, of one view."""
@@ -306,14 +306,14 @@ _GOALS_HEAD: Final = 4
 _CELL: Final = 6
 
 
-def terms_of(goals: Goals) -> tuple[Terms, ...]:
+def terms_of(goals: Goals, views: Sequence[str] = VIEWS) -> tuple[Terms, ...]:
     """What the goals are about, one bag a view: read from their record, whose layout never changes."""
     packed = goals.to_bytes()
     starts, at = [], _GOALS_HEAD
     for _ in SPACES:
         starts.append(at)
         at += _GOAL.size + _CELL * _GOAL.unpack_from(packed, at)[1]
-    return tuple(_cells(packed, starts[place]) for place in _PLACES)
+    return tuple(_cells(packed, starts[_NAMES.index(view)]) for view in views)
 
 
 def _cells(packed: bytes, at: int) -> Terms:

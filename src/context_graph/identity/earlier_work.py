@@ -1,7 +1,10 @@
 """Tells which earlier sessions worked on what a session works on: identity as a question to the past.
 
-A session's own work is a goal in each of four views: word stems, paths, letter triples, dotted names. The
-strongest terms of each are kept for good; a session that is under way is compared with all of them by BM25.
+A session's own work is a goal in each of six views: word stems, paths, letter triples, dotted names, names
+that only code has, whole words. The strongest terms of each are kept for good; a session that is under way is
+compared with all of them by BM25, in the first four views. A prompt alone has few paths and dotted names; it
+is compared in stems, names of code and words.
+
 Over 62 sessions of four projects that changed a file which an earlier one had changed, that earlier one came
 first for 40 % by the prompt alone, 60 % after six calls and 73 % after twelve, and was among the first five
 for 66, 82 and 92 % (`python -m research DATA --number earlier`).
@@ -22,6 +25,15 @@ from context_graph.kernels.lexical import TERM, Postings
 
 MOST_TERMS: Final = 64
 """Of each view, the strongest."""
+
+KEPT: Final = (*VIEWS, "code", "expanded")
+"""What is kept of a session's work, by position for ever."""
+BY_WORK: Final = frozenset(map(KEPT.index, VIEWS))
+BY_PROMPT: Final = frozenset(map(KEPT.index, ("semantic", "code", "expanded")))
+"""Views in which an unfinished session is compared: once it has worked, and before."""
+LEAST_SAID: Final = 100.0
+"""What a prompt says, in nats times BM25's gain, at which half of what it shares counts: an issue's text says
+ten times as much, and a few words that some session has too are no sign of the same work."""
 
 EVENTS_NEEDED: Final = 3
 """Tool results that had something to say, before a session is compared."""
@@ -61,7 +73,7 @@ class Work:
         none. Cost: some 3 ms.
         """
         terms = []
-        for view, (buckets, values) in enumerate(terms_of(self._goals)):
+        for view, (buckets, values) in enumerate(terms_of(self._goals, KEPT)):
             best = sorted(zip(values, buckets, strict=True), reverse=True)[:MOST_TERMS]
             most = best[0][0] if best else 0.0
             terms += [
@@ -81,7 +93,7 @@ class Alike(NamedTuple):
 class EarlierWork:
     """The work of a store's sessions, to be compared with. Not thread-safe.
 
-    Cost: 1.5 KB a session in memory, and some 0.2 us a session and comparison.
+    Cost: 2 KB a session in memory, and some 0.2 us a session and comparison.
     """
 
     def __init__(self) -> None:
@@ -119,13 +131,16 @@ class EarlierWork:
         self._rows = {session_id: row for row, session_id in enumerate(order)}
         self._live = bytearray([1]) * len(order)
 
-    def alike(self, strongest: bytes, without: Container[str]) -> list[Alike]:
+    def alike(
+        self, strongest: bytes, without: Container[str], views: Container[int] = BY_WORK
+    ) -> list[Alike]:
         """The sessions that have something in common with that work, most alike first.
 
         Args:
             without: Sessions that are left out: the one itself.
+            views: BY_WORK, or BY_PROMPT, where what little a work says counts less.
         """
-        terms = _read(strongest)
+        terms = [row for row in _read(strongest) if (row[0] >> _VIEW_BITS) - 1 in views]
         if not terms or not self._rows:
             return []
         hashes, weights = array("Q", [term for term, _ in terms]), array("f", [n / _LEVELS for _, n in terms])
@@ -139,6 +154,8 @@ class EarlierWork:
         )
         if full <= 0.0:
             return []
+        if views == BY_PROMPT:
+            full += LEAST_SAID
         likely = [
             Alike(session_id, min(1.0, scores[row] / full))
             for session_id, row in self._rows.items()
@@ -152,6 +169,6 @@ def _read(strongest: bytes) -> list[tuple[int, int]]:
     if len(strongest) % _TERM.size:
         raise ValueError("a session's strongest terms end early")
     terms = [(view + 1 << _VIEW_BITS | bucket, n) for bucket, view, n in iter_unpack(_TERM.format, strongest)]
-    if any(term >> _VIEW_BITS > len(VIEWS) or not 1 <= n <= _LEVELS for term, n in terms):
+    if any(term >> _VIEW_BITS > len(KEPT) or not 1 <= n <= _LEVELS for term, n in terms):
         raise ValueError("a session's strongest terms have a view or a level that is none")
     return terms

@@ -217,6 +217,7 @@ class Reading:
         floor: float = 0.0,
         looks_up: bool = False,
         alike: Mapping[str, float] | None = None,
+        by_prompt: bool = False,
     ) -> Recall:
         """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
@@ -229,6 +230,7 @@ class Reading:
             looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1]: their
                 memories are likelier to be meant.
+            by_prompt: That session has not worked yet: they are like what its prompt asks for.
         """
         with self._core.operation("recall") as core:
             return core.recaller.recall(
@@ -240,6 +242,7 @@ class Reading:
                 floor=floor,
                 looks_up=looks_up,
                 alike=alike,
+                by_prompt=by_prompt,
             )
 
     def sought(self, query: str) -> Sought:

@@ -185,6 +185,7 @@ class Recaller:
         floor: float = 0.0,
         looks_up: bool = False,
         alike: Mapping[str, float] | None = None,
+        by_prompt: bool = False,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -200,6 +201,7 @@ class Recaller:
             looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
                 list ends where nothing speaks for a memory any more.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1].
+            by_prompt: That session has not worked yet: they are like what its prompt, the query, asks for.
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -225,7 +227,13 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             ranked, followed = self._rank(wanted, live, mask, recency)
-            judged = _JUDGED_BY_LETTERS if joins_words(query) else _JUDGED_BY_WORK if alike else _EXPANDED
+            judged = (
+                _JUDGED_BY_LETTERS
+                if joins_words(query)
+                else _JUDGED_BY_WORK
+                if alike and not by_prompt
+                else _EXPANDED
+            )
             shown = spread(ranked, self.index.rows, self._node_of, judged)
             if not self._has_evidence(wanted, mask, ranked[0]):
                 return Recall([], total)
@@ -237,6 +245,7 @@ class Recaller:
                 first=start == 0,
                 looks_up=looks_up,
                 alike=alike,
+                by_prompt=by_prompt,
             )
             if order.likeliest < floor:
                 return Recall([], total)
@@ -369,6 +378,7 @@ class Recaller:
         first: bool,
         looks_up: bool,
         alike: Mapping[str, float] | None,
+        by_prompt: bool,
     ) -> Order:
         """The order of the first page, or today's; the best by their relevance, unless age counts too."""
         best = shown.rows
@@ -382,8 +392,8 @@ class Recaller:
         if order is None or outdated:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
-            judged = self._judged(shown, wanted, live, alike, looks_up=looks_up)
-            judged = self._led_on(judged, followed)
+            judged = self._judged(shown, wanted, live, looks_up=looks_up)
+            judged = self._led_on(self._like_work(judged, alike or {}, by_prompt=by_prompt), followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
             best[: len(judged)] = [row for row, _, _ in judged]
@@ -397,15 +407,7 @@ class Recaller:
             self._orders.popitem(last=False)
         return order
 
-    def _judged(
-        self,
-        shown: Spread,
-        wanted: Wanted,
-        live: bytearray,
-        alike: Mapping[str, float] | None,
-        *,
-        looks_up: bool,
-    ) -> list[Judged]:
+    def _judged(self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[Judged]:
         """These rows, after their ranking; no average counts notes, which share their session's words."""
         live = without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
@@ -426,10 +428,20 @@ class Recaller:
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
             signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)))
             likely = relevance.probability(relevance.kind_of_memory(node), signs, looks_up=looks_up)
-            if alike and node is not None and node.session_id:
-                likely = relevance.of_like_work(likely, alike.get(node.session_id, 0.0))
             judged.append((row, likely, signs))
         return judged
+
+    def _like_work(
+        self, judged: list[Judged], alike: Mapping[str, float], *, by_prompt: bool
+    ) -> list[Judged]:
+        """The same, with what the work of their sessions says for them."""
+        if not alike:
+            return judged
+        sessions = [(node := self._node_at(row)) and node.session_id for row, _, _ in judged]
+        shares = [alike.get(name or "", 0.0) for name in sessions]
+        weigh = relevance.in_order_of_like_work if by_prompt else relevance.of_like_work
+        likely = weigh([one for _, one, _ in judged], shares)
+        return [(row, one, signs) for (row, _, signs), one in zip(judged, likely, strict=True)]
 
     def _node_at(self, row: int) -> MemoryNode | None:
         return self._node_of(UUID(bytes=self.index.rows.id_of(row)))

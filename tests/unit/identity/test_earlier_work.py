@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.identity.earlier_work import MOST_TERMS, EarlierWork, Work
+from context_graph.identity.earlier_work import BY_PROMPT, KEPT, LEAST_SAID, MOST_TERMS, EarlierWork, Work
 from context_graph.identity.ego import EventReader
 
 READER = EventReader()
@@ -55,6 +55,31 @@ def test_work_on_the_same_comes_first(events, prompt: str, wanted: str) -> None:
     found = stored().alike(work_of(events, prompt).strongest(), ())
     assert found[0].session_id == wanted
     assert 1.0 >= found[0].share > 2 * max((row.share for row in found[1:]), default=0.0)
+
+
+def test_a_prompt_finds_the_work_whose_words_and_names_it_has() -> None:
+    asked = work_of((), "normalise_year turns two digit years into the wrong date")
+    alike = stored().alike(asked.strongest(), (), BY_PROMPT)
+    assert alike[0].session_id == "payments"
+    assert all(row.share < 0.5 * alike[0].share for row in alike[1:])
+
+
+def test_what_little_a_prompt_says_counts_less() -> None:
+    words = "normalise_year invoice parse_invoice_date amounts cents ledger digit years"
+    short, long = (work_of((), text).strongest() for text in ("invoice", words))
+    first, second = (stored().alike(asked, (), BY_PROMPT)[0].share for asked in (short, long))
+    assert 0.0 < first < 0.1 < second < 1.0
+    assert LEAST_SAID > 0.0
+
+
+def test_a_record_of_four_views_is_read_as_before() -> None:
+    """What an earlier version kept has no names of code and no whole words."""
+    record = work_of(PAYMENTS).strongest()
+    older = b"".join(record[at : at + 4] for at in range(0, len(record), 4) if record[at + 2] < 4)
+    earlier = EarlierWork()
+    earlier.put("older", older)
+    assert earlier.alike(record, ())[0].share == pytest.approx(1.0, abs=1e-5)
+    assert earlier.alike(record, (), BY_PROMPT)[0].share > 0.0
 
 
 def test_the_same_work_has_the_share_of_all_it_says() -> None:
@@ -111,10 +136,12 @@ def test_events_without_words_are_no_work() -> None:
 
 def test_what_is_kept_has_a_bound() -> None:
     words = " ".join(f"word{number} path{number}/file{number}.py" for number in range(2000))
-    assert 0 < len(work_of(((words, words),)).strongest()) <= 4 * 4 * MOST_TERMS
+    assert 0 < len(work_of(((words, words),)).strongest()) <= 4 * len(KEPT) * MOST_TERMS
 
 
-@pytest.mark.parametrize("damaged", [b"abc", b"\x01\x00\x09\x01", b"\x01\x00\x00\x00", b"\x01\x00\x00\xff"])
+@pytest.mark.parametrize(
+    "damaged", [b"abc", b"\x01\x00\x09\x01", b"\x01\x00\x06\x01", b"\x01\x00\x00\x00", b"\x01\x00\x00\xff"]
+)
 def test_damaged_terms_are_refused(damaged: bytes) -> None:
     with pytest.raises(ValueError, match="strongest terms"):
         EarlierWork().put("s", damaged)

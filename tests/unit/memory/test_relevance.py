@@ -14,7 +14,15 @@ from tests.support.memories import open_memex
 from context_graph import Memex
 from context_graph.memory.asked import NAMES, Asked, files_of, opening
 from context_graph.memory.embed import default_provider
-from context_graph.memory.relevance import Kind, bar_of, floor_unasked, is_brought, kind_of, probability
+from context_graph.memory.relevance import (
+    Kind,
+    bar_of,
+    floor_unasked,
+    in_order_of_like_work,
+    is_brought,
+    kind_of,
+    probability,
+)
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import KIND, NoteKind
 
@@ -183,3 +191,24 @@ def test_inflected_and_joined_words_are_found_by_their_letters(
     with open_memex(tmp_path / "english") as memex:
         memex.store("The portal is open on Sundays", rationale="kept for a test")
         assert relevance(memex, "who tends the port?").get("The portal is open on Sundays", 0.0) < FLOOR
+
+
+def test_like_work_orders_what_a_prompt_finds_and_makes_nothing_likelier() -> None:
+    likely = in_order_of_like_work([0.6, 0.5, 0.4], [0.0, 0.1, 0.0])
+    assert likely[1] == pytest.approx(0.6)
+    assert likely[1] > likely[0] > likely[2]
+    assert in_order_of_like_work([0.6, 0.2], [0.0, 0.0]) == pytest.approx([0.6, 0.2])
+    assert in_order_of_like_work([], []) == []
+    assert all(0.0 < one < 1.0 for one in in_order_of_like_work([1 - 1e-13, 1e-13], [1.0, 0.0]))
+
+
+def test_of_two_memories_with_the_same_words_that_of_the_like_session_comes_first(tmp_path: Path) -> None:
+    with open_memex(tmp_path) as memex:
+        for number in range(4):
+            memex.store(f"{FACT}, said {number}", rationale="kept for a test", session_id=f"s{number}")
+        plain = memex.recall(FACT).nodes
+        last = plain[-1].node.session_id
+        assert last is not None
+        brought = memex.recall(FACT, alike={last: 0.5}, by_prompt=True).nodes
+    assert brought[0].node.session_id == last
+    assert brought[0].score == pytest.approx(plain[0].score)

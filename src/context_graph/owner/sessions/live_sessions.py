@@ -18,7 +18,14 @@ from context_graph.config import Settings
 from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, StoreError
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
-from context_graph.identity.earlier_work import EVENTS_NEEDED, EVENTS_REPLAYED, Alike, EarlierWork, Work
+from context_graph.identity.earlier_work import (
+    BY_PROMPT,
+    EVENTS_NEEDED,
+    EVENTS_REPLAYED,
+    Alike,
+    EarlierWork,
+    Work,
+)
 from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner.jobs import session_end_request
@@ -191,6 +198,16 @@ class LiveSessions:
         if live is None or (work := self._work(live)).events < EVENTS_NEEDED:
             return []
         return self._earlier_work().alike(work.strongest(), {live.snapshot.session_id})
+
+    def alike_at_prompt(self, session_id: str) -> tuple[dict[str, float], bool]:
+        """Session -> share of `alike`; until there is any, of what the prompt asks for, and then True."""
+        if alike := self.alike(session_id):
+            return dict(alike), False
+        live = self.get(session_id)
+        if live is None:
+            return {}, False
+        work = self._work(live).strongest()
+        return dict(self._earlier_work().alike(work, {live.snapshot.session_id}, BY_PROMPT)), True
 
     def _work(self, live: LiveSession) -> Work:
         session_id, since = live.snapshot.session_id, max(0, live.sequence - EVENTS_REPLAYED)

@@ -62,7 +62,8 @@ class MemoryHooks:
         chores: Runs the background work.
         brief: Is told of the files about which there may be something to tell.
         users: Opens the memory of an account by the name of its store, if there is one or it is to be made.
-        alike: Earlier sessions whose work is like a session's, with how much, [0, 1].
+        alike: Earlier sessions whose work is like a session's, with how much, [0, 1], and whether its prompt
+            says so, because it has not worked yet.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class MemoryHooks:
         settings: Settings,
         brief: BriefCache,
         users: Users,
-        alike: Callable[[str], Mapping[str, float]],
+        alike: Callable[[str], tuple[Mapping[str, float], bool]],
         log: logging.Logger,
     ) -> None:
         self._store, self._alike = store, alike
@@ -312,7 +313,8 @@ class MemoryHooks:
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
-        found = memex.recall(asked, top_k=_RECALLED, alike=self._alike(event.session_id))
+        alike, by_prompt = self._alike(event.session_id)
+        found = memex.recall(asked, top_k=_RECALLED, alike=alike, by_prompt=by_prompt)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
