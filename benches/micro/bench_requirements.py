@@ -1,4 +1,4 @@
-"""One decision of the gates in process, as the owner makes it (with a cache) and as Python does without."""
+"""One decision of the gates in process, as the owner makes it, with its cache and with an empty one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import GateCache
 from context_graph.model import EventKind
 
 SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     time.sleep(0.05)  # a file of this very moment is compiled anew each time
     place = CommandContext(str(repo), {"HOME": str(tmp_path / "home")}, cache_dir=str(tmp_path / "cache"))
     commands.satisfy(place, ["plan", "adr", "tdd", "ticket"], session=SESSION)
-    decide(_event(repo, "Edit"))
+    decide(_event(repo, "Edit"), GateCache())
     time.sleep(0.05)
     yield repo
 
@@ -67,15 +67,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("cached", [True, False], ids=["owner", "slow-path"])
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "first"])
 @pytest.mark.parametrize("case", CASES)
 def test_decide(benchmark, project: Path, case: str, cached: bool) -> None:  # type: ignore[no-untyped-def]
     tool, kind, passes = CASES[case]
-    event, cache = _event(project, tool, kind), GateCache() if cached else None
-    result = benchmark(decide, event, cache=cache)
+    event, cache = _event(project, tool, kind), GateCache()
+    result = benchmark(lambda: decide(event, cache if cached else GateCache()))
     assert bool(result.decision) is not passes and not result.system_message
 
 
 def test_a_project_without_a_file(benchmark, project: Path) -> None:  # type: ignore[no-untyped-def]
     (project / ".claude" / "requirements.yaml").unlink()
-    assert benchmark(decide, _event(project, "Edit"), cache=GateCache()).decision == ""
+    assert benchmark(decide, _event(project, "Edit"), GateCache()).decision == ""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import subprocess
 import time
+from typing import Any
 
 import pytest
 from tests.support.cli import Cli, stopped
@@ -43,32 +46,72 @@ def events(cli: Cli) -> dict[str, int]:
     return found
 
 
-@pytest.mark.thorough
-def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cli: Cli) -> None:
-    """Nobody can say what is required: the first call is asked for again, later ones pass aloud."""
+def _govern(cli: Cli) -> None:
     requirements = cli.project / ".claude" / "requirements.yaml"
     requirements.parent.mkdir()
     requirements.write_text(
-        'version: "1.0"\nenabled: true\nrequirements:\n  no_rm:\n    enabled: true\n    type: blocking\n'
-        "    scope: session\n    triggers: [Edit]\n    message: Plan first.\n"
+        'version: "1.0"\nenabled: true\nrequirements:\n  plan:\n    enabled: true\n    message: Plan first.\n'
     )
     (cli.project / ".git").rmdir()
     git(cli.project, "init", "-q", "-b", "work")
     git(cli.project, "commit", "-q", "--allow-empty", "-m", "x")
+
+
+def _edit(cli: Cli, session: str, number: int) -> dict[str, Any]:
+    """The document on a call of Edit."""
+    given = {
+        "session_id": session,
+        "cwd": str(cli.project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Edit",
+        "tool_input": {"file_path": f"{cli.project}/a.py"},
+        "tool_use_id": f"toolu_x{number}",
+    }
+    done = cli.run("hooks", "pre-tool", "--stdin", "--format", "claude", stdin=json.dumps(given))
+    document: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    return document
+
+
+def _decision(document: dict[str, Any]) -> tuple[str | None, str]:
+    output = document.get("hookSpecificOutput", {})
+    return output.get("permissionDecision"), output.get("permissionDecisionReason", "")
+
+
+@pytest.mark.thorough
+def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cli: Cli) -> None:
+    """Nobody can say what is required: the first call is asked for again, later ones pass aloud."""
+    _govern(cli)
     hook(cli, "session-start", "s-1", source="startup")
-    edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cli.project}/a.py"}}
-    given = {"session_id": "s-1", "cwd": str(cli.project), "hook_event_name": "PreToolUse", **edit}
-    pid = cli.owner_pid()
-    replies = []
-    with stopped(pid):
-        for number in range(3):
-            body = json.dumps({**given, "tool_use_id": f"toolu_x{number}"})
-            done = cli.run("hooks", "pre-tool", "--stdin", "--format", "claude", stdin=body)
-            replies.append(json.loads(done.stdout) if done.stdout else {})
-    decisions = [reply.get("hookSpecificOutput", {}).get("permissionDecision") for reply in replies]
-    assert decisions == ["deny", None, None], replies
+    with stopped(cli.owner_pid()):
+        replies = [_edit(cli, "s-1", number) for number in range(3)]
+    assert [_decision(reply)[0] for reply in replies] == ["deny", None, None], replies
     assert "run the same call again" in json.dumps(replies[0])
     assert all(reply.get("systemMessage") for reply in replies[1:]), replies
+
+
+@pytest.mark.real
+@pytest.mark.thorough
+def test_first_calls_with_a_cold_owner_are_decided_at_load_30(cli: Cli) -> None:
+    """By the first call, or by the same one again: nobody passes because the machine is busy."""
+    _govern(cli)
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(30)]
+    took: list[float] = []
+    try:
+        for number in range(5):
+            began = time.monotonic()
+            decision, reason = _decision(_edit(cli, f"s-{number}", number))
+            if "run the same call again" in reason:
+                decision, reason = _decision(_edit(cli, f"s-{number}", number + 100))
+            took.append(time.monotonic() - began)
+            assert decision == "deny" and "Plan first." in reason, (number, took)
+            cli.stop_owner()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    print(
+        f"decided within {', '.join(f'{seconds:.1f}' for seconds in took)} s, load {os.getloadavg()[0]:.0f}"
+    )
 
 
 @pytest.mark.thorough

@@ -68,6 +68,7 @@ PYTHONS: Final = {
     "context_graph.wire.event_log": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",
     "context_graph.redact": "its own marks",
+    "context_graph.gates.evidence": "all words and stops of a file",
     "context_graph.gates.decide.messages": "a name",
     "context_graph.gates.decide.permission": "several calls a command",
     "context_graph.store.sessions.sessions": "an id",

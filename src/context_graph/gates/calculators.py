@@ -10,7 +10,7 @@ import subprocess
 import time
 from contextlib import suppress
 
-from context_graph.git.repository import Repo
+from context_graph.git.repository import Repo, ask_git
 from context_graph.wire.environment import kept_environment
 
 _TRUNKS = ("main", "master")
@@ -23,7 +23,6 @@ _UNTRACKED_BYTES = 1 << 20
 _OUTPUT = 64 * 1024
 _LIMITED = f'ulimit -d {1 << 20} 2>/dev/null; exec "$@"'
 """KiB of data, not of addresses: some runtimes reserve far more of these than they use."""
-_ENV = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 _NOT_RUN = (126, 127)
 """What a shell ends with where it finds no program."""
 
@@ -88,22 +87,9 @@ def _base(repo: Repo, branch: str, until: float) -> str:
 
 def _git(repo: Repo, args: list[str], until: float, *, fails: bool = False) -> bytes:
     left = until - time.monotonic()
-    if left <= 0:
-        raise CalculationError("git took too long")
-    try:
-        done = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=true", *args],
-            cwd=repo.top,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=left,
-            env={**kept_environment(os.environ), **_ENV},
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CalculationError("git took too long") from error
-    except OSError as error:
-        raise CalculationError(f"git can't be run: {error}") from error
+    done = ask_git(repo, *args, timeout_s=left, in_tree=True) if left > 0 else None
+    if done is None:
+        raise CalculationError("git took too long, or can't be run")
     if done.returncode and not fails:
         raise CalculationError(f"git {args[0]}: {done.stderr.decode('utf-8', 'replace').strip()[:120]}")
     return done.stdout if not done.returncode else b""

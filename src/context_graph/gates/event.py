@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.gates.state.registry import client_pid
 from context_graph.gates.state.session_ids import MAX_ID
+from context_graph.system.processes import client_pid
 
 if TYPE_CHECKING:
     from context_graph.gates.seen import Seen

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from context_graph.gates.rules import names
 from context_graph.regular_file import read_bytes
 
 _FILES = 2000
@@ -35,11 +37,11 @@ def missing(wanted: dict[str, Any], root: str, now: float) -> str:
 def _markdown(root: str, folders: list[str]) -> Iterator[tuple[float, str]]:
     count = seen = 0
     for folder in folders:
-        for place, inner, names in os.walk(os.path.join(root, os.path.expanduser(folder))):
-            seen += 1 + len(inner) + len(names)
+        for place, inner, files in os.walk(os.path.join(root, os.path.expanduser(folder))):
+            seen += 1 + len(inner) + len(files)
             if seen > _ENTRIES:
                 return
-            for name in names:
+            for name in files:
                 if not name.endswith(".md"):
                     continue
                 count += 1
@@ -69,21 +71,21 @@ def _lack(wanted: dict[str, Any], path: str, modified: float, now: float) -> str
     return ""
 
 
-_NEGATIONS = frozenset(
-    (
-        *("not", "never", "no", "nor", "neither", "cannot", "without", "non", "un", "hardly"),
-        *("unless", "until", "if", "once", "would", "could", "should", "awaiting", "pending", "before"),
-    )
+_NEGATIONS = names(
+    "not never no nor neither cannot without non un hardly unless until if once would could should awaiting "
+    "pending before"
 )
 """Words before a verdict that take it back, or put it off."""
 
-_AFTER = frozenset(
-    (("no",), ("false",), ("pending",), ("never",), ("not", "yet"), ("tbd",), ("todo",), ("not",))
-)
+_AFTER = ("no", "false", "pending", "never", "not yet", "tbd", "todo", "not")
 """What stands alone behind a verdict and takes it back: `APPROVED: no`."""
 
 _REACH = 4
 _ITEM = ("-", "*", "+", "#", ">", "|", "[")
+_BOX = re.compile(r"\[[ x-]?\]")
+_CLAUSE = re.compile(r"[.;,!?:|()\u2014\u2013\u2192]| - ")
+_NOT = re.compile("n['\u2019]t")
+_WORD = re.compile(r"[\w-]+")
 
 
 def _has_verdict(text: str, verdict: str) -> bool:
@@ -92,71 +94,44 @@ def _has_verdict(text: str, verdict: str) -> bool:
     The heading's own line belongs to its section: ``## Verdict: APPROVED`` says it. ``NOT APPROVED``, an
     unticked box before it, a struck out or commented word say the opposite.
     """
-    wanted = _words(verdict)
-    return bool(wanted) and any(_says(part, wanted) for part in _paragraphs(_without_comments(text)))
+    wanted = _words(verdict.casefold())
+    first, *more = text.casefold().split("<!--")
+    said = first + "".join(part.partition("-->")[2] for part in more)
+    return bool(wanted) and any(_says(part, wanted) for part in _parts(said) if wanted[0] in part)
 
 
-def _without_comments(text: str) -> str:
-    parts = text.split("<!--")
-    return parts[0] + "".join(part.partition("-->")[2] for part in parts[1:])
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of the sections headed Verdict, each on one line; a list item is a paragraph."""
+def _parts(text: str) -> Iterator[str]:
+    """What sections headed Verdict hold: paragraphs, list items, and what stands behind each check box."""
     inside, lines = False, list[str]()
     for line in [*text.splitlines(), ""]:
         plain = line.strip()
-        heads = line.startswith("## ") or line.rstrip() == "##"
+        heads = line.startswith(("# ", "## ")) or line.rstrip() == "##"
         if lines and (heads or not plain or plain.startswith(_ITEM)):
-            yield " ".join(lines)
+            yield from _BOX.sub(lambda box: f"\n{box.group()}", " ".join(lines)).split("\n")
             lines = []
         if heads:
-            inside = _words(line)[:1] == ["verdict"]
-            plain = plain.casefold().partition("verdict")[2]
-        elif line.startswith("# "):
-            inside = False
-        if inside and plain:
+            inside = line.startswith("##") and _words(line)[:1] == ["verdict"]
+            lines = [plain.partition("verdict")[2], "\n"] if inside else []
+        elif inside and plain:
             lines.append(plain)
-            if heads:
-                yield " ".join(lines)
-                lines = []
-
-
-def _says(paragraph: str, wanted: list[str]) -> bool:
-    """Whether the paragraph says ``wanted`` without negating it."""
-    for number, part in enumerate(_boxes(paragraph)):
-        if number and not part.startswith(("[x]", "[X]")):
-            continue
-        text = part[3:] if number else part
-        clauses = [_words(clause) for clause in _clauses(text)]
-        for at, words in enumerate(clauses):
-            for start in range(len(words) - len(wanted) + 1):
-                if words[start : start + len(wanted)] != wanted:
-                    continue
-                before = set(words[max(0, start - _REACH) : start])
-                after = tuple(words[start + len(wanted) :])
-                follows = after or tuple(word for more in clauses[at + 1 : at + 2] for word in more)
-                if not before & _NEGATIONS and follows not in _AFTER:
-                    return True
-    return False
-
-
-def _boxes(paragraph: str) -> list[str]:
-    """The paragraph split before each check box; the first part has none."""
-    for box in ("[ ]", "[]", "[x]", "[X]", "[-]"):
-        paragraph = paragraph.replace(box, "\n" + ("[ ]" if box == "[]" else box))
-    return paragraph.split("\n")
-
-
-def _clauses(text: str) -> list[str]:
-    text = text.casefold().replace("n\u2019t", " not").replace("n't", " not")
-    for sign in (*".;,!?:|()\u2014\u2013\u2192", " - "):
-        text = text.replace(sign, "\n")
-    return [clause for clause in text.split("\n") if _words(clause)]
 
 
 def _words(text: str) -> list[str]:
     struck = text.split("~~")
     text = " ".join(struck[::2]) if len(struck) % 2 else text
-    plain = "".join(char if char.isalnum() or char in "_-" else " " for char in text.casefold())
-    return [word for part in plain.split() if (word := part.strip("-_"))]
+    return [word for part in _WORD.findall(text) if (word := part.strip("-_"))]
+
+
+def _says(text: str, wanted: list[str]) -> bool:
+    """Whether the text says ``wanted`` without negating it; what stands behind an empty box is not said."""
+    if text.startswith(("[ ]", "[]", "[-]")):
+        return False
+    plain = _CLAUSE.sub("\n", _NOT.sub(" not", text.removeprefix("[x]")))
+    clauses = [words for clause in plain.split("\n") if (words := _words(clause))]
+    for words, behind in zip(clauses, [*clauses[1:], []], strict=False):
+        for start in range(len(words) - len(wanted) + 1):
+            end = start + len(wanted)
+            negated = not _NEGATIONS.isdisjoint(words[max(0, start - _REACH) : start])
+            if words[start:end] == wanted and not negated and " ".join(words[end:] or behind) not in _AFTER:
+                return True
+    return False

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from typing import Any
 
-from context_graph.git.repository import Repo, actions_since, tip_of
+from context_graph.git.repository import Repo, actions_since, ask_git, tip_of
 
 STATUS_S = 0.5
 """How long git's status may take; a repository that needs longer is not watched."""
@@ -26,22 +25,9 @@ def snapshot(repo: Repo, timeout_s: float = STATUS_S) -> dict[str, Any] | None:
 
     Cost: one run of git's status, 5 ms in a small repository; one stat for each changed file.
     """
-    words = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "-z", "--untracked-files=all"]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            words,
-            cwd=repo.top,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    if done.returncode or len(done.stdout) > _BYTES:
+    words = ("status", "--porcelain=v2", "-z", "--untracked-files=all")
+    done = ask_git(repo, *words, timeout_s=timeout_s, in_tree=True)
+    if done is None or done.returncode or len(done.stdout) > _BYTES:
         return None
     files: dict[str, str] = {}
     entries = iter(done.stdout.split(b"\0"))

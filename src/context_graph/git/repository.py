@@ -171,13 +171,28 @@ def head_text(git_dir: str) -> str:
         return _first_line(path)
 
 
-def ask_git(repo: Repo, *words: str, timeout_s: float) -> subprocess.CompletedProcess[bytes] | None:
-    """What git itself says of ``repo``, where its files don't tell; None if it can't be run in time."""
-    import subprocess
+_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_OF_THE_USER = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"))
 
+
+def ask_git(
+    repo: Repo, *words: str, timeout_s: float, in_tree: bool = False
+) -> subprocess.CompletedProcess[bytes] | None:
+    """What git itself says of ``repo``, where its files don't tell; None if it can't be run in time.
+
+    Of our own environment only what says where the user's settings are counts: an agent's shell points git
+    to hooks of ours.
+
+    Args:
+        in_tree: It is asked in the working tree, not of the repository alone.
+    """
+    env = {name: of for name, of in os.environ.items() if name[:4] != "GIT_" or name in _OF_THE_USER}
+    place = [] if in_tree else [f"--git-dir={repo.git_dir}"]
     try:
         return subprocess.run(
-            ["git", f"--git-dir={repo.git_dir}", *words],
+            ["git", "-c", "core.fsmonitor=false", *place, *words],
+            cwd=repo.top if in_tree else None,
+            env=env | _QUIET,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout_s,

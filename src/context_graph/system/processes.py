@@ -223,3 +223,57 @@ def _seconds(text: str) -> float:
     for part in rest.split(":"):
         seconds = 60.0 * seconds + float(part)
     return seconds + _DAY_S * int(days or 0)
+
+
+# Which process stands above which
+
+_MAX_DEPTH = 64
+_SHELLS = frozenset(
+    (
+        *(b"sh", b"bash", b"dash", b"zsh", b"ksh", b"mksh", b"ash", b"fish", b"busybox", b"pwsh", b"env"),
+        *(b"timeout", b"nice", b"setsid", b"stdbuf", b"context-graph-c", b"context-graph"),
+    )
+)
+"""What runs hook scripts and wraps commands; names as the kernel keeps them, cut to 15 bytes."""
+
+
+def started_ticks(pid: int) -> int:
+    """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
+    found = look(pid) if pid > 0 else None
+    return found[2] if found else 0
+
+
+def is_alive(pid: int, ticks: int = 0) -> bool:
+    """Whether the process runs; with ``ticks``, whether it is still the same one."""
+    if not exists(pid):
+        return False
+    found = started_ticks(pid)
+    return not ticks or not found or found == ticks
+
+
+def client_pid(pid: int) -> int:
+    """The first process from ``pid`` upwards that is no shell; 0 if that can't be told.
+
+    A hook's parent is the client, or a shell that the client started for the hook's command line and that
+    is gone with it: only what is above the shells can tell whether a session is alive.
+    """
+    for _ in range(_MAX_DEPTH):
+        seen = look(pid) if pid > 1 else None
+        if seen is None:
+            return 0
+        if seen[0] not in _SHELLS:
+            return pid
+        pid = seen[1]
+    return 0
+
+
+def ancestors(pid: int) -> list[int]:
+    """``pid`` and its ancestors up to, not including, process 1."""
+    found: list[int] = []
+    while pid > 1 and len(found) < _MAX_DEPTH:
+        found.append(pid)
+        seen = look(pid)
+        if seen is None:
+            break
+        pid = seen[1]
+    return found

@@ -20,6 +20,7 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
 from context_graph.cli.doctor import findings_text
 from context_graph.config import locate
 from context_graph.doctor.findings import Finding, is_sound
+from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.hooks import decide
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.layout import EVENTS, FORMAT_KEY
@@ -391,8 +392,8 @@ def test_no_gate_looks_at_a_canary_and_a_canary_s_id_exempts_nothing_else(projec
         "home": project.env["HOME"],
         "at": 1e9,
     }
-    assert decide(gate_event("PreToolUse", tool_name="Edit", **asked)).decision == "deny"
-    assert decide(gate_event("PreToolUse", tool_name=CANARY_TOOL, **asked)).decision == ""
+    assert decide(gate_event("PreToolUse", tool_name="Edit", **asked), GateCache()).decision == "deny"
+    assert decide(gate_event("PreToolUse", tool_name=CANARY_TOOL, **asked), GateCache()).decision == ""
 
 
 def test_canaries_that_were_left_go_with_the_next_one_that_is_taken(tmp_path: Path) -> None:

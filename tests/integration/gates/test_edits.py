@@ -45,7 +45,7 @@ def _commits(gate: Gate) -> GateResult:
         tool_name="git commit",
     )
     event.git = GitHook("prepare-commit-msg", [], "", "", 0)
-    return decide(event)
+    return decide(event, gate.cache)
 
 
 CHANGES = [

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -67,32 +64,6 @@ def test_what_the_user_interrupted_is_no_failure(gate: Gate) -> None:
     assert [fail(gate, number, interrupted=True).context for number in range(5)] == [""] * 5
 
 
-NO_FOLDER = """
-import sys
-
-opened = []
-sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
-from context_graph.gates.decide import after_tool
-from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.gates.event import GateEvent
-from context_graph.model import EventKind
-
-event = GateEvent(HookInput(EventKind.POST_TOOL, tool_name="Edit"), session_id="s", at=1.0)
-assert after_tool._failed_in_a_row(event) == 0
-after_tool._end_of_row(event, None)
-after_tool.forget_failures(event)
-print([path for path in opened if "failures.json" in path])
-"""
-
-
-def test_without_a_folder_to_keep_it_in_nothing_is_looked_for() -> None:
-    """The root of the file system is none."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", NO_FOLDER], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
-
-
 def test_nothing_is_said_where_nothing_is_required_or_wanted(gate: Gate) -> None:
     assert [fail(gate, number).context for number in range(4)] == [""] * 4
     gate.config({"plan": {"enabled": False}})
@@ -105,12 +76,3 @@ def test_met_requirements_are_said_to_be_met(gate: Gate) -> None:
     gate.config({"plan": {}})
     commands.satisfy(gate.place(), ["plan"], session=A)
     assert "all 1 met" in [fail(gate, number).context for number in range(3)][-1]
-
-
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"s": 3}', b'{"s": {"Edit": 3}}', b"\xff" * 9])
-def test_damaged_counts_begin_anew(gate: Gate, content: bytes) -> None:
-    gate.config({"plan": {}})
-    folder = Path(gate.home / "cache")
-    folder.mkdir(exist_ok=True)
-    (folder / "failures.json").write_bytes(content.replace(b"s", os.fsencode(A)))
-    assert [bool(fail(gate, number).context) for number in range(3)] == [False, False, True]

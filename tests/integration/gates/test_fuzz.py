@@ -20,11 +20,11 @@ from tests.support.examples import examples
 from tests.support.gates.in_process import A, B, Gate, gate_event
 
 from context_graph.errors import UsageError
+from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.config.config import parse_yaml
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateResult
-from context_graph.gates.files import GateCache
 
 MINUTES = float(os.environ.get("CONTEXT_GRAPH_FUZZ_MINUTES", "30"))
 EVENTS = (
@@ -295,7 +295,7 @@ def test_all_of_it_for_long() -> None:
             with tempfile.TemporaryDirectory() as base:
                 made = Gate(Path(base))
                 made.config({"plan": {}})
-                made.cache = GateCache() if rounds % 2 else None
+                made.cache = GateCache()
                 long = settings(max_examples=300, deadline=None, database=None)
 
                 long(given(**strategy)(_bound(check, made)))()
@@ -304,4 +304,4 @@ def test_all_of_it_for_long() -> None:
 
 
 def test_a_decision_is_made_for_an_event_of_nothing() -> None:
-    assert decide(gate_event("PreToolUse")).decision == ""
+    assert decide(gate_event("PreToolUse"), GateCache()).decision == ""

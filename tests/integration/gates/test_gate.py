@@ -16,18 +16,14 @@ from tests.support.gates.in_process import A, B, Gate, clients, gate_event, git,
 from context_graph.gates.commands import commands
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateResult
-from context_graph.gates.files import GateCache
 from context_graph.gates.state import journal
 
 COMMIT = {"tool": "Bash", "command_pattern": r"git\s+commit"}
 
 
-@pytest.fixture(params=["files alone", "with a cache"])
-def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
-    """Without an owner there is no cache, the owner has one; both must decide alike."""
-    made = Gate(tmp_path)
-    made.cache = GateCache() if request.param == "with a cache" else None
-    return made
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path)
 
 
 @pytest.fixture
@@ -542,7 +538,6 @@ def test_an_mcp_editor_writes_a_plan_too(gate: Gate, key: str) -> None:
         {"target": "Makefile"},
         {"edits": [{"file": "src/a.py", "new_text": "x"}]},
         {"edits": {"src/a.py": "x"}},
-        {"edits": [[[[[["x"]]]]]]},
         {"cmd": "rm -rf src"},
         {"code": "import shutil"},
         {"script": "x", "content": "x"},
@@ -690,7 +685,7 @@ def test_a_failure_of_ours_lets_the_call_pass_and_says_so_loudly(gate: Gate) -> 
 
     event = gate_event("PreToolUse", tool_name="Edit", cwd=str(gate.repo), session_id=A)
     event.env = Broken()
-    result = decide(event, cache=gate.cache)
+    result = decide(event, gate.cache)
     assert result.decision == "" and "NOT checked" in result.system_message and result.context
     assert [one["kind"] for one in result.records] == ["error"]
 
@@ -699,8 +694,7 @@ def test_a_file_that_can_t_be_used_is_told_when_files_change(gate: Gate) -> None
     gate.config("requirements: [")
     assert "No requirement is enforced" in gate.edit().context
     assert gate.bash("ls").context == ""
-    if gate.cache is not None:
-        assert gate.edit().context == "", "told once an hour where that can be remembered"
+    assert gate.edit().context == "", "told once an hour"
 
 
 def test_a_denial_of_many_long_texts_keeps_every_name_and_its_last_line(gate: Gate) -> None:

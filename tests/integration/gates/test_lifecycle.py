@@ -88,7 +88,7 @@ def test_what_was_dropped_is_told_to_model_and_user(gate: Gate) -> None:
     ("text", "said"),
     [
         ("a: [", "can't be used"),
-        ("requirements: {plan: {}}", "No requirement is enabled"),
+        ("requirements: {plan: {}}", "no requirement is enabled"),
         ("enabled: false\nrequirements: {plan: {enabled: true}}", ""),
     ],
 )

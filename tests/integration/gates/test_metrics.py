@@ -10,18 +10,15 @@ import pytest
 from tests.support.gates.in_process import A, Gate
 
 from context_graph.gates.commands import commands
-from context_graph.gates.files import GateCache
 from context_graph.gates.state.journal import FLUSHED_AT
 
 TWIN = A[:8] + "-0000-4000-8000-000000000009"
 
 
-@pytest.fixture(params=["files", "owner"])
-def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
     made = Gate(tmp_path)
     made.config({"plan": {"satisfied_by_skill": "planner"}, "adr": {}})
-    if request.param == "owner":
-        made.cache = GateCache()
     return made
 
 

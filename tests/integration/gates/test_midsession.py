@@ -9,18 +9,15 @@ import pytest
 from tests.support.gates.in_process import A, B, Gate, clients, git, named
 
 from context_graph.gates.commands import commands
-from context_graph.gates.files import GateCache
 
 RULES = {"plan": {}, "verify": {"stop_only": True, "trigger_tools": ["Bash"]}}
 GONE, BROKEN = "gone", "requirements: [\n"
 
 
-@pytest.fixture(params=["files", "owner"])
-def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
     made = Gate(tmp_path)
     made.config(RULES)
-    if request.param == "owner":
-        made.cache = GateCache()
     return made
 
 

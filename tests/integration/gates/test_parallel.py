@@ -15,6 +15,7 @@ from context_graph.gates.state import journal
 
 _CHILD = """
 import os, sys
+from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EventKind
@@ -33,7 +34,7 @@ else:
         hook = HookInput(EventKind.PRE_TOOL, tool_name="Write", tool_input={"file_path": "x"})
         event = GateEvent(hook, {"HOME": home}, session_id=session, cwd=repo, at=clock,
                           cache_dir=home + "/cache")
-        result = decide(event)
+        result = decide(event, GateCache())
         assert result.decision == "" and not result.system_message, (result.reason, result.system_message)
 """
 

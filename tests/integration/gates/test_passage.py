@@ -12,19 +12,16 @@ import pytest
 from tests.support.gates.in_process import A, Gate, git, named
 
 from context_graph.gates.commands import commands
-from context_graph.gates.files import GateCache
 
 COMMIT = [{"tool": "Bash", "command_pattern": r"git\s+commit"}]
 REVIEW = {"rev": {"scope": "single_use", "trigger_tools": COMMIT}}
 LINE = "git commit --allow-empty -m x && false"
 
 
-@pytest.fixture(params=["files", "owner"])
-def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
     made = Gate(tmp_path)
     made.config(REVIEW)
-    if request.param == "owner":
-        made.cache = GateCache()
     return made
 
 
@@ -193,7 +190,7 @@ def test_an_edit_that_succeeded_stays_armed(gate: Gate) -> None:
         _edit(gate, "PreToolUse", use)
         _edit(gate, end, use, success=end == "PostToolUse")
     assert gate.stop().decision == "block"
-    assert not list((gate.state_folder / "sessions").glob("*.calls")), "nothing is kept of calls that ended"
+    assert not list((gate.state_folder / "sessions").glob("*.now")), "nothing is kept of calls that ended"
 
 
 def test_an_edit_that_the_user_refused_arms_nothing(gate: Gate) -> None:

@@ -15,10 +15,10 @@ import yaml  # type: ignore[import-untyped]
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.gates.cache import GateCache
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent, GateResult
-from context_graph.gates.files import GateCache
 from context_graph.model import EventKind
 
 __all__ = ["A", "B", "Gate", "gate_event", "git", "named"]
@@ -81,7 +81,7 @@ class Gate:
         (self.repo / "src").mkdir(parents=True)
         (self.repo / "src" / "a.py").write_text("a\n")
         self.clock = time.time()
-        self.cache: GateCache | None = None
+        self.cache = GateCache()
         if repo:
             git(self.repo, "init", "-q", "-b", "main")
             git(self.repo, "add", "-A")
@@ -124,7 +124,7 @@ class Gate:
         given = {"home": str(self.home), "config_dir": str(self.claude), "at": self.clock}
         given.update({"pid": os.getpid(), "cache_dir": str(self.home / "cache"), **fields})
         event = gate_event(name, session_id=session, **given)
-        return decide(event, cache=self.cache)
+        return decide(event, self.cache)
 
     def edit(self, session: str = A, path: str = "src/a.py", **fields: Any) -> GateResult:
         """PreToolUse of Edit of a file below the working folder."""

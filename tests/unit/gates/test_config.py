@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.tool_call import git_aliases, matching
-from context_graph.gates.files import GateCache
 from context_graph.gates.rules import Requirement, Rules, glob_match
 
 
@@ -32,7 +32,7 @@ class Files:
         return path
 
     def rules(self) -> Rules:
-        return load_rules(str(self.root), str(self.claude))
+        return load_rules(str(self.root), str(self.claude), GateCache())
 
 
 @pytest.fixture
@@ -401,7 +401,7 @@ def _age(path: Path) -> None:
     """A file of this very moment is not believed to be settled; wait until its clock tick is over."""
     import time
 
-    from context_graph.gates.files import is_settled, signature
+    from context_graph.small_files import is_settled, signature
 
     while not is_settled(signature(str(path))):
         time.sleep(0.005)

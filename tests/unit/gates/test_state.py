@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.support.gates.in_process import A, B
 
-from context_graph.gates.files import Locked, LockTimeoutError
+from context_graph.gates.cache import GateCache
 from context_graph.gates.state.state import MAX_SESSIONS, BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles
+from context_graph.small_files import Locked, LockTimeoutError
 
 NOW = 1_800_000_000.0
 
@@ -104,7 +105,7 @@ def test_a_root_flag_armed_by_the_original_counts_only_where_no_session_is_known
 
 def test_branches_of_the_same_flat_name_have_files_of_their_own(tmp_path: Path) -> None:
     """Feature/a and feature-a."""
-    files = StateFiles(str(tmp_path), "/p")
+    files = StateFiles(str(tmp_path), "/p", GateCache())
     for branch in ("feature/a", "feature-a", "feature\\a"):
         files.change(
             branch, NOW, lambda state: state.satisfy("r", "", scope="branch", now=NOW, by=state.branch)
@@ -117,7 +118,7 @@ def test_branches_of_the_same_flat_name_have_files_of_their_own(tmp_path: Path) 
 
 def test_the_first_branch_has_the_original_s_file_name_and_shape(tmp_path: Path) -> None:
     """Still readable by the original: version, root flags, sessions map, integers."""
-    files = StateFiles(str(tmp_path), "/p")
+    files = StateFiles(str(tmp_path), "/p", GateCache())
 
     def apply(state: BranchState) -> None:
         state.satisfy("s", A, scope="session", now=NOW + 0.7, by="cli", expires_at=None)
@@ -142,7 +143,7 @@ def test_the_first_branch_has_the_original_s_file_name_and_shape(tmp_path: Path)
 def test_an_unreadable_file_reads_as_empty_and_is_kept_aside(tmp_path: Path, text: str) -> None:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "x.json").write_text(text)
-    files = StateFiles(str(tmp_path), "/p")
+    files = StateFiles(str(tmp_path), "/p", GateCache())
     assert files.load("x", NOW).names() == []
     files.change("x", NOW, lambda state: state.satisfy("r", "", scope="branch", now=NOW, by="cli"))
     assert files.load("x", NOW).entry("r")["satisfied"] is True
@@ -150,7 +151,7 @@ def test_an_unreadable_file_reads_as_empty_and_is_kept_aside(tmp_path: Path, tex
 
 
 def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
-    files = StateFiles(str(tmp_path), "/p")
+    files = StateFiles(str(tmp_path), "/p", GateCache())
     files.change("x", NOW, lambda state: None)
     assert list((tmp_path / "requirements").glob("*.json")) == []
 
@@ -169,7 +170,7 @@ def _satisfy(state: BranchState, *, at: float) -> None:
 
 
 def test_a_late_satisfaction_does_not_replace_a_newer_one(tmp_path: Path) -> None:
-    files = StateFiles(str(tmp_path), "/p")
+    files = StateFiles(str(tmp_path), "/p", GateCache())
     for now in (NOW + 50, NOW):
         files.change("feature/a", NOW, partial(_satisfy, at=now))
     assert files.load("feature/a", NOW).record("r", A)["satisfied_at"] == int(NOW + 50)

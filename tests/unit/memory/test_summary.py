@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.events import ROOT, bash, call, edit, prompt, read, stop
 
-from context_graph.gates.decide.exemptions import looks_like_client_memory
+from context_graph.claude.own_memory import looks_like_client_memory
 from context_graph.memory.context.summary import SUMMARY_CHARS, SessionWork
 from context_graph.model import NOTIFICATION, EventKind, HookEvent
 from context_graph.text import phrases

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from context_graph.errors import UsageError
+from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.event import claude_dir_of
@@ -16,10 +17,11 @@ from context_graph.gates.rules import Rules
 from context_graph.gates.seen import of_any_session
 from context_graph.gates.state import journal
 from context_graph.gates.state.project import Project, find_project
-from context_graph.gates.state.registry import Registry, ancestors, started_by_agent
+from context_graph.gates.state.registry import Registry, started_by_agent
 from context_graph.gates.state.session_ids import begun_by, candidates, problem
 from context_graph.gates.state.state_files import StateFiles, read_document
 from context_graph.git.repository import Head, Repo, find_repo
+from context_graph.system.processes import ancestors
 
 _CURES = {
     errno.EACCES: "make it writable for you",
@@ -75,17 +77,18 @@ class CommandContext:
         self.claude_dir = claude_dir_of(env)
         self.now = time.time() if now is None else now
         self.cwd = os.path.realpath(cwd)
-        self.registry = Registry(self.claude_dir)
+        self.cache = GateCache()
+        self.registry = Registry(self.claude_dir, self.cache)
         self.project = self._project(session)
         repo = self.project.repo
         if repo is None:
             raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
         self.repo: Repo = repo
         self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
-        rules = load_rules(self.project.root, self.claude_dir)
+        rules = load_rules(self.project.root, self.claude_dir, self.cache)
         self.rules: Rules = of_any_session(rules, self.project.root, cache_dir)
         self.head: Head = self.project.head()
-        self.files = StateFiles(self.repo.common_dir, self.project.work)
+        self.files = StateFiles(self.repo.common_dir, self.project.work, self.cache)
 
     def _project(self, session: str) -> Project:
         hint = self.env.get("CLAUDE_PROJECT_DIR", "")
@@ -127,6 +130,7 @@ class CommandContext:
             now=self.now,
             claude_dir=self.claude_dir,
             cache_dir=self.cache_dir,
+            cache=self.cache,
             may_run=may_run,
             checked_out=branch == self.head.branch,
         )

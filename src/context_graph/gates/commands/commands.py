@@ -16,12 +16,11 @@ from context_graph.gates.commands.command_context import CommandContext, unwrita
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.before_tool import would_deny
-from context_graph.gates.decide.decision import Decision
+from context_graph.gates.decide.decision import Decision, why_off
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.messages import denial
 from context_graph.gates.decide.tool_call import described
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
 from context_graph.gates.state.person import HUMAN, MARK, signature
@@ -29,6 +28,7 @@ from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
 from context_graph.git.repository import branch_names
 from context_graph.model import EventKind
+from context_graph.small_files import LockTimeoutError
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
@@ -63,13 +63,7 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
 def _why_off(context: CommandContext) -> str:
     if not context.governed:
         return "no .claude/requirements.yaml; `context-graph-cli req init` writes one"
-    if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
-        return "CLAUDE_SKIP_REQUIREMENTS is set"
-    if not context.rules.readable:
-        return ".claude/requirements.yaml can't be used"
-    if not context.rules.enabled:
-        return "enabled is false"
-    return "" if context.rules.active else "no requirement is enabled"
+    return why_off(context.project, context.rules, context.env)
 
 
 def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
@@ -109,7 +103,7 @@ def check(
         return found
     hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input)
     event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
-    for evaluation, verdicts in would_deny(Decision(event)):
+    for evaluation, verdicts in would_deny(Decision(event, context.cache)):
         names = [verdict.requirement.name for verdict in verdicts]
         found.update(
             decision="deny", requirements=names, reason=denial(verdicts, evaluation), branch=evaluation.branch
@@ -212,7 +206,7 @@ def accept(context: CommandContext) -> dict[str, Any]:
     """
     if context.is_agent or not context.terminal:
         raise UsageError("changed requirements can be accepted by a person only: run this in a terminal")
-    rules = load_rules(context.project.root, context.claude_dir)
+    rules = load_rules(context.project.root, context.claude_dir, context.cache)
     lifted = seen.accept(rules, context.project.root, context.cache_dir)
     one = _keep(context, "accepted", lifted, session_id="", branch=context.head.branch, by="user")
     return {"accepted": lifted, "project": context.project.root, "records": [one]}
@@ -435,5 +429,5 @@ def _keep(
     )
     with suppress(OSError):  # the state holds what counts; the caller has the record as well
         journal.append(context.repo.common_dir, [one])
-    journal.SessionNumbers(context.repo.common_dir, session_id, context.now).noted(one)
+    journal.SessionNumbers(context.repo.common_dir, session_id, context.now, context.cache).noted(one)
     return one

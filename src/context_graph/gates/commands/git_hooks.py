@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
-from collections.abc import Mapping
 from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
+from context_graph.git.repository import ask_git
 from context_graph.regular_file import read_bytes
 
 NAMES = ("prepare-commit-msg", "pre-applypatch", "pre-push")
@@ -81,23 +80,11 @@ def remove(context: CommandContext) -> dict[str, Any]:
 
 
 def _folder(context: CommandContext) -> str:
-    done = None
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--git-path", "hooks"],
-            cwd=context.cwd,
-            env=_own_environment(os.environ),
-            capture_output=True,
-            timeout=_GIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise UsageError(f"git can't be asked for the folder of its hooks: {error}") from error
-    if done.returncode:
-        raise UsageError(
-            f"git does not tell the folder of its hooks: {os.fsdecode(done.stderr).strip()[:200]}"
-        )
-    folder = os.path.realpath(os.path.join(context.cwd, os.fsdecode(done.stdout).rstrip("\n")))
+    done = ask_git(context.repo, "rev-parse", "--git-path", "hooks", timeout_s=_GIT_S, in_tree=True)
+    if done is None or done.returncode:
+        why = "it does not answer" if done is None else os.fsdecode(done.stderr).strip()[:200]
+        raise UsageError(f"git does not tell the folder of its hooks: {why}")
+    folder = os.path.realpath(os.path.join(context.repo.top, os.fsdecode(done.stdout).rstrip("\n")))
     git_dirs = (context.repo.common_dir, context.repo.git_dir)
     top = os.path.realpath(context.repo.top)
     if f"{folder}/".startswith(f"{top}/") and not any(f"{folder}/".startswith(f"{at}/") for at in git_dirs):
@@ -106,11 +93,6 @@ def _folder(context: CommandContext) -> str:
             'context-graph-cli hooks git NAME "$@" || exit 1'
         )
     return folder
-
-
-def _own_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Without what an agent's shell tells git, such as the folder of our own hooks."""
-    return {name: value for name, value in env.items() if not name.startswith("GIT_")}
 
 
 def _is_ours(path: str) -> bool:

@@ -10,17 +10,16 @@ from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.protected_files import settings_files
 from context_graph.gates.decide.watch import own_hooks
-from context_graph.gates.files import Locked, number
 from context_graph.gates.state import journal
 from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current
 from context_graph.gates.state.state_files import read_document, stale_markers
 from context_graph.git.repository import ask_git, branch_names
+from context_graph.small_files import Locked, number
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
 _LEFT_S = 3600.0
-_UNUSED_S = 30 * 86400.0
 _GATING = ("PreToolUse", "PostToolUse", "Stop", "SessionStart")
 _CURE = "`context-graph-cli setup`"
 
@@ -96,18 +95,11 @@ def prune(context: CommandContext, *, preview: bool = False) -> dict[str, Any]:
 
 
 def _leftovers(context: CommandContext) -> list[str]:
-    """Old temporary files of killed processes, and cached files (numbers, counts of failures, compiled
-    configurations of older versions) that nobody wrote in a month.
-    """
-    found = []
-    for folder, ending, begins, age in (
-        (context.files.folder, ".tmp", ".", _LEFT_S),
-        (context.cache_dir, ".json", "", _UNUSED_S),
-    ):
-        names = os.listdir(folder) if folder and os.path.isdir(folder) else []
-        paths = [f"{folder}/{name}" for name in names if name.startswith(begins) and name.endswith(ending)]
-        found += [path for path in paths if context.now - os.stat(path).st_mtime > age]
-    return found
+    """Old temporary files of killed processes."""
+    folder = context.files.folder
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    paths = [f"{folder}/{name}" for name in names if name.startswith(".") and name.endswith(".tmp")]
+    return [path for path in paths if context.now - os.stat(path).st_mtime > _LEFT_S]
 
 
 def _remove(context: CommandContext, path: str, branch: str) -> None:

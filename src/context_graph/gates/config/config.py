@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from context_graph.gates.cache import GateCache, Inputs
 from context_graph.gates.config import schema
 from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
-from context_graph.gates.files import GateCache, Inputs, signature
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
 from context_graph.regular_file import read_bytes
+from context_graph.small_files import signature
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
@@ -33,18 +34,16 @@ def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
     return [("global", claude_dir + "/requirements.yaml"), *files] if claude_dir else files
 
 
-def load_rules(root: str, claude_dir: str, cache: GateCache | None = None) -> Rules:
-    """The rules of the project at ``root``.
-
-    Cost: some tens of milliseconds, for YAML is parsed; a stat a file where ``cache`` has them.
-    """
-    return (
-        compile_rules(root, claude_dir)[0] if cache is None else cache.rules(root, claude_dir, compile_rules)
-    )
+def load_rules(root: str, claude_dir: str, cache: GateCache) -> Rules:
+    """The rules of the project at ``root``. Cost: a stat a file, or `compile_rules` where one has changed."""
+    return cache.rules(root, claude_dir, compile_rules)
 
 
 def compile_rules(root: str, claude_dir: str) -> tuple[Rules, Inputs]:
-    """Parse, merge and check the cascade: the rules, and all that was looked at."""
+    """Parse, merge and check the cascade: the rules, and all that was looked at.
+
+    Cost: some tens of milliseconds, for YAML is parsed.
+    """
     inputs: Inputs = []
     problems: list[list[str]] = []
     found: dict[str, dict[object, object]] = {}

@@ -3,8 +3,7 @@ is open.
 
 A call that failed or was refused arms nothing, but still uses up single_use satisfactions if it committed. A
 failed call meets no requirement, which is easily overlooked: from the third failure of a tool in a row, the
-model is told what is open. Those counts are a convenience, kept below the data root; if they can't be kept,
-nothing is said.
+model is told what is open.
 
 The original satisfies requirements of certain names by skills of its own that no configuration mentions, and
 projects that come from it rely on them. Their names begin with the plugin's, so no other skill is meant.
@@ -12,9 +11,7 @@ projects that come from it rely on them. Their names begin with the plugin's, so
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-
+from context_graph.gates.cache import GateCache
 from context_graph.gates.decide import git_tips
 from context_graph.gates.decide.call_outcomes import call_ended
 from context_graph.gates.decide.decision import Decision
@@ -23,7 +20,6 @@ from context_graph.gates.decide.messages import as_data, briefing, guidance
 from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState
@@ -58,76 +54,19 @@ def satisfied_by(entry: Requirement, skill: str, *, typed: bool = False) -> bool
 TOLD_FROM = 3
 """Failures in a row from which on each is answered."""
 
-_FAILURES_FILE = "/failures.json"
-_BYTES = 1 << 20
-_SESSIONS = 200
-_TOOLS = 50
 _CALLS = 100
-_WAIT_S = 0.2
-
-_Calls = dict[str, dict[str, list[str]]]
-"""By session, then by tool: when calls failed since the last that did not."""
 
 
-def _failed_in_a_row(event: GateEvent) -> int:
+def _failed_in_a_row(event: GateEvent, cache: GateCache) -> int:
     """Count the failed call; the number of this tool's failures in a row, this one included.
 
-    An event counts once however often it is decided, because another process may finish what one could not.
+    An event counts once however often it is decided.
     """
-    call = f"{event.at:.3f}"
-    counts = [0]
-
-    def note(found: _Calls) -> None:
-        tools = found[event.session_id] = found.pop(event.session_id, {})
-        calls = tools[event.hook.tool_name] = tools.pop(event.hook.tool_name, [])
-        if call not in calls:
-            calls.append(call)
-        for row, most in ((found, _SESSIONS), (tools, _TOOLS)):
-            while len(row) > most:
-                row.pop(next(iter(row)))
-        del calls[:-_CALLS]
-        counts.append(len(calls))
-
-    _change_failures(event, note)
-    return counts[-1]
-
-
-def _end_of_row(event: GateEvent, cache: GateCache | None) -> None:
-    """Reset the count after a call that did not fail. Cost: one stat call if nothing had failed."""
-    if not event.cache_dir:
-        return
-    path = event.cache_dir + _FAILURES_FILE
-    found = read_through(cache, path, _read_failures)
-    if event.hook.tool_name in found.get(event.session_id, ()):
-        _change_failures(event, lambda now: now.get(event.session_id, {}).pop(event.hook.tool_name, None))
-
-
-def forget_failures(event: GateEvent) -> None:
-    """Remove the counts of a session that has ended."""
-    if event.cache_dir and event.session_id in _read_failures(event.cache_dir + _FAILURES_FILE):
-        _change_failures(event, lambda now: now.pop(event.session_id, None))
-
-
-def _change_failures(event: GateEvent, change: Callable[[_Calls], object]) -> None:
-    folder = event.cache_dir
-    if not folder:
-        return
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        with Locked(folder + "/failures.lock", _WAIT_S):
-            found = _read_failures(folder + _FAILURES_FILE)
-            change(found)
-            write_json(folder + _FAILURES_FILE, found, sync=False)
-    except OSError:
-        return
-
-
-def _read_failures(path: str) -> _Calls:
-    return {
-        session: {tool: list(map(str, calls)) for tool, calls in tools.items() if isinstance(calls, list)}
-        for session, tools in read_object(path, _BYTES).items()
-        if isinstance(tools, dict)
-    }
+    row = cache.failures_of(event.session_id, event.hook.tool_name)
+    if event.at not in row:
+        row.append(event.at)
+        del row[:-_CALLS]
+    return len(row)
 
 
 _SKILL = "Skill"
@@ -157,31 +96,39 @@ def _of_the_call(decision: Decision, success: bool) -> None:
     if project.repo is not None and decision.rules(project).active and event.name != "PermissionDenied":
         decision.numbers(project.repo.common_dir).call_ended(event.hook.tool_name)
     if success:
-        _end_of_row(event, decision.cache)
+        decision.cache.forget_failures(event.session_id, event.hook.tool_name)
         _of_the_session(decision, project)
     elif event.name != "PermissionDenied":
         _after_failure(decision, project)
 
 
 def _after(decision: Decision, part: Part, success: bool) -> None:
-    event, project = decision.event, part.project
+    project = part.project
     decision.result.project = project.root
-    rules = decision.rules(project)
-    if project.repo is None or not rules.readable:
+    if project.repo is None or not decision.rules(project).readable:
         return
-    files = decision.files(project)
-    used = call_ended(event, project.repo, files, success=success)
-    named = [entry for entry in rules.for_tool(event.hook.tool_name) if entry.scope == "single_use"]
-    if not used and (used is not None or not success or not named):
-        return
-    context = decision.context(project, detached=True)
-    if context is None:
-        return
-    decision.result.branch = context.branch
-    for branch, name in used or ():
-        decision.keep(context.at_branch(files.load(branch, event.at)), "consumed", [name])
-    if used is None and context.branch:
-        _use_up(decision, context, part)
+    used = call_ended(decision.event, decision.files(project), success=success)
+    named = [
+        e for e in decision.rules(project).for_tool(decision.event.hook.tool_name) if e.scope == "single_use"
+    ]
+    unknown = used is None and success and bool(named)
+    context = decision.context(project, detached=True) if used or unknown else None
+    if context is not None:
+        decision.result.branch = context.branch
+        decision.keep_used(context, used or _used_unknown(decision, context, part))
+
+
+def _used_unknown(decision: Decision, context: EvaluationContext, part: Part) -> list[tuple[str, str]]:
+    """Use up satisfactions for a call that nobody was asked about: hooks that were installed meanwhile."""
+    event, branch = decision.event, context.branch
+    names = [
+        entry.name
+        for entry in part.triggered(context.rules, event)
+        if branch and entry.scope == "single_use" and entry.type == "blocking"
+    ]
+    return [
+        (branch, name) for name in names if context.files.use_up(branch, name, event.session_id, event.at)
+    ]
 
 
 def _of_the_session(decision: Decision, project: Project) -> None:
@@ -206,7 +153,7 @@ def _after_failure(decision: Decision, project: Project) -> None:
     hook, rules = decision.event.hook, decision.rules(project)
     if hook.interrupted or not rules.readable or not rules.active or not rules.hooks.failure_guidance:
         return
-    count = _failed_in_a_row(decision.event)
+    count = _failed_in_a_row(decision.event, decision.cache)
     context = decision.context(project) if count >= TOLD_FROM else None
     if context is not None:
         decision.result.branch = context.branch
@@ -253,19 +200,6 @@ def _just_said(entry: Requirement, context: EvaluationContext, event: GateEvent,
     return record.get("satisfied") is True and by == skill and young
 
 
-def _use_up(decision: Decision, context: EvaluationContext, part: Part) -> None:
-    """Use up satisfactions for a call without a note: the client gives no ids, or the note was not kept."""
-    event = decision.event
-    triggered = part.triggered(context.rules, event)
-    names = [entry.name for entry in triggered if entry.scope == "single_use" and entry.type == "blocking"]
-    here = [name for name in names if context.files.use_up(context.branch, name, event.session_id, event.at)]
-    if here:
-        decision.keep(context, "consumed", here)
-    for name in names:
-        if name not in here:
-            _use_up_elsewhere(decision, context, name)
-
-
 def _satisfy(state: BranchState, entry: Requirement, event: GateEvent, skill: str) -> None:
     ttl = entry.approval_ttl if entry.type == "dynamic" else entry.replan_ttl
     state.satisfy(
@@ -277,15 +211,6 @@ def _satisfy(state: BranchState, entry: Requirement, event: GateEvent, skill: st
         expires_at=int(event.at) + ttl if ttl else None,
         metadata={"skill": skill},
     )
-
-
-def _use_up_elsewhere(decision: Decision, context: EvaluationContext, name: str) -> None:
-    """Use up satisfactions on another branch: a command may have changed the branch that let it pass."""
-    event = decision.event
-    for state in context.files.others(event.session_id, context.branch):
-        armed = state.record(name, event.session_id).get("triggered") is True
-        if armed and context.files.use_up(state.branch, name, event.session_id, event.at):
-            decision.keep(context.at_branch(state), "consumed", [name])
 
 
 def _verdicts(context: EvaluationContext) -> list[Verdict]:

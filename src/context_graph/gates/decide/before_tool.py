@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from context_graph.gates.decide.call_outcomes import let_through, settle
+from context_graph.gates.decide.call_outcomes import key_of, let_through
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.edits import before_command
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
@@ -15,6 +15,7 @@ from context_graph.gates.decide.protected_files import edited_file
 from context_graph.gates.decide.tool_call import Part, acted_on, project_of
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
+from context_graph.gates.state.under_way import UnderWay
 
 _IN_USE = "another call that has not ended yet is about to use its satisfaction; each call needs its own"
 
@@ -102,21 +103,20 @@ def _triggered(decision: Decision, part: Part) -> list[Requirement]:
     return [] if found and is_exempt(event, part.project) else found
 
 
-def judge(
-    decision: Decision,
-    context: EvaluationContext,
-    triggered: list[Requirement],
-    *,
-    busy: Collection[str] = (),
-) -> None:
-    """Deny with those of ``triggered`` that are not met, or arm them; ``busy`` ones are in use elsewhere."""
+def judge(decision: Decision, context: EvaluationContext, triggered: list[Requirement]) -> None:
+    """Deny with those of ``triggered`` that are not met, or arm them."""
     result = decision.result
     decision.enter_registry(context)
+    busy = set[str]()
     if any(entry.scope == "single_use" for entry in triggered):
-        _settle(decision, context)
+        busy = _settle(decision, context)
     verdicts = _judged(decision, [entry for entry in triggered if not entry.stop_only], context)
     denied = [verdict for verdict in verdicts if not verdict.met]
-    denied += [Verdict(each.requirement, False, _IN_USE) for each in verdicts if _is_busy(each, busy)]
+    denied += [
+        Verdict(each.requirement, False, _IN_USE)
+        for each in verdicts
+        if each.met and each.requirement.scope == "single_use" and each.requirement.name in busy
+    ]
     _tell_unknown(decision, context, verdicts)
     if not denied:
         branches = {verdict.requirement.name: verdict.branch for verdict in verdicts}
@@ -126,11 +126,6 @@ def judge(
         names = [verdict.requirement.name for verdict in denied]
         result.refuse("deny", denial(denied, context), names)
         decision.keep(context, "denied", names, detail=denied[0].why)
-
-
-def _is_busy(verdict: Verdict, busy: Collection[str]) -> bool:
-    entry = verdict.requirement
-    return verdict.met and entry.scope == "single_use" and entry.name in busy
 
 
 def _judged(decision: Decision, entries: list[Requirement], context: EvaluationContext) -> list[Verdict]:
@@ -173,17 +168,16 @@ def would_deny(decision: Decision) -> Iterator[tuple[EvaluationContext, list[Ver
                 yield context, denied
 
 
-def _settle(decision: Decision, context: EvaluationContext) -> None:
-    """Use up satisfactions of calls that committed something and never reported their end."""
+def _settle(decision: Decision, context: EvaluationContext) -> set[str]:
+    """Use up what commits that were made meanwhile have used; what another git is about to use."""
+    event = decision.event
+    under_way = UnderWay(context.files, event.session_id)
     try:
-        done = settle(decision.event, context)
+        decision.keep_used(context, under_way.settle(but=key_of(event)))
     except OSError as error:
         decision.tell_failure("the state can't be written", error)
-        return
-    if done:
-        context.state = context.files.load(context.branch, decision.event.at)
-        why = "a commit was made, but the client never reported the end of the call"
-        decision.keep(context, "consumed", done, detail=why)
+    context.state = context.files.load(context.branch, event.at)
+    return under_way.in_use(event.git.pid, event.at) if event.git else set()
 
 
 def _tell_unknown(decision: Decision, context: EvaluationContext, verdicts: list[Verdict]) -> None:

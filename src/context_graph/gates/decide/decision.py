@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
+from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.tool_call import project_of
-from context_graph.gates.event import GateEvent, GateResult
-from context_graph.gates.files import GateCache, LockTimeoutError
+from context_graph.gates.event import SKIP, GateEvent, GateResult
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state import journal
 from context_graph.gates.state.project import CONFIG, Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state_files import StateFiles, paused
+from context_graph.small_files import LockTimeoutError
 
 _CHARS = 300
 _SHOWN = 3
@@ -24,7 +26,7 @@ _ONE_SIDED = "user: "
 class Decision:
     """One event, the files cached for it, and the answer so far."""
 
-    def __init__(self, event: GateEvent, cache: GateCache | None = None) -> None:
+    def __init__(self, event: GateEvent, cache: GateCache) -> None:
         self.event, self.cache, self.result = event, cache, GateResult()
 
     @cached_property
@@ -37,7 +39,7 @@ class Decision:
         return StateFiles(project.repo.common_dir, project.work, self.cache)
 
     def rules(self, project: Project) -> Rules:
-        """What is in force in the project, read once per call: without an owner there is no cache."""
+        """What is in force in the project, read once per call."""
         if project.rules is None:
             rules = load_rules(project.root, self.event.claude_dir, self.cache)
             project.rules = self.event.seen.in_force(rules, project.root)
@@ -113,6 +115,11 @@ class Decision:
         except OSError as error:
             self.tell_failure("the journal can't be written", error)
 
+    def keep_used(self, context: EvaluationContext, used: list[tuple[str, str]]) -> None:
+        """Record that (branch, requirement) of each was used up."""
+        for branch, name in used:
+            self.keep(context.at_branch(context.files.load(branch, self.event.at)), "consumed", [name])
+
     def numbers(self, common_dir: str) -> journal.SessionNumbers:
         """What is counted of the session in that repository."""
         return journal.SessionNumbers(common_dir, self.event.session_id, self.event.at, self.cache)
@@ -173,7 +180,7 @@ class Decision:
             self._enter(folder, branch, told)
         except OSError:
             # What can't be noted would be said with every call; a process that lives longer remembers it.
-            if self.cache is not None and not self.cache.first_time(f"{event.session_id} {text}", event.at):
+            if not self.cache.first_time(f"{event.session_id} {text}", event.at):
                 return
         self.tell_both(text, user=said.removeprefix(_ONE_SIDED) != wrong)
 
@@ -199,6 +206,19 @@ def what_is_wrong(rules: Rules) -> str:
         return ""
     more = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
     return f"the requirements are not enforced as written: {'; '.join(errors[:_SHOWN])}{more}"[:_CHARS]
+
+
+def why_off(project: Project, rules: Rules, env: Mapping[str, str]) -> str:
+    """Why nothing is enforced in a project with a requirements file; empty if something is."""
+    if env.get(SKIP):
+        return f"{SKIP} is set"
+    if not rules.readable:
+        return ".claude/requirements.yaml can't be used"
+    if not rules.active:
+        return "no requirement is enabled" if rules.enabled else "enabled is false"
+    if project.repo is None:
+        return "this project is in no git repository, so it has no branch"
+    return "" if project.head().branch else "HEAD is detached; it begins once a branch is checked out"
 
 
 def active_here(requirements: list[Requirement], context: EvaluationContext) -> list[Requirement]:

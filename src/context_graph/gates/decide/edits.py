@@ -14,11 +14,11 @@ from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.exemptions import is_exempt_file
 from context_graph.gates.decide.tool_call import command_of
-from context_graph.gates.files import read_object, write_json
 from context_graph.gates.rules import FILE_TOOLS, Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.session_ids import own_name
 from context_graph.git.changes import changed_since, snapshot
+from context_graph.small_files import read_object, write_json
 
 SUFFIX = ".tree"
 _BYTES = 1 << 20

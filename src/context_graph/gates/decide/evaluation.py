@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import os
 import time
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from context_graph.config.paths import fnv1a64
+from context_graph.gates.cache import GateCache
 from context_graph.gates.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.evidence import missing
-from context_graph.gates.files import GateCache, read_object, write_json
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.person import is_signed
 from context_graph.gates.state.project import Project
@@ -25,8 +23,6 @@ CALCULATIONS_S = 0.8
 
 _RETRY_S = 30.0
 """How long a failed calculation is believed."""
-
-_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -61,14 +57,14 @@ class EvaluationContext:
         now: float,
         claude_dir: str,
         cache_dir: str = "",
-        cache: GateCache | None = None,
+        cache: GateCache,
         may_run: bool = True,
         checked_out: bool = True,
     ) -> None:
         assert project.repo is not None, "requirements belong to a branch"
         self.root, self.repo, self.rules = project.work, project.repo, rules
         self.branch, self.session_id, self.now = branch, session_id, now
-        self.cache_dir, self.may_run = cache_dir, may_run
+        self.cache, self.cache_dir, self.may_run = cache, cache_dir, may_run
         self.index = ""
         """git's index that a commit is made of, where that is not the usual one."""
         self.checked_out = checked_out
@@ -218,12 +214,12 @@ def _too_much(requirement: Requirement, value: float, block: float) -> str:
 def _current_value(requirement: Requirement, context: EvaluationContext) -> tuple[float | None, str]:
     """The number, or None and the reason; None and "" if it needs a process and may not run one.
 
-    A number, or a failure, is cached for a while, so that not every hook pays for it.
+    A number, or a failure, is remembered for a while, so that not every hook pays for it.
     """
     if not context.checked_out:
         return None, "its branch is not checked out"
-    path = _kept_path(requirement, context)
-    kept = _kept_value(path)
+    key = (context.root, context.branch, requirement.name, str(requirement.command))
+    kept = context.cache.numbers.get(key, {})
     age = context.now - kept.get("at", -1e18)
     if "value" in kept and 0 <= age < requirement.cache_ttl:
         return kept["value"], ""
@@ -239,12 +235,7 @@ def _current_value(requirement: Requirement, context: EvaluationContext) -> tupl
         # An older number is better than none: the branch did not shrink because git was slow.
         value, error = kept.get("value"), f"{requirement.name} could not be calculated: {why}"
         kept = {**kept, "at": context.now, "error": error}
-    if path:
-        try:
-            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-            write_json(path, kept, sync=False)
-        except (OSError, ValueError):
-            pass  # the next call calculates again
+    context.cache.keep_number(key, kept)
     return value, error
 
 
@@ -253,16 +244,3 @@ def _calculate(requirement: Requirement, context: EvaluationContext) -> float:
     if requirement.command:
         return run_command(requirement.command, context.root, context.branch, until, index=context.index)
     return branch_size(context.repo, context.branch, until)
-
-
-def _kept_path(requirement: Requirement, context: EvaluationContext) -> str:
-    if not context.cache_dir:
-        return ""
-    what = "\0".join((context.root, context.branch, requirement.name, str(requirement.command)))
-    return f"{context.cache_dir}/value-{fnv1a64(what.encode('utf-8', 'surrogatepass')):016x}.json"
-
-
-def _kept_value(path: str) -> dict[str, Any]:
-    kept = read_object(path, _BYTES) if path else {}
-    numbers = isinstance(kept.get("at"), (int, float)) and isinstance(kept.get("value", 0), (int, float))
-    return kept if numbers else {}

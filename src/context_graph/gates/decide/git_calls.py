@@ -113,9 +113,14 @@ def mcp_runs_git(tool_name: str, verbs: Collection[str]) -> bool:
     server, _, tool = tool_name.removeprefix("mcp__").partition("__")
     if not tool or "git" not in f"{server} {tool}".lower():
         return False
-    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in tool)
-    words = spaced.translate(_BETWEEN).split()
+    words = words_of(tool)
     return any(verb in words for verb in verbs) and _READING.isdisjoint(words)
+
+
+def words_of(tool: str) -> list[str]:
+    """The words of a tool's name: moveFile and move_file have move and file."""
+    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in tool)
+    return spaced.translate(_BETWEEN).split()
 
 
 def runs_git(

@@ -16,11 +16,11 @@ from context_graph.gates.decide.before_tool import judge
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.edits import arm_edits, asked_at_edits
 from context_graph.gates.decide.evaluation import EvaluationContext
-from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.event import GateEvent, GateResult, GitHook
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import session_above
+from context_graph.gates.state.under_way import UnderWay
 from context_graph.git.repository import Repo, find_repo, repo_of_git_dir
 from context_graph.model import EventKind
 
@@ -69,16 +69,13 @@ def _is_open(entry: Requirement, context: EvaluationContext) -> bool:
 
 
 def _judge(decision: Decision, context: EvaluationContext, asked: list[Requirement], repo: Repo) -> None:
-    event, hook, result = decision.event, decision.event.git, decision.result
+    event, hook = decision.event, decision.event.git
     assert hook is not None
-    passes = Passes(context.files, event.session_id)
-    for branch, name in passes.settle(event.at):
-        decision.keep(context.at_branch(context.files.load(branch, event.at)), "consumed", [name])
-    context.state = context.files.load(context.branch, event.at)
-    judge(decision, context, asked, busy=passes.in_use(hook.pid, event.at))
-    if not result.decision:
+    judge(decision, context, asked)
+    if not decision.result.decision:
         uses = [(context.branch, e.name) for e in asked if e.scope == "single_use" and e.type == "blocking"]
-        passes.add(repo, hook.pid, uses, event.at, is_push=hook.name == PUSH)
+        under_way = UnderWay(context.files, event.session_id)
+        under_way.add_git(repo, hook.pid, uses, event.at, is_push=hook.name == PUSH)
 
 
 def verbs_of(hook: GitHook, repo: Repo) -> frozenset[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
-from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.decide.tool_call import Part, acted_on, command_of, project_of
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
+from context_graph.gates.state.under_way import UnderWay
 from context_graph.git.repository import keeps_reftable, tip_of
 
 _COMMIT = frozenset(("commit",))
@@ -23,7 +23,7 @@ def call_begins(decision: Decision) -> None:
     project = project_of(decision.event) if _may_commit(decision) else None
     if project is not None and project.repo is not None and _wanted(decision, project):
         try:
-            Passes(decision.files(project), decision.event.session_id).look(project.repo)
+            UnderWay(decision.files(project), decision.event.session_id).look(project.repo)
         except OSError as error:
             decision.tell_failure("where HEAD is can't be noted", error)
 
@@ -36,17 +36,16 @@ def call_ended(decision: Decision, *, well: bool) -> None:
     if not _may_commit(decision):
         return
     for project in decision.session_projects():
-        passes = Passes(decision.files(project), decision.event.session_id)
-        context = decision.context(project, detached=True) if passes else None
+        under_way = UnderWay(decision.files(project), decision.event.session_id)
+        kept = under_way.calls or under_way.section("heads")
+        context = decision.context(project, detached=True) if kept else None
         if context is None:
             continue
         try:
-            for branch, name in passes.settle(decision.event.at, call_ended_well=well):
-                state = context.files.load(branch, decision.event.at)
-                decision.keep(context.at_branch(state), "consumed", [name])
+            decision.keep_used(context, under_way.settle(pushes=well))
             wanted = _wanted(decision, project)
-            if wanted and passes.look(context.repo):
-                _unasked(decision, context, passes, _judged_by_text(decision, project, wanted))
+            if wanted and under_way.look(context.repo):
+                _unasked(decision, context, under_way, _judged_by_text(decision, project, wanted))
         except OSError as error:
             decision.tell_failure("what git has done can't be noted", error)
 
@@ -76,7 +75,7 @@ def _judged_by_text(decision: Decision, project: Project, wanted: list[Requireme
 
 
 def _unasked(
-    decision: Decision, context: EvaluationContext, passes: Passes, wanted: list[Requirement]
+    decision: Decision, context: EvaluationContext, under_way: UnderWay, wanted: list[Requirement]
 ) -> None:
     event, branch = decision.event, context.branch
     context.state = context.files.load(branch, event.at)
@@ -86,19 +85,19 @@ def _unasked(
     if used:
         decision.keep(context, "consumed", used)
     if verdicts:
-        _tell(decision, context, passes, verdicts)
+        _tell(decision, context, under_way, verdicts)
 
 
-def _tell(decision: Decision, context: EvaluationContext, passes: Passes, verdicts: list[Verdict]) -> None:
+def _tell(
+    decision: Decision, context: EvaluationContext, under_way: UnderWay, verdicts: list[Verdict]
+) -> None:
     event, branch = decision.event, context.branch
     entries = [verdict.requirement for verdict in verdicts]
     context.files.arm(branch, entries, event.session_id, event.at)
     names = [entry.name for entry in entries]
-    passes.leave_open(branch, names)
+    under_way.change(lambda kept: kept["open"].update({name: {"branch": branch} for name in names}))
     tip = str(tip_of(context.repo)["tip"])[:8]
     what = f"commit {tip} on {branch} was made past git's hooks, so {', '.join(names)} was not asked for"
     decision.keep(context, "bypassed", names, detail=what)
     decision.result.tell_user(what)
-    text = f"{what[:1].upper()}{what[1:]}.\n{stop_block(verdicts, context)}"
-    old = decision.result.context
-    decision.result.context = f"{old}\n{text}" if old else text
+    decision.result.tell_model(f"{what[:1].upper()}{what[1:]}.\n{stop_block(verdicts, context)}")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from context_graph.claude.hooks import claude
 from context_graph.claude.hooks.origin import is_canary
+from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.after_tool import after_expansion, after_tool
 from context_graph.gates.decide.before_tool import before_tool
 from context_graph.gates.decide.decision import Decision
@@ -18,21 +19,20 @@ from context_graph.gates.decide.permission import at_the_dialog
 from context_graph.gates.decide.stop import before_stop
 from context_graph.gates.decide.watch import at_config_change
 from context_graph.gates.event import SKIP, GateEvent, GateResult
-from context_graph.gates.files import GateCache
 from context_graph.gates.state import journal
 
 _STILL = ("SessionStart", "SessionEnd")
 """These go on when requirements are skipped: one says so, the other tidies up."""
 
 
-def decide(event: GateEvent, *, cache: GateCache | None = None) -> GateResult:
+def decide(event: GateEvent, cache: GateCache) -> GateResult:
     """Decide on ``event``. Never raises: if we fail, the call passes and the answer says so.
 
     Args:
         event: The hook call.
-        cache: Files cached by a long-lived process; None reads every file.
+        cache: What a long-lived process remembers of files.
 
-    Cost: without a requirements file a few stat calls; about 0.2 ms with ``cache`` and six requirements met.
+    Cost: without a requirements file a few stat calls; about 0.2 ms with six requirements met.
     At most one state file is written; a dynamic requirement takes up to its ``timeout``, all together 0.8 s.
     """
     try:

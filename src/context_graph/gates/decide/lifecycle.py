@@ -7,23 +7,24 @@ from shlex import quote
 from typing import Any
 
 from context_graph.claude.hooks.origin import is_typed, own_words
-from context_graph.gates.decide.after_tool import forget_failures, satisfy_by_skill
+from context_graph.gates.cache import GateCache
+from context_graph.gates.decide.after_tool import satisfy_by_skill
 from context_graph.gates.decide.call_outcomes import turn_over
-from context_graph.gates.decide.decision import Decision, what_is_wrong
+from context_graph.gates.decide.decision import Decision, what_is_wrong, why_off
 from context_graph.gates.decide.edits import turn_begins
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
-from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import PROGRAM, as_data, briefing, name_as_data
 from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import SKIP, GateEvent
-from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.project import Project, resolved
 from context_graph.gates.state.session_ids import same_session
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles, end_pause, paused
+from context_graph.gates.state.under_way import UnderWay
 from context_graph.git.repository import find_repo
+from context_graph.small_files import LockTimeoutError
 from context_graph.text.quoting import quoted
 
 _CARRY_SOURCES = ("startup", "clear", "fork")
@@ -39,7 +40,7 @@ def session_start(decision: Decision) -> None:
         return
     result.project = project.root
     rules, context = decision.rules(project), decision.context(project)
-    named, lines = list[str](), _why_off(event, project, rules, context)
+    named, lines = list[str](), _why_off(event, project, rules)
     governs = context is not None and not lines and bool(rules.active)
     parent = _parent(decision)
     if context is not None and (governs or not rules.readable):
@@ -65,19 +66,19 @@ def session_start(decision: Decision) -> None:
 def _without_project(decision: Decision) -> None:
     result = decision.result
     decision.configuration_gone()
-    if result.context or _left_state(decision.event):
+    if result.context or _left_state(decision.event, decision.cache):
         gone = "No requirement is enforced any more: this project's .claude/requirements.yaml is gone."
         result.context = result.context or gone
         result.system_message = result.system_message or f"context-graph: {gone}"
 
 
-def _left_state(event: GateEvent) -> bool:
+def _left_state(event: GateEvent, cache: GateCache) -> bool:
     """Whether the session has state in a repository that no longer governs it; a new session has none."""
     if not event.session_id or event.hook.source == "startup":
         return False
     for folder in (event.cwd, event.project_dir):
         repo = find_repo(resolved(folder)) if resolved(folder) else None
-        if repo is not None and StateFiles(repo.common_dir, repo.top).others(event.session_id, ""):
+        if repo is not None and StateFiles(repo.common_dir, repo.top, cache).others(event.session_id, ""):
             return True
     return False
 
@@ -92,25 +93,12 @@ def _parent(decision: Decision) -> str:
     return next((key for key in reversed(found) if key != event.session_id), "")
 
 
-def _why_off(
-    event: GateEvent, project: Project, rules: Rules, context: EvaluationContext | None
-) -> list[str]:
+def _why_off(event: GateEvent, project: Project, rules: Rules) -> list[str]:
     """Why a project with a requirements file is not governed; empty if it is, or was switched off."""
-    if event.env.get(SKIP):
-        return ["Requirements are not enforced: CLAUDE_SKIP_REQUIREMENTS is set."]
-    if not rules.readable:
-        return ["No requirement is enforced: .claude/requirements.yaml can't be used."]
-    if not rules.active:
-        quiet = not rules.enabled or event.hook.source != "startup"
-        text = "No requirement is enabled in .claude/requirements.yaml: nothing is enforced."
-        return [] if quiet else [text]
-    if context is not None:
-        return []
-    if project.repo is None:
-        return ["Requirements are not enforced: this project is in no git repository, so it has no branch."]
-    return [
-        "Requirements are not enforced while HEAD is detached; they are again once a branch is checked out."
-    ]
+    why = why_off(project, rules, event.env)
+    known = not rules.enabled or event.hook.source != "startup"
+    is_news = not (rules.readable and not rules.active and known) or event.env.get(SKIP)
+    return [f"No requirement is enforced: {why}."] if why and is_news else []
 
 
 def _problems(rules: Rules) -> list[str]:
@@ -240,7 +228,7 @@ def session_end(decision: Decision) -> None:
         pass  # its process is about to end, which tells as much
     except OSError as error:
         decision.tell_failure("the session registry can't be written", error)
-    forget_failures(event)
+    decision.cache.forget_failures(event.session_id)
     event.seen.forget()
     for project in projects:
         _end_in(decision, project)
@@ -258,7 +246,7 @@ def _end_in(decision: Decision, project: Project) -> None:
     except OSError as error:
         decision.tell_failure("the pause can't be ended", error)
     with suppress(OSError):
-        Passes(decision.files(project), event.session_id).forget()
+        UnderWay(decision.files(project), event.session_id).forget()
     rules, context = decision.rules(project), decision.context(project)
     if context is None or not rules.readable or not rules.hooks.clear_session_state:
         return
@@ -300,7 +288,7 @@ def prompt_submit(decision: Decision) -> None:
         return
     for project in decision.session_projects() if event.session_id else ():
         if project.repo is not None:
-            turn_over(event, project.repo, decision.files(project))
+            turn_over(event, decision.files(project))
         turn_begins(decision, project)
         decision.configuration_changed(project)
         tell_changes(decision, project)

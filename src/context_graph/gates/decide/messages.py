@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
+from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
-from context_graph.gates.files import GateCache
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
@@ -223,13 +223,13 @@ def status_line(
     session_id: str,
     claude_dir: str,
     now: float,
+    cache: GateCache,
     cache_dir: str = "",
-    cache: GateCache | None = None,
 ) -> str:
     """The status line for the client's status JSON, without a newline.
 
     Folder: ``workspace.current_dir``, else ``cwd``; session: ``session_id`` of the JSON, else the argument.
-    A linked worktree is judged by its own files and branch. Cost: as one gate, 0.2 ms with ``cache``.
+    A linked worktree is judged by its own files and branch. Cost: as one gate, 0.2 ms.
     """
     workspace = given.get("workspace")
     workspace = workspace if isinstance(workspace, dict) else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from posixpath import normpath
 
 from context_graph.gates.decide.call_outcomes import asked_for
 from context_graph.gates.decide.decision import Decision
@@ -98,8 +99,8 @@ def _of_rm(one: ShellCommand, own: Collection[str], *, moved: bool) -> str:
 
 def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
     """Whether a path is the system, the home, the project or its history, or everything in one of them."""
-    path = _plain(target)
-    whole = {_plain(folder) for folder in own}
+    path = normpath(target)
+    whole = set(map(normpath, own))
     if path == ".git":
         return not moved
     folder, _, last = path.rpartition("/")
@@ -111,17 +112,6 @@ def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
         or path.removesuffix("/.git") in whole
         or set(path.split("/")) == {".."}
     )
-
-
-def _plain(path: str) -> str:
-    """``path`` without its empty and `.` parts; `..` takes a known part with it."""
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == ".." and parts and parts[-1] not in ("..", "~"):
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
 
 
 def _of_git(one: ShellCommand) -> str:

@@ -5,15 +5,17 @@ What a command does to them is found afterwards, by their content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from context_graph.gates.config.config import layers
+from context_graph.gates.decide.git_calls import words_of
+from context_graph.gates.decide.tool_call import named_texts
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import FILE_TOOLS, names
-from context_graph.gates.state.project import Project, real_path
+from context_graph.gates.state.project import Project
 from context_graph.gates.state.state_files import FOLDER
 from context_graph.git.repository import parents
+from context_graph.small_files import real_path
 
 SETTINGS = ("settings.json", "settings.local.json")
 """The client's settings say which hooks run: without ours no gate is asked."""
@@ -21,6 +23,7 @@ SETTINGS = ("settings.json", "settings.local.json")
 _READING = names("read get list search find view show stat tree grep glob head diff log")
 _REMOVING = names("move rename delete remove trash rmdir unlink rm mv")
 _STRINGS = 1000
+"""Texts of a call that are looked at."""
 _PATH_CHARS = 4096
 
 
@@ -31,14 +34,14 @@ def edited_file(event: GateEvent, project: Project) -> str:
     """
     tool, given = event.hook.tool_name, event.hook.tool_input
     foreign = tool.startswith("mcp__")
-    verbs = frozenset(_verbs(tool)) if foreign else frozenset[str]()
+    verbs = frozenset(words_of(tool.rpartition("__")[2])) if foreign else frozenset[str]()
     removes = bool(verbs & _REMOVING)
     reads = bool(verbs & _READING) and not removes and "replace" not in verbs
     if reads or not (foreign or tool in FILE_TOOLS):
         return ""
     files, trees = protected_paths(project, event.claude_dir, event.cache_dir)
     above = {place for path in (*files, *trees) for place in parents(path)[1:]} if removes else set[str]()
-    for text in islice(_texts(given), _STRINGS):
+    for _, text in islice(named_texts(given), _STRINGS):
         real = real_path(_as_path(text), event.cwd)
         if real in files or real in above or any(f"{real}/".startswith(f"{tree}/") for tree in trees):
             return text
@@ -62,28 +65,6 @@ def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> 
     tops = [one.rstrip("/") for one in (project.root, project.work, top, project_dir) if one]
     homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{one}/.claude" for one in tops])
     return [f"{home}/{name}" for home in homes for name in SETTINGS]
-
-
-def _verbs(tool: str) -> list[str]:
-    """The words of an MCP tool's own name: mcp__files__moveFile has move and file."""
-    name = tool.rpartition("__")[2]
-    spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in name)
-    return spaced.replace("_", " ").replace("-", " ").replace(".", " ").split()
-
-
-def _texts(value: object) -> Iterator[str]:
-    """The texts in a tool's arguments at any depth, among the first 10,000 values."""
-    waiting = [value]
-    for _ in range(10 * _STRINGS):
-        if not waiting:
-            return
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            waiting += list(one.values())[:_STRINGS]
-        elif isinstance(one, list):
-            waiting += one[:_STRINGS]
 
 
 def _as_path(text: str) -> str:

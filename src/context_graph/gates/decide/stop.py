@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from context_graph.gates.config.schema import blank_entry
-from context_graph.gates.decide.call_outcomes import OpenCalls, turn_over
+from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.edits import arm_edits
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
-from context_graph.gates.decide.git_passes import Passes
 from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState, is_current
+from context_graph.gates.state.under_way import UnderWay
 from context_graph.git.repository import find_repo
 
 _Open = tuple[EvaluationContext, list[Verdict]]
@@ -20,9 +20,6 @@ _Open = tuple[EvaluationContext, list[Verdict]]
 
 _ENDLESS = ("shell", "monitor")
 """Background work that may never end, such as a server: each lets one Stop go, then the session is held."""
-
-_WAITED = "#waited"
-"""Entry of the session's calls with the background work that has let a Stop go."""
 
 
 def before_stop(decision: Decision) -> None:
@@ -68,10 +65,10 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
     """What the session armed in the project and left unmet; where HEAD names no branch, on other branches."""
     rules = decision.rules(project)
     if project.repo is not None:
-        turn_over(decision.event, project.repo, decision.files(project))
+        turn_over(decision.event, decision.files(project))
     wanted = _verified(rules)
     if project.repo is not None and rules.readable and rules.hooks.verify_requirements:
-        past = Passes(decision.files(project), decision.event.session_id).left_open()
+        past = UnderWay(decision.files(project), decision.event.session_id).section("open")
         wanted += [entry for entry in rules.active if entry.name in past and entry not in wanted]
     if rules.readable and not rules.lost and not wanted:
         return None, []
@@ -149,12 +146,11 @@ def _waits(decision: Decision, found: list[_Open]) -> bool:
     if any(kind not in _ENDLESS for kind, _ in event.hook.background):
         return True
     ids = [key for _, key in event.hook.background]
-    calls = OpenCalls(found[0][0].files, event.session_id)
-    waited = calls.all().get(_WAITED, {}).get("for", [])
-    if all(key in waited for key in ids):
+    under_way = UnderWay(found[0][0].files, event.session_id)
+    if under_way.section("waited").keys() >= set(ids):
         return False
     try:
-        calls.change(lambda now: now.update({_WAITED: {"at": event.at, "over": True, "for": ids}}))
+        under_way.change(lambda kept: kept.update(waited={key: {} for key in ids}))
     except OSError:
         return False
     return True

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache as once
 from functools import partial
+from itertools import islice
 
 from context_graph.gates.decide.git_calls import git_call, mcp_runs_git, runs_git
 from context_graph.gates.event import GateEvent
@@ -188,3 +189,22 @@ def targets_of(tool_input: object, root: str = "") -> list[str]:
                 joined = f"{root}/{path}" if root and key == "relative_path" and path[0] != "/" else path
                 found += [] if "://" in path else [joined]
     return found
+
+
+_VALUES = 10_000
+
+
+def named_texts(tool_input: object) -> Iterator[tuple[str, str]]:
+    """The texts in a call's arguments at any depth, each with the name it stands under; of 10,000 values."""
+    waiting: list[tuple[str, object]] = [("", tool_input)]
+    for _ in range(_VALUES):
+        if not waiting:
+            return
+        name, value = waiting.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict):
+            waiting += [(str(key), part) for key, part in islice(value.items(), _VALUES)]
+        elif isinstance(value, list):
+            waiting += [(name, part) for part in islice(value, _VALUES)]
+    yield "", "too many to look at"

@@ -13,8 +13,8 @@ from typing import Any
 
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.protected_files import settings_files
-from context_graph.gates.files import read_object, read_through
 from context_graph.gates.state.project import Project
+from context_graph.small_files import read_object
 
 _BYTES = 1 << 20
 _SHOWN = 3
@@ -27,7 +27,7 @@ _PLUGIN = "context-graph@"
 def tell_changes(decision: Decision, project: Project) -> None:
     """Tell user and model of changes since this was last asked, while human_only requirements hold.
 
-    Cost: a stat for each of some six files where ``decision.cache`` has them.
+    Cost: a stat for each of some six files.
     """
     seen, branch = decision.event.seen, decision.event.seen.branch(project.root)
     if not branch:
@@ -87,7 +87,7 @@ def own_hooks(settings: dict[str, Any]) -> dict[str, bool]:
 def _settings(decision: Decision, project: Project) -> dict[str, tuple[str, list[str]]]:
     """What each settings file says about hooks: a digest, and the events that call us."""
     paths = settings_files(project, decision.event.claude_dir, decision.event.project_dir)
-    return {path: read_through(decision.cache, path, _hooks_of) for path in paths}
+    return {path: decision.cache.document(path, _hooks_of) for path in paths}
 
 
 def _hooks_of(path: str) -> tuple[str, list[str]]:

@@ -15,17 +15,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from context_graph.gates.files import (
-    GateCache,
-    Locked,
-    append_line,
-    from_json,
-    read_object,
-    write_json,
-)
+from context_graph.gates.cache import GateCache
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
 from context_graph.regular_file import read_bytes
+from context_graph.small_files import Locked, append_line, from_json, read_object, write_json
 
 LIMIT = 1 << 20
 """Bytes after which the journal is set aside as .1; the one before that is dropped."""
@@ -105,10 +99,10 @@ _WAIT_S = 0.1
 class SessionNumbers:
     """Counts what one session does in one repository, at ``now``. What can't be written is left out.
 
-    With ``cache`` calls are written down twenty at a time.
+    Calls are written down twenty at a time; ``cache`` has those that are not yet.
     """
 
-    def __init__(self, common_dir: str, session_id: str, now: float, cache: GateCache | None = None) -> None:
+    def __init__(self, common_dir: str, session_id: str, now: float, cache: GateCache) -> None:
         self._folder, self._key = sessions_folder(common_dir), (common_dir, session_id)
         self._session, self._now, self._cache = session_id, now, cache
 
@@ -124,9 +118,6 @@ class SessionNumbers:
         """Count one call of ``tool``, if there are numbers of the session: a call alone leaves no trace."""
         names = (safe_name(self._session), own_name(self._session))
         if not any(os.path.exists(f"{self._folder}/{name}.json") for name in names):
-            return
-        if self._cache is None:
-            self._change(lambda found: _count(found, {tool: 1}))
             return
         waiting = self._cache.counts.setdefault(self._key, {})
         waiting[tool] = waiting.get(tool, 0) + 1
@@ -165,8 +156,7 @@ class SessionNumbers:
             with Locked(self._folder + "/metrics.lock", _WAIT_S):
                 path = self._path()
                 found = _read_metrics(path) or _fresh_metrics(self._session, self._now)
-                if self._cache is not None:
-                    _count(found, self._cache.counts.pop(self._key, {}))
+                _count(found, self._cache.counts.pop(self._key, {}))
                 apply(found)
                 write_json(path, found, sync=False)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -235,7 +225,7 @@ def _sweep_metrics(folder: str) -> None:
     """Remove what is beyond the newest files of ended sessions; pauses have an end of their own."""
     try:
         paths = [
-            f"{folder}/{name}" for name in os.listdir(folder) if name.endswith((".json", ".calls", ".git"))
+            f"{folder}/{name}" for name in os.listdir(folder) if name.endswith((".json", ".now", ".tree"))
         ]
         if len(paths) > _FILES:
             for path in sorted(paths, key=lambda path: os.stat(path).st_mtime)[:-_FILES]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from context_graph.gates.rules import Rules
 from context_graph.git.repository import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
+from context_graph.small_files import real_path
 
 CONFIG = "/.claude/requirements.yaml"
 LOCAL_CONFIG = "/.claude/requirements.local.yaml"
@@ -132,14 +133,6 @@ class Projects:
 def resolved(path: str) -> str:
     """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
     return real_path(path) if path.startswith("/") else ""
-
-
-def real_path(path: str, cwd: str = "") -> str:
-    """``path``, given in ``cwd``, with ``~`` and links resolved; empty for what can be no path."""
-    try:
-        return os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) if path else ""
-    except (OSError, ValueError):
-        return ""
 
 
 def is_inside(path: str, folder: str, cwd: str = "/") -> bool:

@@ -13,61 +13,12 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
 from typing import Any
 
-from context_graph.gates.files import GateCache, Locked, number, read_object, read_through, write_json
+from context_graph.gates.cache import GateCache
 from context_graph.gates.state.session_ids import same_session
-from context_graph.system import processes
+from context_graph.small_files import Locked, number, read_object, write_json
+from context_graph.system.processes import ancestors, environment, is_alive, started_ticks
 
-_MAX_DEPTH = 64
-_SHELLS = frozenset(
-    (
-        *(b"sh", b"bash", b"dash", b"zsh", b"ksh", b"mksh", b"ash", b"fish", b"busybox", b"pwsh", b"env"),
-        *(b"timeout", b"nice", b"setsid", b"stdbuf", b"context-graph-c", b"context-graph"),
-    )
-)
-"""What runs hook scripts and wraps commands; names as the kernel keeps them, cut to 15 bytes."""
 _AGENT_MARK = b"CLAUDECODE="
-
-
-def started_ticks(pid: int) -> int:
-    """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
-    found = processes.look(pid) if pid > 0 else None
-    return found[2] if found else 0
-
-
-def is_alive(pid: int, ticks: int = 0) -> bool:
-    """Whether the process runs; with ``ticks``, whether it is still the same one."""
-    if not processes.exists(pid):
-        return False
-    found = started_ticks(pid)
-    return not ticks or not found or found == ticks
-
-
-def client_pid(pid: int) -> int:
-    """The first process from ``pid`` upwards that is no shell; 0 if that can't be told.
-
-    A hook's parent is the client, or a shell that the client started for the hook's command line and that
-    is gone with it: only what is above the shells can tell whether a session is alive.
-    """
-    for _ in range(_MAX_DEPTH):
-        seen = processes.look(pid) if pid > 1 else None
-        if seen is None:
-            return 0
-        if seen[0] not in _SHELLS:
-            return pid
-        pid = seen[1]
-    return 0
-
-
-def ancestors(pid: int) -> list[int]:
-    """``pid`` and its ancestors up to, not including, process 1."""
-    found: list[int] = []
-    while pid > 1 and len(found) < _MAX_DEPTH:
-        found.append(pid)
-        seen = processes.look(pid)
-        if seen is None:
-            break
-        pid = seen[1]
-    return found
 
 
 def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int]) -> bool:
@@ -93,7 +44,7 @@ def session_above(registry: Registry, pid: int, now: float) -> str:
 
 def _marked(pid: int) -> bool:
     try:
-        return any(entry.startswith(_AGENT_MARK) for entry in processes.environment(pid))
+        return any(entry.startswith(_AGENT_MARK) for entry in environment(pid))
     except OSError:
         return False
 
@@ -116,12 +67,12 @@ _FOLDERS = 16
 class Registry:
     """The file ``<client folder>/sessions.json``. Damage reads as an empty registry, never as an error."""
 
-    def __init__(self, claude_dir: str, cache: GateCache | None = None) -> None:
+    def __init__(self, claude_dir: str, cache: GateCache) -> None:
         self.path, self._cache = claude_dir + "/sessions.json" if claude_dir else "", cache
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """Every entry, in order of coming; not to be changed."""
-        return read_through(self._cache, self.path, _read) if self.path else {}
+        return self._cache.document(self.path, _read) if self.path else {}
 
     def live(self, now: float) -> dict[str, dict[str, Any]]:
         """The entries whose client still runs."""
@@ -245,8 +196,7 @@ class Registry:
                 del sessions[next(iter(sessions))]
             # Not synced: a crash of the machine ends its sessions too.
             write_json(self.path, {"version": VERSION, "sessions": sessions}, sync=False)
-            if self._cache is not None:
-                self._cache.forget_document(self.path)
+            self._cache.forget_document(self.path)
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

@@ -13,18 +13,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.files import (
-    GateCache,
-    Locked,
-    from_json,
-    read_json,
-    signature,
-    write_json,
-)
+from context_graph.gates.cache import GateCache
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.session_ids import safe_name, same_session
 from context_graph.gates.state.state import VERSION, BranchState
-from context_graph.regular_file import read_bytes
+from context_graph.small_files import Locked, read_json, read_object, signature, write_json
 
 FOLDER = "/requirements"
 """Below the common git folder, which all worktrees share."""
@@ -37,7 +30,7 @@ _MAX_FILES = 1000
 class StateFiles:
     """The state of every branch of one repository."""
 
-    def __init__(self, common_dir: str, project: str, cache: GateCache | None = None) -> None:
+    def __init__(self, common_dir: str, project: str, cache: GateCache) -> None:
         self.folder, self.project, self.cache = common_dir + FOLDER, project, cache
 
     def load(self, branch: str, now: float) -> BranchState:
@@ -64,8 +57,7 @@ class StateFiles:
                 if not document:
                     _keep_aside(path)
                 write_json(path, state.document)
-                if self.cache is not None:
-                    self.cache.forget_document(path)
+                self.cache.forget_document(path)
 
     def arm(self, branch: str, entries: Iterable[Requirement], session_id: str, now: float) -> None:
         """Note that a call of the session has triggered the requirements. Errors as `change`."""
@@ -84,17 +76,14 @@ class StateFiles:
         return spent
 
     def others(self, session_id: str, branch: str) -> list[BranchState]:
-        """The states of other branches that mention the session.
-
-        Cost: one read a file of the folder; a file without the id is not parsed.
-        """
+        """The states of other branches that mention the session. Cost: one read a file of the folder."""
         found = []
-        head = session_id[:8]
-        needle = head if head.isascii() and head.replace("-", "").isalnum() else ""
         for path in self.paths():
-            document = self._read(path, needle=needle)
+            document = self._read(path)
             if document and document["branch"] != branch:
-                found.append(BranchState(document["branch"], document))
+                state = BranchState(document["branch"], document)
+                if any(state.record(name, session_id) for name in state.names()):
+                    found.append(state)
         return found
 
     def paths(self) -> list[str]:
@@ -123,15 +112,13 @@ class StateFiles:
     def _hashed(self, flat: str, branch: str) -> str:
         return f"{self.folder}/{flat}~{fnv1a64(os.fsencode(branch)):016x}.json"
 
-    def _read(self, path: str, *, fresh: bool = False, needle: str = "") -> dict[str, Any] | None:
-        if self.cache is None or fresh:
-            return read_document(path, needle=needle)
-        return self.cache.document(path, read_document)
+    def _read(self, path: str, *, fresh: bool = False) -> dict[str, Any] | None:
+        return read_document(path) if fresh else self.cache.document(path, read_document)
 
 
-def read_document(path: str, *, needle: str = "") -> dict[str, Any] | None:
-    """The state document in ``path``, or None if it holds none of version 1.0 (or lacks ``needle``)."""
-    document = read_json(path, _STATE_BYTES, needle=needle)
+def read_document(path: str) -> dict[str, Any] | None:
+    """The state document in ``path``, or None if it holds none of version 1.0."""
+    document = read_json(path, _STATE_BYTES)
     if not isinstance(document, dict) or document.get("version") != VERSION:
         return None
     if not isinstance(document.get("branch"), str) or not isinstance(document.get("requirements"), dict):
@@ -173,15 +160,9 @@ def paused(common_dir: str, session_id: str) -> dict[str, Any] | None:
     A marker without an id was written by the original.
     """
     path = _marker_path(common_dir, session_id)
-    try:
-        data = read_bytes(path, _MARKER_BYTES)
-    except (OSError, ValueError):
+    if not os.path.isfile(path):
         return None
-    try:
-        marker = from_json(data)
-    except (ValueError, RecursionError):
-        marker = None
-    marker = marker if isinstance(marker, dict) else {}
+    marker = read_object(path, _MARKER_BYTES)
     owner = marker.get("session_id")
     return None if isinstance(owner, str) and not same_session(owner, session_id) else marker
 

@@ -178,7 +178,7 @@ class Consolidations:
     def session_ended(self, store: Path, parent_pid: int) -> None:
         """Note a session's end, whose hook process ``parent_pid`` or a shell of it called."""
         if self._schedule is not None and parent_pid > 0:
-            from context_graph.gates.state.registry import client_pid
+            from context_graph.system.processes import client_pid
 
             self._schedule.session_ended(store, client_pid(parent_pid))
 

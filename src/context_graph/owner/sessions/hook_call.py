@@ -32,7 +32,7 @@ from context_graph.wire.event_log import append, frame
 from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
 if TYPE_CHECKING:
-    from context_graph.gates.files import GateCache
+    from context_graph.gates.cache import GateCache
 
 
 _MESSAGE_CHARS = 65_536
@@ -302,7 +302,7 @@ class Gates:
 
     def _known(self) -> GateCache:
         # With all of the gates: an owner that no hook has asked yet has not loaded them.
-        from context_graph.gates.files import GateCache
+        from context_graph.gates.cache import GateCache
 
         if self._cache is None:
             self._cache = GateCache()
@@ -312,11 +312,11 @@ class Gates:
         """The gate's result. One that failed is asked for again without what was remembered of files."""
         from context_graph.gates.decide.hooks import decide
 
-        result = decide(event, cache=self._known())
+        result = decide(event, self._known())
         if result.failed:
             self._log.error("gate of %s: %s", event.name, result.system_message)
             self._cache = None
-            result = decide(event, cache=self._known())
+            result = decide(event, self._known())
         return result
 
     def _gate_event(self, hook: HookCall) -> GateEvent:

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from context_graph.gates.state.registry import client_pid
 from context_graph.model import HookEvent, cut_session_id
-from context_graph.system.processes import arguments
+from context_graph.system.processes import arguments, client_pid
 
 _SESSIONS: Final = 64
 _TASKS: Final = 32

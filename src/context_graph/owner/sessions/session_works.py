@@ -141,7 +141,7 @@ class SessionWorks:
 
     def client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.exemptions import own_files_of
+        from context_graph.claude.own_memory import own_files_of
 
         return own_files_of(os.fspath(client_dir(self.env)), self._project or "")
 

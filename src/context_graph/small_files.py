@@ -7,11 +7,9 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from context_graph.gates.rules import Rules
 from context_graph.regular_file import read_bytes
 
 Signature = list[int]
@@ -22,8 +20,6 @@ LOCK_WAIT_S = 2.0
 
 _FRESH_NS = 20_000_000
 """A file changed less than this ago may change again within one tick of the file system's clock."""
-
-_Read = TypeVar("_Read")
 
 _counter = 0
 
@@ -42,11 +38,10 @@ def is_settled(sign: Signature | None) -> bool:
     return sign is None or abs(time.time_ns() - sign[1]) > _FRESH_NS
 
 
-def read_json(path: str, limit: int, *, needle: str = "") -> Any:
-    """The JSON value in ``path``; None where none can be read, or ``needle`` is not in it."""
+def read_json(path: str, limit: int) -> Any:
+    """The JSON value in ``path``; None where none can be read."""
     try:
-        data = read_bytes(path, limit)
-        return from_json(data) if not needle or needle.encode("utf-8", "surrogatepass") in data else None
+        return from_json(read_bytes(path, limit))
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -216,78 +211,9 @@ def _is_still(handle: int, path: str) -> bool:
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
-# What is kept between decisions, as long as a stat confirms it
-
-Inputs = list[tuple[str, Signature | None]]
-"""Files that rules were made from, absent ones too, with their signatures."""
-
-_ENTRIES = 256
-
-
-class GateCache:
-    """Caches files for a long-lived process; every entry is checked by a stat before use.
-
-    May be shared by threads: entries are replaced whole, and documents from here are never changed in place.
-    """
-
-    def __init__(self) -> None:
-        self._rules: dict[tuple[str, str], tuple[Inputs, Rules]] = {}
-        self._documents: dict[str, tuple[Signature, Any]] = {}
-        self.counts: dict[tuple[str, str], dict[str, int]] = {}
-        """Calls by tool that are not written down yet, by repository and session."""
-        self.notes: dict[str, float] = {}
-        """What was said to a session, so that it is not said on every call."""
-
-    def rules(
-        self, root: str, claude_dir: str, compiled: Callable[[str, str], tuple[Rules, Inputs]]
-    ) -> Rules:
-        """The rules that ``compiled(root, claude_dir)`` gives. Cost: a stat per file while nothing
-        changes.
-        """
-        kept = self._rules.get((root, claude_dir))
-        if kept is not None and all(signature(path) == sign for path, sign in kept[0]):
-            return kept[1]
-        rules, inputs = compiled(root, claude_dir)
-        if all(is_settled(sign) for _, sign in inputs):
-            _make_room(self._rules)
-            self._rules[root, claude_dir] = (inputs, rules)
-        return rules
-
-    def document(self, path: str, read: Callable[[str], _Read]) -> _Read:
-        """The result of ``read(path)``, read again only when the file changed."""
-        sign = signature(path)
-        if sign is None:
-            self._documents.pop(path, None)
-            return read(path)
-        kept = self._documents.get(path)
-        if kept is not None and kept[0] == sign:
-            found: _Read = kept[1]
-            return found
-        value = read(path)
-        if is_settled(sign):
-            _make_room(self._documents)
-            self._documents[path] = (sign, value)
-        return value
-
-    def forget_document(self, path: str) -> None:
-        """Drop the cached document, so that ``path`` is read again."""
-        self._documents.pop(path, None)
-
-    def first_time(self, note: str, now: float, every_s: float = 3600.0) -> bool:
-        """Whether ``note`` was not given within the last ``every_s`` seconds; records it as given now."""
-        said = self.notes.get(note)
-        if said is not None and 0 <= now - said < every_s:
-            return False
-        _make_room(self.notes)
-        self.notes[note] = now
-        return True
-
-
-def read_through(cache: GateCache | None, path: str, read: Callable[[str], _Read]) -> _Read:
-    """The result of ``read(path)``, from ``cache`` where there is one; not to be changed."""
-    return read(path) if cache is None else cache.document(path, read)
-
-
-def _make_room(entries: dict[Any, Any]) -> None:
-    if len(entries) >= _ENTRIES:
-        entries.clear()
+def real_path(path: str, cwd: str = "") -> str:
+    """``path``, given in ``cwd``, with ``~`` and links resolved; empty for what can be no path."""
+    try:
+        return os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) if path else ""
+    except (OSError, ValueError):
+        return ""
