@@ -165,6 +165,7 @@ def test_it_refuses_it_at_one_place_too(pattern: str, run: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("slow", [r"\s+$", r" [A-Z][a-z]+(?: [^\"'|&;$<>`\\{}=]+)+$"])
 def test_the_measure_sees_what_is_quadratic_and_what_is_exponential(slow: str) -> None:
     assert why_not_linear(re.compile(slow).search, hard_texts())

@@ -32,6 +32,8 @@ _GOAL_CHARS: Final = 260
 _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900
+_CAUSE_CHARS: Final = 300
+_ASKED_CHARS: Final = 160
 _OFTEN: Final = 2
 _LOOKED_AT: Final = 2
 _PROGRAMS: Final = 8
@@ -128,7 +130,7 @@ def _lessons(gathered: Gathered) -> Iterator[Note]:
         error = normalised(lesson.failure.error)
         yield Note(
             NoteKind.LESSON,
-            _cut(_lesson_text(lesson)),
+            _cut(_lesson_text(lesson, _turn_at(gathered, lesson.failure.number))),
             key=f"{error}\0{lesson.failure.command}",
             at_ms=lesson.at_ms,
             events=(lesson.failure.number, lesson.number),
@@ -138,11 +140,23 @@ def _lessons(gathered: Gathered) -> Iterator[Note]:
         )
 
 
-def _lesson_text(lesson: Lesson) -> str:
+def _turn_at(gathered: Gathered, number: int) -> Turn | None:
+    """The turn in which an event came."""
+    return next((turn for turn in reversed(gathered.turns) if turn.number <= number), None)
+
+
+def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
+    """What failed and what solved it, with the cause and the request in the words of that turn."""
     failure = lesson.failure
     times = f" ({failure.times} times)" if failure.times > 1 else ""
     lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]
     lines.append(f"Solved by: {'; then '.join(lesson.solved_by)}")
+    if turn is not None:
+        causes = best_of(
+            [unit for unit in (Unit(*one) for one in turn.words) if unit.role == "cause"], _CAUSE_CHARS
+        )
+        lines += [f"Cause: {' '.join(_ended(_bare(unit.text)) for unit in causes)}"] if causes else []
+        lines += [f"Asked: {shortened(turn.prompt, _ASKED_CHARS)}"] if turn.prompt else []
     return "\n".join(lines)
 
 

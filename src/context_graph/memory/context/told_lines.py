@@ -164,12 +164,17 @@ def _line(
             return "", ""
         text = shortened_to(text, limit, count) if quote.whole and count(text) > limit else text
         text = text if quote.whole else passage(quote.content, asked, limit, count)
-        line = f"{head}{quoted(text)}{tail}"
+        line = f"{head}{quoted(_on_one_line(text))}{tail}"
         over = count(line) - room
         if over <= 0:
             return line, text
         limit -= over
     return "", ""
+
+
+def _on_one_line(text: str) -> str:
+    """Lines side by side: an escaped newline is no word, and costs tokens."""
+    return " | ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def _plain(text: str) -> str:
