@@ -350,10 +350,17 @@ class Reading:
         if not words or len(content) > _SAME_CHARS:
             return None
         wanted = " ".join(words).casefold()
-        with self._core.operation("get") as core:
-            nodes = core.recaller.nearest(content, _SAME)
-        same = (node for node in nodes if " ".join(node.content.split()).casefold() == wanted)
+        same = (
+            node
+            for node in self.nearest(content, _SAME)
+            if " ".join(node.content.split()).casefold() == wanted
+        )
         return next((node for node in same if node.source not in (CAPTURED, NOTED)), None)
+
+    def nearest(self, content: str, most: int) -> Sequence[MemoryNode]:
+        """The ``most`` live memories that words and meaning bring nearest to ``content``, unjudged."""
+        with self._core.operation("get") as core:
+            return core.recaller.nearest(content, most)
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
         """What is known about these memories: causes, containment, neighbours, conflicts, metrics."""

@@ -299,22 +299,39 @@ def opposition(one: str, other: str) -> str | None:
     """Return the contradiction between two otherwise equal texts; None if they don't contradict plainly.
 
     Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
+    Of a number and of an opposite word the rest may be told in other words (`same_meaning`).
     """
     first, second = _tokens(one), _tokens(other)
     if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
         return None
     start = _shared(first, second)
     end = _shared(first[start:][::-1], second[start:][::-1])
-    if start + end < MIN_SHARED_WORDS:
+    if start + end >= MIN_SHARED_WORDS:
+        ours, theirs = first[start : len(first) - end], second[start : len(second) - end]
+        if _is_negation(ours, theirs) or _is_negation(theirs, ours):
+            return "one denies what the other says"
+    alone = [*(Counter(first) - Counter(second))], [*(Counter(second) - Counter(first))]
+    differing = [
+        (mine, their)
+        for mine in alone[0]
+        for their in alone[1]
+        if (_is_asserted(mine, first) and _is_asserted(their, second))
+        or frozenset((mine, their)) in _OPPOSITES
+    ]
+    if len(differing) != 1 or min(len(first), len(second)) <= MIN_SHARED_WORDS:
         return None
-    ours, theirs = first[start : len(first) - end], second[start : len(second) - end]
-    if _is_negation(ours, theirs) or _is_negation(theirs, ours):
-        return "one denies what the other says"
-    if len(ours) != 1 or len(theirs) != 1:
-        return None
-    asserted = start > 0 and first[start - 1] in _ASSERTS
-    numbers = asserted and _NUMBER.fullmatch(ours[0]) and _NUMBER.fullmatch(theirs[0])
-    return f"{ours[0]} / {theirs[0]}" if numbers or frozenset((ours[0], theirs[0])) in _OPPOSITES else None
+    mine, their = differing[0]
+    return f"{mine} / {their}" if same_meaning(one, _with(other, their, mine)) else None
+
+
+def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
+    at = tokens.index(token)
+    return at > 0 and tokens[at - 1] in _ASSERTS and _NUMBER.fullmatch(token) is not None
+
+
+def _with(text: str, old: str, new: str) -> str:
+    """``text`` with another word in the place of a word of it."""
+    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w|\.\w)", lambda _: new, spelt(text), flags=re.IGNORECASE)
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
+from context_graph.text.english import spelt
 from context_graph.text.sentences import telling_words
 
 MAX_CHARS: Final = 600
 """Longer texts say many things; giving up one of them does not end the others."""
 _GIVEN_UP_WORDS: Final = 5
-_LEAST_SHARED: Final = 0.5
-"""Share of the earlier text's other words that the later one has: they are about the same."""
+_SHARED_BESIDE: Final = 2
+"""Words that both have, beside which the later one may say the earlier one's verb in another way."""
 
 _TOKEN: Final = re.compile(r"[\w@#$%/.:+-]+|[,;!?()\n]")
 _TRAILING: Final = "@#$/.:+-"
@@ -30,11 +32,14 @@ _PLACES: Final = frozenset(
     ["for", "in", "on", "at", "before", "after", "to", "by", "with", "from", "of", "during", "under"]
 )
 """Before what is given up they are no part of it; behind it they end it."""
-_AFTER: Final = {
-    one[0]: one
-    for one in (("instead", "of"), ("no", "longer"), ("replaces",), ("supersedes",), ("formerly",))
-}
+_AFTER: Final = {one[0]: one for one in (("instead", "of"), ("replaces",), ("supersedes",), ("formerly",))}
 """What is given up follows these words, told by the first of them."""
+_CLAUSE_ENDS: Final = frozenset(
+    [",", ";", ".", "!", "?", "(", ")", "\n", "because", "since", "so", "but", "while", "now"]
+)
+"""What ends a clause that denies something: `it is no longer on 8443, it is on 9000 now`."""
+_ANY_MORE: Final = frozenset({"anymore", "more", "longer"})
+"""After a `not`; the last two after an `any`."""
 _LEADS: Final = _PLACES | frozenset(
     ["use", "uses", "using", "run", "runs", "call", "calls", "need", "needs", "have", "has", "the", "a", "an"]
 )
@@ -51,7 +56,9 @@ _BE: Final = frozenset(["is", "are", "was", "were", "be", "has", "had", "does", 
 """A text that differs in its verb says something else, not the same of another value."""
 
 _HINT: Final = re.compile(
-    "|".join(sorted({max(one, key=len) for one in _AFTER.values()} | _BETWEEN.keys() | {r"\bnow\b"}))
+    "|".join(
+        sorted({max(one, key=len) for one in _AFTER.values()} | _BETWEEN.keys() | _ANY_MORE | {r"\bnow\b"})
+    )
 )
 """Part of every text that says that something holds no longer; most texts have none of it."""
 
@@ -59,7 +66,7 @@ _HINT: Final = re.compile(
 def _tokens(text: str) -> list[str]:
     """Words in lower case, and the signs that end a phrase."""
     found: list[str] = []
-    for one in _TOKEN.findall(text[:MAX_CHARS].lower()):
+    for one in _TOKEN.findall(spelt(text[:MAX_CHARS]).lower()):
         word = one.rstrip(_TRAILING)
         found += [word] if word else []
         if "." in one[len(word) :]:
@@ -86,9 +93,46 @@ def given_up(text: str) -> frozenset[str]:
             found.append(_phrase(tokens, at + len(marks), frozenset()))
         if word in _BETWEEN:
             found.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
+    found += [_without_leads(denial.what) for denial in _denials(tokens)]
     gone = [word for phrase in found for word in phrase]
     kept = Counter(tokens) - Counter(gone)  # phrases may overlap: `replaces the formerly used port`
     return telling_words(" ".join(gone)) - telling_words(" ".join(kept))
+
+
+class _Denial(NamedTuple):
+    """A clause that says that something holds no longer."""
+
+    about: list[str]
+    """What stands before the denial."""
+    what: list[str]
+    """What it denies."""
+
+
+def _denials(tokens: list[str]) -> list[_Denial]:
+    found = []
+    start = 0
+    for end in range(len(tokens) + 1):
+        if end < len(tokens) and tokens[end] not in _CLAUSE_ENDS:
+            continue
+        clause, start = tokens[start:end], end + 1
+        if "longer" in clause and (at := clause.index("longer")) and clause[at - 1] == "no":
+            found.append(_Denial(clause[: at - 1], clause[at + 1 :]))
+        elif "not" in clause and _any_more(clause):
+            at = clause.index("not")
+            rest = [word for word in clause[at + 1 :] if word not in _ANY_MORE and word != "any"]
+            found.append(_Denial(clause[:at], rest))
+    return [denial for denial in found if denial.what]
+
+
+def _any_more(clause: list[str]) -> bool:
+    return "anymore" in clause or any(
+        word == "any" and after in _ANY_MORE for word, after in pairwise(clause)
+    )
+
+
+def _without_leads(phrase: list[str]) -> list[str]:
+    """Without the words that lead to what is denied: `use`, `on`, `the`."""
+    return [word for word in phrase if word not in _LEADS]
 
 
 def _between(tokens: list[str], at: int, ends: frozenset[str], *, needs_from: bool) -> list[str]:
@@ -116,18 +160,39 @@ def _phrase(tokens: list[str], start: int, ends: frozenset[str]) -> list[str]:
 def supersedes(later: str, earlier: str) -> bool:
     """Whether ``later`` says that what ``earlier`` states holds no longer.
 
-    It gives up words of the earlier text and shares most of the others, or it is the earlier text with `now`
-    and another value. An earlier text that gives the same up itself is no statement of it.
+    It gives up words of the earlier text and shares the others, but for a verb, or it is the earlier text
+    with `now` and another value. A clause that denies something says nothing that the earlier text does not:
+    what is no longer so of search may be so of payments. An earlier text that gives the same up itself is no
+    statement of it.
     """
     if len(earlier) > MAX_CHARS or len(later) > MAX_CHARS:
         return False
     old, new = telling_words(earlier), telling_words(later)
     gone = given_up(later)
-    if gone:
-        rest = old - gone
-        subject = bool(rest) and len(rest & (new - gone)) >= max(1.0, _LEAST_SHARED * len(rest))
-        return gone <= old and subject and not gone & given_up(earlier)
-    return _says_now(later, earlier)
+    if not gone:
+        return _says_now(later, earlier)
+    if not gone <= old or gone & given_up(earlier):
+        return False
+    rest, denials = old - gone, _denials(_tokens(later))
+    shared = rest & (new - gone)
+    missing = rest - shared
+    if denials:
+        # All that the clauses deny is said there, and at most the verb is another one.
+        said = [word for denial in denials for word in (*denial.about, *denial.what)]
+        return bool(shared) and len(missing) <= 1 and telling_words(" ".join(_without_leads(said))) <= old
+    beside = len(missing) == 1 and len(shared) >= _SHARED_BESIDE and missing <= _verbs(earlier)
+    return bool(shared) and (not missing or beside)
+
+
+def _verbs(text: str) -> frozenset[str]:
+    """What may be the verb of a statement, by its ending and by what stands around it."""
+    tokens = _tokens(text)
+    words = [
+        word
+        for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], ""], strict=False)
+        if (word.endswith(("s", "ed")) or after in _PLACES) and before not in _PLACES | _LEADS | _ENDS
+    ]
+    return telling_words(" ".join(words))
 
 
 def _says_now(later: str, earlier: str) -> bool:

@@ -207,6 +207,7 @@ CORE: dict[str, Requirement] = {
             "tests/integration/memory/test_introspection.py::test_long_texts_are_compared_when_the_status_is_asked_for",
             "tests/integration/memory/test_introspection.py::test_memories_that_hang_alone_and_are_old_and_unused_are_orphans",
             "tests/integration/memory/test_introspection.py::test_texts_that_oppose_each_other_are_a_contradiction_until_it_is_settled",
+            "tests/integration/memory/test_introspection.py::test_a_contradiction_is_told_however_long_ago_the_other_was_stored",
             "tests/integration/memory/test_introspection.py::test_the_concepts_are_the_memories_used_most",
             "tests/integration/memory/test_introspection.py::test_the_same_text_twice_is_a_duplicate_until_one_goes",
             "tests/integration/memory/test_introspection.py::test_the_status_has_the_fields_of_the_specification",

@@ -171,6 +171,32 @@ def test_texts_that_oppose_each_other_are_a_contradiction_until_it_is_settled(me
     assert memex.utl().conflict == 0.0
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (LIMIT.format(100), LIMIT.format(200)),
+        ("The export job supports IPv6", "The export job does not support IPv6"),
+        ("The API Gateway's timeout is 30 seconds", "The timeout of the api gateway is 45 seconds"),
+    ],
+)
+def test_a_contradiction_is_told_however_long_ago_the_other_was_stored(memex, one: str, other: str) -> None:
+    """REQ-CORE-017: hundreds of memories lie between the two, most of them alike in words."""
+    (first,) = store(memex, one)
+    memex.store_many(between())
+    (second,) = store(memex, other)
+    (task,) = [task for task in tasks(memex) if task.task_type is TaskType.CONTRADICTION]
+    assert set(task.target_nodes) == {first.id, second.id}
+
+
+def test_what_is_to_be_compared_survives_a_restart(tmp_path: Path, redactor: Redactor) -> None:
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        store(memex, LIMIT.format(100))
+        memex.store_many(between())
+        store(memex, LIMIT.format(200))
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        assert TaskType.CONTRADICTION in kinds(memex)
+
+
 def test_a_link_says_that_two_like_memories_are_meant_to_be_two(memex) -> None:
     """REQ-CORE-017: what was looked at is not shown again."""
     one, other = store(memex, SUBJECTS[0], SUBJECTS[0])
@@ -191,6 +217,14 @@ def test_a_consolidation_s_own_link_answers_nothing(memex) -> None:
     assert conflict["kind"] == "suspected"
     memex.link(one.id, other.id, "refines")
     assert kinds(memex) == []
+
+
+def between() -> list[dict[str, str]]:
+    """Hundreds of memories that share words with others, and oppose none."""
+    texts = [
+        f"The {topic} of service {n} has no limit, job or timeout" for n in range(60) for topic in "abcd"
+    ]
+    return [{"content": text, "rationale": WHY} for text in texts]
 
 
 def aged(memex: Memex, *texts: str, **how) -> list[MemoryNode]:

@@ -27,6 +27,23 @@ ENDS = [
     ("Tokens are rotated weekly instead of daily because of the audit", "Tokens are rotated daily"),
     ("The retry limit is now 5", "The retry limit is 3"),
     ("Run make check instead of make lint before a commit", "Run make lint before a commit"),
+    ("The resizer is no longer on port 8209, it is on 9311 now.", "The resizer listens on port 8209."),
+    ("The resizer no longer listens on 8209, it listens on 9311 now", "The resizer listens on 8209"),
+    ("The lead of payments is no longer Ada, it is Bruno now.", "The lead of payments is Ada."),
+    (
+        "The docs are no longer built with Sphinx, they are built with MkDocs now",
+        "The docs are built with Sphinx",
+    ),
+    (
+        "Nightly backups are not kept in Oslo any more; they are in Bergen now.",
+        "Nightly backups are kept in Oslo",
+    ),
+    ("The API gateway doesn't run on nginx anymore, it runs on Envoy", "The API gateway runs on nginx"),
+    ("The job doesn't start at 02:00 any longer, it starts at 03:30 now", "The job starts at 02:00"),
+    ("Error reports go to GlitchTip now, not to Sentry anymore", "Error reports go to Sentry"),
+    ("Secrets are no longer kept in Vault. They are kept in SOPS now.", "Secrets are kept in Vault"),
+    ("Our CI image is no longer python:3.11-slim but python:3.12-slim", "Our CI image is python:3.11-slim"),
+    ("The log retention is now 30 days, no longer 14.", "The log retention is 14 days."),
 ]
 KEEPS = [
     ("Use tabs instead of spaces in Makefiles", "Indent Python with four spaces"),
@@ -40,6 +57,18 @@ KEEPS = [
     ("Now the tests pass", "The tests fail on Windows"),
     ("the build is now green", "the build uses cmake"),
     ("Staging listens on 9000", "Staging listens on 8443"),
+    ("The lead of search is no longer Ada, it is Bruno now.", "The lead of payments is Ada."),
+    ("The lead of search is Bruno instead of Ada.", "The lead of payments is Ada."),
+    ("The backup region is no longer eu-1, it is eu-2 now.", "The default region is eu-1"),
+    (
+        "Search's connect timeout is no longer 30 seconds, it is 45 now.",
+        "Search's request timeout is 30 seconds",
+    ),
+    ("Billing's job queue is no longer Redis", "Redis is restarted when billing's job queue stalls"),
+    ("Logs are no longer scraped every 15 seconds but every 60", "Metrics are scraped every 15 seconds"),
+    ("The upload limit is no longer 3, it is 5 now", "The retry limit is 3"),
+    ("The upload limit is 5 instead of 3", "The retry limit is 3"),
+    ("The staging gateway is no longer on 8443, it is on 9443 now", "The gateway listens on 8443"),
 ]
 
 

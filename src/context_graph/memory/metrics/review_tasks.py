@@ -17,14 +17,21 @@ from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
+from context_graph.text.sentences import telling_words
 
 CONTRADICTS: Final = "contradicts"
 """This relationship type lowers coherence until an edge that settles it joins the same two memories."""
 SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
 """Such an edge says which of two contradicting memories holds."""
 
+MAX_APART_CHARS: Final = 600
+"""Of a text whose like is looked for among all memories, however long ago they were stored."""
+NEAREST: Final = 8
+"""Memories that each of them is compared with, itself among them."""
+ALIKE: Final = 0.5
+"""Least share of their words that two memories have in common: what opposes differs in one or two."""
 MAX_WAITING: Final = 4096
 """Candidates that wait; beyond that the oldest is dropped."""
 MAX_FOUND: Final = 1024
@@ -126,6 +133,9 @@ class Reader(Protocol):
     def edges(self, node_id: UUID, /) -> Sequence[GraphEdge]:
         """Of both directions."""
 
+    def nearest(self, content: str, most: int, /) -> Sequence[MemoryNode]:
+        """Memories that words and meaning bring nearest to a text."""
+
 
 class Effort(NamedTuple):
     """The most that one look at candidates may cost; it ends at the first limit."""
@@ -139,9 +149,10 @@ class Effort(NamedTuple):
 class ReviewTasks:
     """The candidates and findings of one store. Not thread-safe: used under Memex's lock."""
 
-    def __init__(self, waiting: Iterable[Pair] = ()) -> None:
+    def __init__(self, waiting: Iterable[Pair] = (), apart: Iterable[UUID] = ()) -> None:
         self._waiting: deque[Pair] = deque(waiting, maxlen=MAX_WAITING)
         self._long: deque[Pair] = deque(maxlen=MAX_WAITING)
+        self._apart: deque[UUID] = deque(apart, maxlen=MAX_WAITING)
         self._found: dict[Pair, _Finding] = {}
         self._pairs_of: dict[UUID, set[Pair]] = {}
         self._lone_waiting: deque[UUID] = deque()
@@ -151,6 +162,11 @@ class ReviewTasks:
     def noticed(self, node: UUID, near: UUID) -> None:
         """A new memory is very similar to another."""
         self._waiting.append(frozenset((node, near)))
+
+    def arrived(self, node: MemoryNode) -> None:
+        """There is a new memory: what says nearly the same may have been stored long ago."""
+        if len(node.content) <= MAX_APART_CHARS and node.source not in (CAPTURED, NOTED):
+            self._apart.append(node.id)
 
     def linked(self, edge: GraphEdge) -> None:
         """An edge was added or removed: it may state a contradiction, or settle one."""
@@ -198,11 +214,23 @@ class ReviewTasks:
             self._judge(reader, self._waiting.pop(), chars)
         elif self._long and chars >= MAX_CHARS:
             self._judge(reader, self._long.pop(), chars)
+        elif self._apart and chars >= MAX_CHARS:
+            self._look_around(reader, self._apart.pop())
         elif self._lone_waiting:
             self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
         else:
             return False
         return True
+
+    def _look_around(self, reader: Reader, node_id: UUID) -> None:
+        """Judge a memory and those nearest to it, whenever these were stored. Cost: a scan of the store."""
+        node = reader.get(node_id)
+        if node is None:
+            return
+        words = telling_words(node.content)
+        for near in reader.nearest(node.content, NEAREST):
+            if len(near.content) <= MAX_APART_CHARS and _overlap(words, telling_words(near.content)) >= ALIKE:
+                self._judge(reader, frozenset((node_id, near.id)), MAX_CHARS)
 
     def _judge(self, reader: Reader, pair: Pair, chars: int) -> None:
         if len(pair) != 2 or pair in self._found or len(self._found) >= MAX_FOUND:
@@ -269,6 +297,14 @@ class ReviewTasks:
     def pairs(self) -> list[Pair]:
         """What is found and what waits, to be examined again after a restart."""
         return [*self._found, *self._long, *self._waiting]
+
+    def apart(self) -> list[UUID]:
+        """Memories whose like is still to be looked for."""
+        return [*self._apart]
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def may_be_orphan(node: MemoryNode) -> bool:

@@ -56,7 +56,7 @@ NEAR: Final = 0.75
 """Estimated cosine from which a new memory is compared word by word with its nearest."""
 PULSE_EFFORT: Final = Effort(candidates=4, seconds=0.0002, chars=500)
 """What one pulse spends on review candidates: it stays below 1 ms (REQ-CORE-019)."""
-STATUS_EFFORT: Final = Effort(candidates=512, seconds=0.1, chars=MAX_CHARS)
+STATUS_EFFORT: Final = Effort(candidates=4096, seconds=0.5, chars=MAX_CHARS)
 MAX_CONCEPTS: Final = 5
 KEPT_CONCEPTS: Final = 64
 """Candidates for the top five: some may be deleted before they are shown."""
@@ -183,6 +183,7 @@ class StoreMetrics:
         self._tally(node, 1)
         if measured.near is not None and measured.near_cosine >= NEAR:
             self._review.noticed(node.id, UUID(bytes=measured.near))
+        self._review.arrived(node)
         for edge in edges:
             self.linked(edge)
         if packed is not None and node.session_id:
@@ -393,7 +394,7 @@ class StoreMetrics:
     ) -> MemeticStatus:
         """Metrics, the most used memories, and review tasks (REQ-CORE-017); otherwise as `pulse`.
 
-        ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.1 s if many
+        ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.5 s if many
         review candidates wait.
         """
         found = self._suggested(reader, now_ms, past, arrived, STATUS_EFFORT)
@@ -428,6 +429,7 @@ class StoreMetrics:
                 [*(node.hex for node in sorted(pair)), *counts] for pair, counts in self._disputes.items()
             ),
             "review": [[node.hex for node in sorted(pair)] for pair in self._review.pairs()],
+            "apart": [node.hex for node in self._review.apart()],
             "uses": {node.hex: count for node, count in self._uses.items()},
         }
         names = json.dumps(state, separators=(",", ":")).encode()
@@ -456,7 +458,8 @@ class StoreMetrics:
         for one, other, *counts in state["disputes"]:
             for which, count in enumerate(counts):
                 made._dispute(frozenset((UUID(hex=one), UUID(hex=other))), which, count)
-        made._review = ReviewTasks(frozenset(map(UUID, pair)) for pair in state["review"])
+        pairs = (frozenset(map(UUID, pair)) for pair in state["review"])
+        made._review = ReviewTasks(pairs, map(UUID, state.get("apart", ())))
         made._uses = {UUID(hex=node): count for node, count in state["uses"].items()}
         return made
 

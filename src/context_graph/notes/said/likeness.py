@@ -61,13 +61,16 @@ def ending(text: str) -> Statement | None:
 def ends(new: Statement, old: str) -> bool:
     """Whether ``new``, as `ending` gives it, says plainly that ``old`` is over.
 
-    Nearly all that ``old`` is about stands in it. Stricter than `replaces`, for texts that nobody said about
-    one project's rules. Cost: most are told apart by their topics; the others are read.
+    Nearly all that ``old`` is about stands in it, and not each is about something that the other does not
+    name: what is over for search may hold for payments. Stricter than `replaces`, for texts that nobody said
+    about one project's rules. Cost: most are told apart by their topics; the others are read.
     """
     of = language_of(old)
-    topics = frozenset(about(old[:MOST_CHARS], of).topics)
-    shared = len(topics & _topics(new)) / len(topics) if topics else 0.0
-    return shared >= _NEARLY_ALL and replaces(new, read_content("rule", old, of, 0.0))
+    topics, ours = frozenset(about(old[:MOST_CHARS], of).topics), _topics(new)
+    shared = len(topics & ours) / len(topics) if topics else 0.0
+    if shared < _NEARLY_ALL or (topics - ours and ours - topics - _names(new.chosen)):
+        return False
+    return replaces(new, read_content("rule", old, of, 0.0))
 
 
 def _gives_up(new: Statement, old: Statement) -> bool:
