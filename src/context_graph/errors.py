@@ -1,16 +1,24 @@
 """Defines the errors that a caller may meet, as one tree, with the codes that each maps to.
 
 Each class carries a stable machine-readable ``code`` (in the reports of helper processes and in tools'
-answers), the exit code of seed 000's commands (``exit_code``), the exit code of seed 001's hook commands
-(``hook_exit_code``), the code of JSON-RPC answers (``rpc_code``, seed 003 REQ-CORE-026) and whether the
-same call may succeed later (``retryable``). A reply on the owner's socket carries the exit code and the text.
+answers), the exit codes of seed 000's commands (``exit_code``), of seed 001's hook commands
+(``hook_exit_code``) and of all others (``command_exit_code``), the code of JSON-RPC answers (``rpc_code``,
+seed 003 REQ-CORE-026) and whether the same call may succeed later (``retryable``). A reply on the owner's
+socket carries the exit code and the text.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 _BY_CODE: dict[str, type[ContextGraphError]] = {}
+_SEED_000: Final = frozenset(
+    {
+        *("session.restore-identity", "session.persist-identity"),
+        *("consciousness.brief", "consciousness.check-identity", "consciousness.inject-context"),
+    }
+)
+"""Commands that a client runs as hooks, to which 2 means `block`."""
 
 
 class ContextGraphError(Exception):
@@ -19,6 +27,7 @@ class ContextGraphError(Exception):
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
     hook_exit_code: ClassVar[int] = 1
+    command_exit_code: ClassVar[int] = 1
     rpc_code: ClassVar[int] = -32603
     retryable: ClassVar[bool] = False
 
@@ -41,6 +50,13 @@ class UsageError(ContextGraphError):
     code = "usage"
     hook_exit_code = 4
     rpc_code = -32602
+
+
+class CommandLineError(UsageError):
+    """The words of a command that can't be read: unknown, missing, or no value that is taken."""
+
+    code = "command_line"
+    command_exit_code = 2
 
 
 class InvalidInputError(UsageError):
@@ -183,6 +199,7 @@ class CorruptedIdentityError(StoreError):
 
     code = "corrupted_identity"
     exit_code = 2
+    command_exit_code = 3
 
 
 class DatabaseCorruptionError(StoreError):
@@ -190,6 +207,7 @@ class DatabaseCorruptionError(StoreError):
 
     code = "database_corruption"
     exit_code = 2
+    command_exit_code = 3
 
 
 class MissingColumnFamilyError(DatabaseCorruptionError):
@@ -215,6 +233,7 @@ class CorruptedMemoryError(StoreError):
 
     code = "corrupted_memory"
     exit_code = 2
+    command_exit_code = 3
     rpc_code = -32603
 
 
@@ -308,3 +327,10 @@ class FrameTooLargeError(WireError):
 def error_for_code(code: str) -> type[ContextGraphError]:
     """The class registered for ``code``; an unknown code gives the base class."""
     return _BY_CODE.get(code, ContextGraphError)
+
+
+def exit_code_of(error: ContextGraphError, verb: str) -> int:
+    """The exit code of the command `verb`, its words joined by a dot, that ended with ``error``."""
+    if verb.startswith("hooks."):
+        return error.hook_exit_code
+    return error.exit_code if verb in _SEED_000 else error.command_exit_code

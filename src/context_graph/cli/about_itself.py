@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from context_graph.cli.shells import SHELLS, places, script
-from context_graph.errors import UsageError
+from context_graph.errors import CommandLineError
 
 Words = Annotated[
     list[str] | None,
@@ -23,7 +23,7 @@ def help_command(run: Callable[[Sequence[str]], NoReturn]) -> Callable[..., None
     def show_help(command: Words = None) -> None:
         """Show the help of a command, as its --help does.
 
-        Exit codes: 0; 1 there is no such command.
+        Exit codes: 0; 2 there is no such command.
 
         Example: context-graph-cli help memory recall
         """
@@ -40,16 +40,16 @@ def completion_command(all_commands: Callable[[], typer.Typer]) -> Callable[...,
 
         All of it is in the script, so nothing is run at the Tab key; print it again after an update.
 
-        bash: context-graph-cli completion bash > ~/.local/share/bash-completion/completions/context-graph-cli
-        (zsh: _context-graph-cli in a folder of $fpath; fish: context-graph-cli.fish in
-        ~/.config/fish/completions)
+        For bash make the folder ~/.local/share/bash-completion/completions (mkdir -p) and write the script to
+        context-graph-cli in it; for zsh to _context-graph-cli in a folder of $fpath; for fish to
+        context-graph-cli.fish in ~/.config/fish/completions.
 
-        Exit codes: 0; 1 a shell that is not known.
+        Exit codes: 0; 2 a shell that is not known.
 
-        Example: context-graph-cli completion bash
+        Example: context-graph-cli completion zsh > "${fpath[1]}/_context-graph-cli"
         """
         if shell not in SHELLS:
-            raise UsageError(f"there is no script for {shell!r:.60}; choose one of {', '.join(SHELLS)}")
+            raise CommandLineError(f"there is no script for {shell!r:.60}; choose one of {', '.join(SHELLS)}")
         print(script(shell, list(places(typer.main.get_command(all_commands())))), end="")
 
     return completion

@@ -23,7 +23,7 @@ from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import bar
 from context_graph.config import Location, locate
-from context_graph.errors import StoreLockedError, UsageError
+from context_graph.errors import CommandLineError, StoreLockedError, UsageError
 
 _CHECKPOINT_S = 60.0
 
@@ -72,7 +72,7 @@ def restore(
     is stopped; the next command or hook starts one. Events that wait in the log are applied afterwards.
 
     Exit codes: 0 done, or the check is good; 1 the backup was altered, or the restore failed, and nothing
-    was changed. Never 2.
+    was changed.
 
     Example: context-graph-cli restore ~/backups/project-monday --check
     """
@@ -171,7 +171,7 @@ def repair(
     is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`). With
     --replace that is done, and the next command uses the new database.
 
-    Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed. Never 2.
+    Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed.
 
     Example: context-graph-cli repair --replace
     """
@@ -190,7 +190,7 @@ def repair(
 
 def _replace(place: Location, source: Path, to: Path | None, cf: str, *, as_json: bool) -> None:
     if to is not None or source == place.store:
-        raise UsageError("--replace is for a store's own database: leave --to out, name the store's folder")
+        raise CommandLineError("--replace is for a store's own database: leave --to out")
     report: dict[str, Any] = {}
     kept = put_salvaged(place, lambda draft: report.update(_salvage(source, draft, cf)))
     report |= {"target": str(source), "kept": str(kept)}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from context_graph.errors import UsageError
+from context_graph.errors import CommandLineError
 
 if TYPE_CHECKING:
     import typer
@@ -43,9 +43,9 @@ class Option:
         return "flag" if self.is_flag else "|".join(self.choices) or "text"
 
     def check(self, value: Any) -> None:
-        """Raise UsageError for a word that is none of the choices."""
+        """Raise CommandLineError for a word that is none of the choices."""
         if self.choices and value not in (None, *self.choices):
-            raise UsageError(f"{self.name} is {value!r:.60}; choose one of {', '.join(self.choices)}")
+            raise CommandLineError(f"{self.name} is {value!r:.60}; choose one of {', '.join(self.choices)}")
 
     @property
     def annotation(self) -> Any:
@@ -96,7 +96,7 @@ STDIN: Final = Option(
 FORMAT: Final = Option(
     "--format",
     "json, json-compact and text print the specification's HookOutput. The others read and answer as a "
-    "client's hooks do, with one document or nothing: claude is Claude Code; docs/hosts.md has the rest.",
+    "client's hooks do, with one document or nothing: claude is Claude Code, the rest are as they are named.",
     choices=("json", "json-compact", "text", "claude", "codex", "gemini", "cursor"),
     default="json",
 )
@@ -347,14 +347,16 @@ STATUS: Final = Command(
 
     --line is for Claude Code's settings: "statusLine": {"type": "command", "command":
     "context-graph-cli status --line"}. The launcher serves it: it reads one small file and asks a running
-    owner about requirements. `doctor` tries things out; this command only looks.
+    owner about requirements. `doctor` tries things out; this command only looks, and says in words what
+    --verbose has as numbers.
 
-    Exit codes: 0; 1 no owner, or the store can't be used; 2 the database is corrupt. With --line always 0.
+    Exit codes: 0; 1 no owner, or the store can't be used; 3 the database is corrupt. With --line always 0.
 
     Example: context-graph-cli status --json
     """,
     (
         Option("--line", "Print one line for the status bar; reads Claude Code's status JSON on stdin."),
+        Option("--verbose", "Show the measures behind the words, too."),
         OUTPUT,
         JSON,
     ),
@@ -366,9 +368,9 @@ VIEW: Final = Command(
     """Show health, memories, ledger, sessions, consolidations, gates and map of this project in the terminal.
 
     It is live while a session runs. 1 to 7 choose the screen, ? shows the keys, q ends it. Whatever changes
-    something asks first and can be undone. Needs the extra `view`; docs/view.md says how to get it.
+    something asks first and can be undone. Needs the extra `view`: `pip install 'context-graph-cli[view]'`.
 
-    Exit codes: 0 ended by the person; 1 no terminal, the extra is missing, or a wrong option.
+    Exit codes: 0 ended by the person; 1 no terminal, or the extra is missing; 2 a wrong option.
 
     Example: context-graph-cli view
     """,

@@ -67,7 +67,7 @@ typer_command(app, INJECT_CONTEXT, inject_context)
 def status(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
     """Show the numbers behind the brief, and what waits to be done in this project's store.
 
-    Exit codes: 0; 1 no such session, or the store can't be used; 2 the database is corrupt.
+    Exit codes: 0; 1 no such session, or the store can't be used; 3 the database is corrupt.
 
     Example: context-graph-cli consciousness status --json
     """

@@ -27,7 +27,7 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     the memory tools, reads them back and removes them; no session, count or identity changes. It also checks
     owner, event log, index, disk, requirements, the client's version and trust, and the tokens used per day.
 
-    Exit codes: 0 nothing to fix; 1 problems, each with its fix. Never 2.
+    Exit codes: 0 nothing to fix; 1 problems, each with its fix.
 
     Example: context-graph-cli doctor --json
     """

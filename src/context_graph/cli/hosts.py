@@ -13,7 +13,7 @@ from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import ConfigError, UsageError
+from context_graph.errors import CommandLineError, ConfigError, UsageError
 from context_graph.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
 from context_graph.wire.client import find_launcher
 
@@ -37,7 +37,9 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
         refused: Options were given that only Claude Code has.
     """
     if refused:
-        raise UsageError("--local, --strict-gates, --status-line and --server-name are for Claude Code alone")
+        raise CommandLineError(
+            "--local, --strict-gates, --status-line and --server-name are for Claude Code alone"
+        )
     place = user_place(host, os.environ) if asked.user else project_place(host, checkout_top(working_dir()))
     record = Record(data_root(), place.key)
     made = plan_removal(place, record) if asked.remove else plan(place, os.environ, servers=asked.servers)

@@ -1,7 +1,8 @@
 """Runs `context-graph-py`: Typer over all command modules, for what the launcher does not serve itself.
 
-Exit codes are ours, not Typer's. Typer's 2 for a usage error would mean `block` to the client, so a usage
-error exits with 1, below ``hooks`` with 4 (seed 001), and with 0 for commands that always succeed.
+Exit codes are ours, not Typer's (`errors.exit_code_of`): a usage error exits with 2, but of the seeds'
+commands, to whose callers 2 means `block`, with 1, below ``hooks`` with 4, and with 0 where they always
+succeed.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import copy
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from context_graph.cli.native import become_launcher, is_native, serve
-from context_graph.errors import ContextGraphError
+from context_graph.errors import CommandLineError, ContextGraphError, exit_code_of
 
 if TYPE_CHECKING:
     import typer
@@ -63,6 +65,16 @@ _REFUSALS: Final = frozenset(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, [signal.SIGINT]
+        )  # the launcher held it back while we started
+        _run_whole(words)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _run_whole(words: list[str]) -> NoReturn:
     if words[:1] == ["help"] and not {"-h", "--help"} & set(words):
         words = [*words[1:], "--help"]
     for stream in (sys.stdout, sys.stderr):
@@ -74,16 +86,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         _run(words)
     except ContextGraphError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
-        raise SystemExit(_error_code(words, error)) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        raise SystemExit(_code(words, error)) from None
     except BrokenPipeError:
         # The reader has gone; nothing more can be said, and Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except Exception as error:  # the top of the program: one line instead of a traceback
         print(f"{PROGRAM}: {_known(error) or f'internal error: {_whereabouts(error)}'}", file=sys.stderr)
-        raise SystemExit(_usage_code(words)) from None
+        raise SystemExit(_code(words, ContextGraphError())) from None
     raise SystemExit(0)
 
 
@@ -127,18 +137,21 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     for name, words in _ABOUT_ITSELF.items():
         if name in wanted:
             app.command(name, short_help=words)(_load_command(name))
-    _keep_examples_whole(app)
+    from context_graph.cli.console.usage import plain_help
+
+    _keep_plain(app, plain_help())
     return app
 
 
-def _keep_examples_whole(app: typer.Typer) -> None:
-    """Let help print examples unwrapped: wrapped at a hyphen they could not be copied."""
+def _keep_plain(app: typer.Typer, plain: Any) -> None:
+    """Let help name arguments plainly, and print examples unwrapped: those wrapped can't be copied."""
     import inspect  # Typer has loaded it by now; before, it would cost as much as all else here
 
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            _keep_examples_whole(group.typer_instance)
+            _keep_plain(group.typer_instance, plain)
     for command in app.registered_commands:
+        command.cls = plain
         text = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", None) or "")
         # A backspace alone on a line is click's mark for a paragraph that is not to be wrapped.
         command.help = text.replace("\n\nExample:", "\n\n\b\nExample:")
@@ -231,7 +244,7 @@ def _run(words: list[str]) -> None:
 
     code = run_typer(app, words, PROGRAM)
     if code == 2:
-        raise SystemExit(_usage_code(words))
+        raise SystemExit(_code(words, CommandLineError()))
     raise SystemExit(code)
 
 
@@ -288,14 +301,8 @@ def _print_version() -> None:
     print(f"{PROGRAM} {__version__}")
 
 
-def _usage_code(words: Sequence[str]) -> int:
-    if list(words[:2]) in _ALWAYS_0:
-        return 0
-    return 4 if words[:1] == ["hooks"] else 1
-
-
-def _error_code(words: Sequence[str], error: ContextGraphError) -> int:
-    return error.hook_exit_code if words[:1] == ["hooks"] else error.exit_code
+def _code(words: Sequence[str], error: ContextGraphError) -> int:
+    return 0 if list(words[:2]) in _ALWAYS_0 else exit_code_of(error, ".".join(words[:2]))
 
 
 def _known(error: Exception) -> str:

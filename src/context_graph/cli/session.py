@@ -28,6 +28,12 @@ _IMPORT_BYTES: Final = 15 * 1024 * 1024
 _RECOVERY: Final = "Recovery: Run 'context-graph-cli repair --cf session_identity'"
 
 
+Session = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help="The session, or its first digits; as --session-id."),
+]
+
+
 def restore_identity(
     session_id: str | None = None, source: str | None = None, db_path: str | None = None
 ) -> None:
@@ -71,7 +77,7 @@ typer_command(app, PERSIST_IDENTITY, persist_identity)
 @both_forms
 def list_sessions(
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Sessions on one page.")
+        int, typer.Option("--limit", min=1, max=1000, metavar="N", help="Sessions on one page.")
     ] = 50,
     cursor: Annotated[
         str | None,
@@ -80,9 +86,10 @@ def list_sessions(
     json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
-    """List the sessions of this project's store, newest first.
+    """List the sessions of this project, newest first: when, how long, on which branch, with what
+    outcome, and what was asked for.
 
-    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+    Exit codes: 0; 1 the store can't be used; 3 the database is corrupt.
 
     Example: context-graph-cli session list --limit 10
     """
@@ -98,18 +105,20 @@ def list_sessions(
 
 @app.command("show", short_help="Show one session")
 @both_forms
-def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
+def show_session(
+    session: Session = None, session_id: SessionId = None, json_: Json = False, db_path: DbPath = None
+) -> None:
     """Show one session: its 14 snapshot fields, counts, IC history and chain.
 
     JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the snapshot
     by its field names, events_applied, events_duplicate, events_by_kind, events_waiting, ic_history,
     compactions, dreams_pending.
 
-    Exit codes: 0; 1 no such session; 2 its record is corrupt.
+    Exit codes: 0; 1 no such session; 3 its record is corrupt.
 
-    Example: context-graph-cli session show --session-id 0ae1c9d2 --json
+    Example: context-graph-cli session show 0ae1c9d2 --json
     """
-    params = {"session-id": session_id}
+    params = {"session-id": session or session_id}
     if json_:
         finish(ask("session.show", params, db_path=db_path))
     found = ask_json("session.show", params, db_path=db_path)
@@ -119,6 +128,7 @@ def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbP
 
 @app.command("export", short_help="Write sessions as JSON")
 def export_session(
+    session: Session = None,
     session_id: SessionId = None,
     all_: Annotated[bool, typer.Option("--all", help="Every session of the store.")] = False,
     cursor: Annotated[
@@ -137,11 +147,11 @@ def export_session(
 ) -> None:
     """Write one session, or all, as JSON that `session import` reads.
 
-    Exit codes: 0; 1 no such session, or the file can't be written; 2 a record is corrupt.
+    Exit codes: 0; 1 no such session, or the file can't be written; 3 a record is corrupt.
 
     Example: context-graph-cli session export --all --output sessions.json
     """
-    params = {"session-id": session_id, "all": all_, "cursor": cursor}
+    params = {"session-id": session or session_id, "all": all_, "cursor": cursor}
     reply = ask("session.export", params, db_path=db_path, timeout_s=_TRANSFER_S)
     if reply.exit_code or output is None:
         finish(reply)

@@ -32,7 +32,7 @@ from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import columns, counted
 from context_graph.cli.hosts import Asked, set_up
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import ConfigError, UsageError
+from context_graph.errors import CommandLineError, ConfigError, UsageError
 from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -140,9 +140,9 @@ def setup(
         set_up(host, asked, refused=only_claudes)
         return
     if not _SERVER_NAME.fullmatch(server_name):
-        raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")
+        raise CommandLineError("--server-name takes 1 to 64 letters, digits, - and _")
     if user and local:
-        raise UsageError("give either --user or --local, not both")
+        raise CommandLineError("give either --user or --local, not both")
     scope = user_scope() if user else project_scope(checkout_top(working_dir()), local=local)
     if remove:
         _remove(scope, yes=yes, dry_run=dry_run, diff=diff)

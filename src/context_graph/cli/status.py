@@ -15,7 +15,8 @@ from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import show, shown
 from context_graph.cli.native import become_launcher
 from context_graph.config import project_dir
-from context_graph.errors import ContextGraphError
+from context_graph.errors import ContextGraphError, exit_code_of
+from context_graph.view.health import NUMBERS
 
 _LOOK_S: Final = 15.0
 _DAY_S: Final = 86_400.0
@@ -41,12 +42,15 @@ def status(**given: Any) -> None:
     except ContextGraphError as error:
         broken: dict[str, Any] = {"project": str(folder), "works": False, "sentence": f"Not working: {error}"}
         print(json.dumps(broken, ensure_ascii=False) if as_json else shown(broken["sentence"]))
-        raise Finished(error.reply_code if isinstance(error, _RefusedError) else error.exit_code) from error
+        raise Finished(
+            error.reply_code if isinstance(error, _RefusedError) else exit_code_of(error, "status")
+        ) from error
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:
         print(shown(found["sentence"]))
-        lines = [one for one in found["lines"] if one["name"] != "state"]  # that is the sentence
+        hidden = {"state", *(() if given.get("verbose") else (NUMBERS,))}  # the one is the sentence
+        lines = [one for one in found["lines"] if one["name"] not in hidden]
         show([("project", found["project"]), *((one["name"], one["text"]) for one in lines)])
 
 

@@ -299,6 +299,15 @@ class Reading:
             core.load_derived()
             core.provider.encode("warm")
 
+    def superseded(self, nodes: Iterable[MemoryNode]) -> dict[UUID, UUID]:
+        """Which memory holds instead of each of those that hold no longer. Cost: a scan of their links."""
+        with self._core.operation("edges") as core:
+            newer = {
+                node.id: successor(node.id, lambda one: core.visible_edges(one, Direction.IN))
+                for node in nodes
+            }
+        return {old: new for old, new in newer.items() if new is not None}
+
     def standing(
         self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float, asks_git: bool = False
     ) -> Sequence[Verdict | None]:

@@ -33,8 +33,8 @@ class Consolidate(Called):
     All changes are written in one step at the end. Ctrl-C before that changes nothing. `memory undo` undoes
     them for 30 days.
 
-    Exit codes: 0 done, also with nothing to do; 1 a wrong argument, a mode that --strict refuses, or it could
-    not be done; 2 the database is corrupt; 130 interrupted, nothing changed.
+    Exit codes: 0 done, also with nothing to do; 1 a mode that --strict refuses, or it could not be done;
+    2 a wrong argument; 3 the database is corrupt; 130 interrupted, nothing changed.
 
     Example: context-graph-cli memory consolidate --mode deep --dry-run
     """
@@ -78,7 +78,7 @@ class Undo(Called):
 
     What was changed since stays, and is listed. An undo is a run too and can be undone.
 
-    Exit codes: 0; 1 there is no such run, it is older than 30 days, or it was undone already; 2 the database
+    Exit codes: 0; 1 there is no such run, it is older than 30 days, or it was undone already; 3 the database
     is corrupt.
 
     Example: context-graph-cli memory undo 5f3c1a2b
@@ -103,7 +103,7 @@ class History(Called, kw_only=True):
 
     `memory show ID --as-of TIME` shows it as it was then.
 
-    Exit codes: 0; 1 no such memory, or the id fits several; 2 the database is corrupt.
+    Exit codes: 0; 1 no such memory, or the id fits several; 3 the database is corrupt.
 
     Example: context-graph-cli memory history 5f3c1a2b
     """
@@ -116,7 +116,7 @@ class History(Called, kw_only=True):
 class Runs(Called):
     """List the consolidations of the last 30 days, newest first: when, why, what they did, whether undone.
 
-    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+    Exit codes: 0; 1 the store can't be used; 3 the database is corrupt.
 
     Example: context-graph-cli memory runs --limit 5
     """
@@ -136,7 +136,7 @@ class Runs(Called):
 class Goals(Called):
     """Show what the memories are about: goals that a rem run found in them, or those found now.
 
-    Exit codes: 0, also when there are none; 1 the store can't be used; 2 the database is corrupt; 130
+    Exit codes: 0, also when there are none; 1 the store can't be used; 3 the database is corrupt; 130
     interrupted.
 
     Example: context-graph-cli memory goals --discover --min-confidence 0.6

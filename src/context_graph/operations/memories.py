@@ -65,7 +65,7 @@ class Store(Shown, kw_only=True):
     Prints its id, or with --json the memory. Masked secrets are counted by kind on standard error; in JSON
     under "masked".
 
-    Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
+    Exit codes: 0 stored; 1 the store can't be used; 2 a wrong argument; 3 the database is corrupt.
 
     Example: context-graph-cli memory store Staging listens on 8443 --rationale "needed to deploy" --tag ops
     """
@@ -173,9 +173,9 @@ class Store(Shown, kw_only=True):
 class Recall(Shown, kw_only=True):
     """Find the memories that fit a question best, by words and by meaning.
 
-    Each one found counts as used.
+    Looking by hand counts as no use; what a session finds by its tools does.
 
-    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
+    Exit codes: 0, also when nothing is found; 1 the store can't be used; 2 a wrong argument; 3 the database
     is corrupt.
 
     Example: context-graph-cli memory recall which port does staging use --top-k 3
@@ -214,9 +214,9 @@ class Recall(Shown, kw_only=True):
 class Inject(Shown, kw_only=True):
     """Print what the memories say about a question, in at most a given number of tokens.
 
-    Each one found counts as used.
+    Looking by hand counts as no use; what a session finds by its tools does.
 
-    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
+    Exit codes: 0, also when nothing is found; 1 the store can't be used; 2 a wrong argument; 3 the database
     is corrupt.
 
     Example: context-graph-cli memory inject "deploying to staging" --max-tokens 400
@@ -249,7 +249,7 @@ class Inject(Shown, kw_only=True):
 class List(Called):
     """List this project's memories, newest first; or what was forgotten, or what was injected.
 
-    Exit codes: 0; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
+    Exit codes: 0; 1 the store can't be used; 2 a wrong argument; 3 the database is corrupt.
 
     Example: context-graph-cli memory list --tag ops --limit 10
     """
@@ -271,7 +271,7 @@ class Show(Called, kw_only=True):
 
     This does not count as a use.
 
-    Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 2 its record is corrupt.
+    Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 3 its record is corrupt.
 
     Example: context-graph-cli memory show 5f3c1a2b
     """
@@ -332,8 +332,8 @@ class Forget(Called, kw_only=True):
     of what was recorded of sessions, and deletes the memories that were merged into it; the answer names
     those that stay, and why.
 
-    Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
-    2 the database is corrupt.
+    Exit codes: 0; 1 no such memory, an id that fits several, or it is kept after a question or for want of
+    a terminal to ask at; 2 an id that is too short to delete for good; 3 the database is corrupt.
 
     Example: context-graph-cli memory forget 5f3c1a2b --reason "was wrong"
     """
@@ -345,6 +345,7 @@ class Forget(Called, kw_only=True):
             "false (--permanent) deletes it at once and for good; else it can be restored for 30 days.",
             schema={"type": "boolean", "default": True},
             flag="permanent",
+            command="Delete it for good, and at once: shows the text and asks. Needs eight digits of the id.",
         ),
     ] = True
     reason: Annotated[
@@ -366,7 +367,7 @@ class Confirm(Called, kw_only=True):
 
     From now on it rests on those files as they are, and counts as verified until they change again.
 
-    Exit codes: 0; 1 no such memory, the id fits several, or there is no confirmation to take back; 2 the
+    Exit codes: 0; 1 no such memory, the id fits several, or there is no confirmation to take back; 3 the
     database is corrupt.
 
     Example: context-graph-cli memory confirm 5f3c1a2b
@@ -385,7 +386,7 @@ class Reword(Called, kw_only=True):
     replaces the old one, of what was stored on purpose. `memory history` has the old text.
 
     Exit codes: 0; 1 no such memory, the id fits several, it is a session's summary, or the text is empty or
-    too long; 2 the database is corrupt.
+    too long; 3 the database is corrupt.
 
     Example: context-graph-cli memory reword 5f3c1a2b "Amounts are in cents, as integers"
     """
@@ -408,7 +409,7 @@ class Reword(Called, kw_only=True):
 class Restore(Called, kw_only=True):
     """Bring a forgotten memory back, as long as it has not been purged.
 
-    Exit codes: 0; 1 no such forgotten memory; 2 the database is corrupt.
+    Exit codes: 0; 1 no such forgotten memory; 3 the database is corrupt.
 
     Example: context-graph-cli memory restore 5f3c1a2b
     """
@@ -427,7 +428,7 @@ class Restore(Called, kw_only=True):
 class Link(Called, kw_only=True):
     """Link two memories; a link of the same type between them is replaced.
 
-    Exit codes: 0; 1 a wrong argument or no such memory; 2 the database is corrupt.
+    Exit codes: 0; 1 no such memory; 2 a wrong argument; 3 the database is corrupt.
 
     Example: context-graph-cli memory link 5f3c1a2b 9d0e7c44 --type caused_by --weight 0.9
     """

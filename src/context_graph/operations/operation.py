@@ -46,6 +46,7 @@ def about(
     only: Literal["", "tool", "command"] = "",
     wire: str = "",
     flag: str = "",
+    command: str = "",
     listed: bool = True,
     check: Callable[[Any], None] | None = None,
     **bounds: Any,
@@ -62,6 +63,7 @@ def about(
         only: Only the tool has it, or only the command.
         wire: Its name in a request to the owner, if different.
         flag: Name of a flag, in the option and the request, that means false.
+        command: Its sentence in --help, if the one for tools does not fit there.
         listed: tools/list describes it; else a loaded tool only names it, and takes it all the same.
         check: Raises InvalidParamsError in seed 003's words for a wrong value, or None for a missing one.
         bounds: Of msgspec: ge, le, min_length, max_length.
@@ -69,6 +71,7 @@ def about(
     extra: dict[str, Any] = {
         **{"tool": tool, "schema": schema, "bounded": bounded, "option": option, "metavar": metavar},
         **{"stdin": stdin, "only": only, "wire": wire, "flag": flag, "check": check},
+        "command": command,
         "listed": listed,
     }
     return msgspec.Meta(description=words, extra=extra, **bounds)

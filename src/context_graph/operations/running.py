@@ -265,7 +265,12 @@ def _quotes(context: Context) -> bool:
 def _count_use(
     context: Context, memex: Memex, ids: Sequence[UUID], followed: Iterable[GraphEdge] = ()
 ) -> None:
-    """Count the uses; an answer stays an answer even if that can't be written (a full disk)."""
+    """Count the uses; an answer stays an answer even if that can't be written (a full disk).
+
+    A person who looks uses nothing: what sessions find useful is what counts.
+    """
+    if context.source == "cli":
+        return
     try:
         memex.touch(ids, followed)
     except StoreError as error:
@@ -281,7 +286,11 @@ def _list(context: Context, given: memories.List) -> Answer:
         return Answer(views.tombstones_view(memex.tombstones(after), given.limit))
     memex = _memory(context, given.scope)
     page = memex.list(given.cursor, given.limit, RecallFilters.parse(given.filters))
-    nodes = [views.record_view(node) for node in page.nodes]
+    newer = memex.superseded(page.nodes)
+    nodes = [
+        {**views.record_view(node), **({"superseded_by": str(newer[node.id])} if node.id in newer else {})}
+        for node in page.nodes
+    ]
     return Answer({"nodes": nodes, "next_cursor": page.next_cursor})
 
 

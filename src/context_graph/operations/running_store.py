@@ -42,7 +42,7 @@ def _import(context: Context, given: transfer.Import) -> Answer:
         return Answer({"problem_count": work.problem_count})
     if given.phase == "checked":
         work.checked()
-        return Answer({"faults": work.faults, "problems": work.problems})
+        return Answer({"faults": work.faults, "problem_count": work.problem_count, "problems": work.problems})
     _imports.end(given.token)
     return Answer(work.report())
 

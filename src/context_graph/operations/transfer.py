@@ -37,7 +37,7 @@ class Reindex(Called, kw_only=True):
 class Stats(Called):
     """Show counts, cache, index, embedding and injections of this project's memory.
 
-    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+    Exit codes: 0; 1 the store can't be used; 3 the database is corrupt.
 
     Example: context-graph-cli memory stats --json
     """

@@ -8,6 +8,8 @@ from typing import Any, Final
 from context_graph.view.units import counted, span
 
 _DAY_MS: Final = 86_400_000
+NUMBERS: Final = "numbers"
+"""The line with the measures behind the words; `status` shows it with --verbose."""
 
 
 def exchange_text(one: Mapping[str, Any], at_ms: int) -> str:

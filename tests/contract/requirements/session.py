@@ -173,7 +173,7 @@ SESSION: dict[str, Requirement] = {
         "Exit codes of AP-26: 2 only for corruption",
         (
             "tests/integration/cli/test_commands.py::test_a_corrupt_identity_is_the_one_thing_that_exits_2_and_names_the_repair",
-            "tests/integration/cli/test_commands.py::test_a_usage_error_never_exits_2",
+            "tests/integration/cli/test_commands.py::test_a_usage_error_exits_2_but_not_where_that_blocks_a_client",
             "tests/integration/cli/test_commands.py::test_input_that_is_no_json_means_defaults",
             "tests/integration/cli/test_commands.py::test_repair_waits_for_the_owner_to_go_and_then_salvages",
             "tests/integration/cli/test_commands.py::test_without_an_owner_a_session_goes_on",
@@ -322,7 +322,7 @@ SESSION: dict[str, Requirement] = {
         "Exit code mapping",
         (
             "tests/integration/cli/test_commands.py::test_a_corrupt_identity_is_the_one_thing_that_exits_2_and_names_the_repair",
-            "tests/integration/cli/test_commands.py::test_a_usage_error_never_exits_2",
+            "tests/integration/cli/test_commands.py::test_a_usage_error_exits_2_but_not_where_that_blocks_a_client",
         ),
     ),
     "TC-SESSION-24": Requirement(

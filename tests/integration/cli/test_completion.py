@@ -98,7 +98,7 @@ def test_each_command_and_option_is_in_each_script(shared_cli: Cli) -> None:
 
 def test_a_shell_that_is_not_known_is_refused(shared_cli: Cli) -> None:
     done = shared_cli.run("completion", "tcsh")
-    assert done.returncode == 1 and "no script for 'tcsh'; choose one of bash, zsh, fish" in done.stderr
+    assert done.returncode == 2 and "no script for 'tcsh'; choose one of bash, zsh, fish" in done.stderr
 
 
 def test_help_is_the_command_s_own(shared_cli: Cli) -> None:
@@ -109,4 +109,4 @@ def test_help_is_the_command_s_own(shared_cli: Cli) -> None:
     assert shared_cli.run("help").stdout == shared_cli.run("--help").stdout
     assert "help" in shared_cli.run("help", "help").stdout
     wrong = shared_cli.run("help", "nonsense")
-    assert wrong.returncode == 1 and "no such command 'nonsense'" in wrong.stderr
+    assert wrong.returncode == 2 and "no such command 'nonsense'" in wrong.stderr

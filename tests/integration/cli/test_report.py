@@ -106,7 +106,7 @@ def test_since_bounds_it_and_the_file_says_so(cli: Cli) -> None:
     later = made(cli, "--since", "2999-01-01")
     assert "what happened since 2999-01-01" in later and "Memories: none." in later
     done = cli.run("report", "--since", "someday")
-    assert done.returncode == 1 and "--since is 'someday'; give a time such as 7d" in done.stderr
+    assert done.returncode == 2 and "--since is 'someday'; give a time such as 7d" in done.stderr
 
 
 def test_a_project_without_anything_has_a_report(cli: Cli) -> None:
@@ -141,7 +141,7 @@ def test_a_dash_is_standard_output(cli: Cli) -> None:
     assert done.returncode == 0 and done.stdout.startswith("<!doctype html>")
     assert done.stdout == made(cli)
     done = cli.run("report", "-o", "-", "--open")
-    assert done.returncode == 1 and "--open needs a file" in done.stderr
+    assert done.returncode == 2 and "--open needs a file" in done.stderr
 
 
 def test_it_is_opened_in_the_browser_that_the_environment_names(cli: Cli, tmp_path: Path) -> None:

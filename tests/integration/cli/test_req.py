@@ -146,7 +146,7 @@ def test_the_log_is_readable(project: GateProject) -> None:
     assert re.search(r"denied +plan, size  \(Edit, feature/x, b5c0de11\)$", lines[1])
     assert "  satisfied  " not in project.req("log", "--requirement", "size")
     assert project.req("log", "--kind", "consumed") == "nothing was refused or satisfied yet\n"
-    assert "--limit" in project.req("log", "--limit", "0", code=1)
+    assert "--limit" in project.req("log", "--limit", "0", code=2)
 
 
 def test_every_command_says_what_it_did(project: GateProject) -> None:
@@ -154,7 +154,7 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
     assert project.req("clear", "plan", "--session", A) == f"nothing to clear on feature/x for session {A}\n"
     project.req("satisfy", "plan", "--session", A, "--ttl", "1h", "--metadata", '{"why": "x"}')
     assert project.req("clear", "plan", "--session", A) == f"cleared: plan on feature/x for session {A}\n"
-    assert "--metadata" in project.req("satisfy", "plan", "--session", A, "--metadata", "[1]", code=1)
+    assert "--metadata" in project.req("satisfy", "plan", "--session", A, "--metadata", "[1]", code=2)
     assert "paused for session" in project.req("pause", "--session", A)
     assert "hold again" in project.req("resume", "--session", A)
     assert "was not paused" in project.req("resume", "--session", A)
@@ -172,7 +172,7 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
     assert "is there already" in project.req("init", code=1)
     assert project.req("init", "--preset", "strict", "--preview").startswith("# ")
     assert "did you mean plan?" in project.req("satisfy", "plam", "--session", A, code=1)
-    assert "no such option: --bogus; did you mean" in project.req("status", "--bogus", code=1)
+    assert "no such option: --bogus; did you mean" in project.req("status", "--bogus", code=2)
 
 
 def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject) -> None:

@@ -123,7 +123,7 @@ def test_its_canaries_are_in_no_list_and_in_no_count(project: Cli) -> None:
     assert operations() == before
     assert memory(project, "list", "--deleted")["tombstones"] == []
     forgotten = memory(project, "list")["nodes"][0]["id"]
-    memory(project, "forget", forgotten, "--permanent")
+    memory(project, "forget", forgotten, "--permanent", "--yes")
     assert [one["id"] for one in memory(project, "list", "--deleted")["tombstones"]] == [forgotten]
 
 
@@ -450,7 +450,7 @@ def test_on_a_narrow_terminal_no_path_is_cut(project: Cli) -> None:
 def test_status_shows_the_session_and_its_line(project: Cli) -> None:
     assert "nothing measured yet" in project.run("status").stdout
     work_session(project, "s-1", end=False)
-    shown = project.run("status").stdout
+    shown = project.run("status", "--verbose").stdout
     assert "continuity 0." in shown or "continuity 1." in shown
     found = json.loads(project.run("status", "--json").stdout)
     assert found["figures"]["identity"]["session_id"] == "s-1"

@@ -200,7 +200,7 @@ def test_hooks_are_in_one_place(cli: Cli, host: str) -> None:
 
 
 def test_only_claude_code_s_options_are_refused(cli: Cli) -> None:
-    assert "Claude Code alone" in run(cli, "codex", "--local", code=1)
+    assert "Claude Code alone" in run(cli, "codex", "--local", code=2)
 
 
 def test_the_tools_can_be_left_out(cli: Cli) -> None:

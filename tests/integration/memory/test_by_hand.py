@@ -47,7 +47,7 @@ def test_a_summary_is_not_reworded_and_an_empty_text_is_refused(cli: Cli) -> Non
     refused = cli.run("memory", "reword", summary["id"], "other words")
     assert refused.returncode == 1 and "summary" in refused.stderr
     refused = cli.run("memory", "reword", str(rules(cli)[0]["id"]), "")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
 
 
 def test_a_rule_that_somebody_stored_or_confirmed_is_told_with_those_that_were_said(cli: Cli) -> None:
@@ -68,7 +68,7 @@ def test_recall_finds_by_kind(cli: Cli) -> None:
     found = memory(cli, "recall", "prices", "--kind", "rule", "--min-relevance", "0")["nodes"]
     assert [one["content"] for one in found] == ["Prices end in .99 everywhere."]
     refused = cli.run("memory", "store", "x y z", "--kind", "lesson")
-    assert refused.returncode == 1 and "--kind" in refused.stderr
+    assert refused.returncode == 2 and "--kind" in refused.stderr
 
 
 def test_confirmed_rules_go_into_their_block_of_claude_md_and_nothing_else_changes(cli: Cli) -> None:

@@ -325,7 +325,7 @@ def twins(cli: Cli) -> tuple[str, str]:
 
 def test_the_command_tells_what_went_along_and_no_file_holds_it(cli: Cli, store: Path) -> None:
     lost, kept = twins(cli)
-    told = memory(cli, "forget", kept, "--permanent")
+    told = memory(cli, "forget", kept, "--permanent", "--yes")
     assert told["also_deleted"] == [lost] and told["left"] == []
     assert holding(store) == []
     assert cli.run("memory", "undo").returncode == 0
@@ -337,7 +337,7 @@ def test_the_command_tells_what_went_along_and_no_file_holds_it(cli: Cli, store:
 def test_the_command_names_a_twin_that_stays(cli: Cli) -> None:
     lost, kept = twins(cli)
     memory(cli, "restore", lost)
-    done = cli.run("memory", "forget", kept, "--permanent")
+    done = cli.run("memory", "forget", kept, "--permanent", "--yes")
     assert done.returncode == 0 and lost in done.stdout and "restored" in done.stdout
     assert [node["id"] for node in memory(cli, "list")["nodes"]] == [lost]
 
@@ -353,7 +353,7 @@ def test_a_delete_while_a_consolidation_runs_leaves_nothing_when_that_has_ended(
         cwd=cli.project, env=cli.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
         wait_until(lambda: run_folders(store), "the run to begin", 20)
-        memory(cli, "forget", kept, "--permanent")
+        memory(cli, "forget", kept, "--permanent", "--yes")
         if killed:
             end_process(cli.owner_pid())
         process.wait(timeout=60)

@@ -62,7 +62,7 @@ def test_a_fact_deleted_for_good_is_in_no_file_any_more(cli: Cli) -> None:
     stored = memory(cli, "store", FACT, "--rationale", "needed to deploy")
     memory(cli, "recall", "staging proxy")
     assert on_disk(cli), "it was there"
-    answer = memory(cli, "forget", stored["id"], "--permanent")
+    answer = memory(cli, "forget", stored["id"], "--permanent", "--yes")
     assert answer["erased_in_sessions"] == ["s-1"]
     assert on_disk(cli) == []
 

@@ -178,6 +178,9 @@ int main(int argc, char **argv) {
     let_go(parent);
     for (int number = 1; number < NSIG; number++)
         if (number != SIGCHLD && number != SIGSTOP && number != SIGKILL && number != SIGPIPE) signal(number, hand_on);
+    sigset_t all; /* the launcher holds SIGINT back while Python starts, which a fork has done already */
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
     if (read_number(parent, &status) < 0) _exit(125);
     end_as(status);
 }

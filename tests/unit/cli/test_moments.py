@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from context_graph.cli.console.moments import moment, span_s
-from context_graph.errors import InvalidInputError
+from context_graph.errors import CommandLineError
 
 NOW = datetime(2026, 3, 29, 15, 30)
 """A Sunday; in Berlin the clock went from 2 to 3 that morning."""
@@ -75,7 +75,7 @@ def test_iso_8601_and_unix_milliseconds_are_taken_as_they_were(said: str) -> Non
     ids=lambda said: repr(said[:20]),
 )
 def test_anything_else_is_refused_with_what_is_taken(said: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"--since is .*give a time such as 7d, 12h"):
+    with pytest.raises(CommandLineError, match=r"--since is .*give a time such as 7d, 12h"):
         moment("--since", said, NOW)
 
 

@@ -16,8 +16,8 @@ pub use file::{
 };
 pub use own::{peer_uid, random, signals_as_input};
 pub use process::{
-    ancestors, ask_program, become_program, caller, exit, exit_on_panic, ignore_write_signals, spawn_detached,
-    words_of_parent,
+    ancestors, ask_program, become_program, caller, exit, exit_on_panic, hold_interrupt, ignore_write_signals,
+    spawn_detached, words_of_parent,
 };
 pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -84,6 +84,18 @@ fn spawn(mut command: Command) -> io::Result<Child> {
     child
 }
 
+/// Holds Ctrl-C back in this process and in the program that it becomes, until that lets it through: while Python starts
+/// nothing of ours could catch it.
+pub fn hold_interrupt() {
+    // SAFETY: the set is initialised before it is used, and no signal number is unknown.
+    unsafe {
+        let mut interrupt = std::mem::zeroed();
+        libc::sigemptyset(&mut interrupt);
+        libc::sigaddset(&mut interrupt, libc::SIGINT);
+        libc::sigprocmask(libc::SIG_BLOCK, &interrupt, std::ptr::null_mut());
+    }
+}
+
 /// Becomes the program, keeping environment and descriptors; returns only if that fails.
 pub fn become_program(mut command: Command) -> io::Error {
     set_write_signals(libc::SIG_DFL);

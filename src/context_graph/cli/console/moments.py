@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from context_graph.errors import InvalidInputError
+from context_graph.errors import CommandLineError
 
 _CHARS: Final = 64
 _DIGITS: Final = 6
@@ -32,7 +32,7 @@ def moment(name: str, text: str, now: datetime | None = None) -> int:
         now: On this machine's clock, without a time zone; None: now.
 
     Raises:
-        InvalidInputError: It is nothing of this, or before 1970.
+        CommandLineError: It is nothing of this, or before 1970.
     """
     now = datetime.now() if now is None else now
     words = " ".join(text[: _CHARS + 1].lower().split())
@@ -43,7 +43,7 @@ def moment(name: str, text: str, now: datetime | None = None) -> int:
     except (ValueError, OverflowError, OSError):
         pass
     shown = text if len(text) <= _CHARS else text[:_CHARS] + "…"
-    raise InvalidInputError(f"{name} is {shown!r}; give {TAKEN}")
+    raise CommandLineError(f"{name} is {shown!r}; give {TAKEN}")
 
 
 def _named(words: str, now: datetime) -> datetime | None:

@@ -21,8 +21,12 @@ _CHAIN_ENDS: Final = {
     "cycle": " <- (a cycle)",
     "limit": " <- ...",
 }
-_LEAST_WIDTH: Final = 40
+_LEAST_LAST: Final = 12
+"""Of a table's last column, which tells most, in a narrow terminal."""
+_LEAST_CELL: Final = 4
 _USUAL_WIDTH: Final = 80
+_ID_CHARS: Final = 8
+"""Of an id, where no two that are shown begin alike."""
 
 
 def age(timestamp_ms: int) -> str:
@@ -31,32 +35,26 @@ def age(timestamp_ms: int) -> str:
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a session: id, saved, IC, C, the session that it continues or comes after."""
+    """One line a session: as much of its id as names it, its end, length, branch, outcome, and its goal."""
     if not rows:
         return "no sessions yet"
-    head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
-    return table([head, *map(_row, rows)], whole=True)
+    size = _ID_CHARS
+    while len({row["session_id"][:size] for row in rows}) < len(rows):
+        size += 1
+    head = ("SESSION", "AGO", "LENGTH", "BRANCH", "OUTCOME", "GOAL")
+    return table([head, *(_row(row, size) for row in rows)])
 
 
-def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    if row.get("damaged"):
-        return row["session_id"], age(row["timestamp_ms"]), "?", "?", f"damaged: {row['damaged']}"
+def _row(row: Mapping[str, Any], size: int) -> tuple[str, ...]:
+    lasted = row.get("ended_ms", 0) - row.get("began_ms", 0)
     return (
-        row["session_id"],
+        row["session_id"][:size],
         age(row["timestamp_ms"]),
-        _number(row.get("last_ic")),
-        _number(row.get("consciousness")),
-        _relation(row) or "-",
+        span(lasted / 1000) if row.get("ended_ms") else "-",
+        row.get("branch") or "-",
+        row.get("outcome") or "-",
+        f"damaged: {row['damaged']}" if row.get("damaged") else row.get("goal") or "-",
     )
-
-
-def _relation(row: Mapping[str, Any]) -> str:
-    """`s-1 (0.91)`, `new work (0.28), after s-1`, `s-1 (?)` if unknown; "" without a session before."""
-    before, measured = row.get("previous_session_id"), _number(row.get("cross_session_ic"))
-    if not before:
-        return ""
-    new = row.get("relation") == "new work"
-    return f"new work ({measured}), after {before}" if new else f"{before} ({measured})"
 
 
 def _before(shown: Mapping[str, Any]) -> tuple[str, str]:
@@ -243,19 +241,26 @@ def _number(value: object) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
-    """Columns as wide as they need; unless ``whole``, the last is cut to the terminal's width (or 80).
+    """Columns as wide as they need; unless ``whole``, all but the first are cut to the terminal's width.
 
     Each row is one line: no text can look like a row of its own.
     """
     lines = [tuple(map(one_line, row)) for row in rows]
-    widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[:-1]]
-    room = max(_LEAST_WIDTH, width() - sum(widths) - 2 * len(widths))
-    made = []
-    for *row, last in lines:
-        last = last if whole or len(last) <= room else last[: room - 1] + "…"
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        made.append("  ".join((*cells, last)).rstrip())
-    return "\n".join(made)
+    *widths, last = (max(map(len, column)) for column in zip(*lines, strict=True))
+    room = width() - sum(widths) - 2 * len(widths)
+    while not whole and room < min(last, _LEAST_LAST):
+        widest = max(range(1, len(widths)), key=widths.__getitem__, default=0)
+        if not widest or widths[widest] <= _LEAST_CELL:
+            break
+        widths[widest] -= 1
+        room += 1
+    sizes = [*widths, max(last, room) if whole else max(_LEAST_CELL, room)]
+    cells = ([_cut(cell, size).ljust(size) for cell, size in zip(row, sizes, strict=True)] for row in lines)
+    return "\n".join("  ".join(row).rstrip() for row in cells)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
 
 
 def width() -> int:

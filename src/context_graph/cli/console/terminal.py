@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
 
 from context_graph.cli.console.tables import columns, width
 from context_graph.view.safe import shown as shown
@@ -17,7 +18,7 @@ _LEAST_ROOM = 20
 
 def show(rows: Sequence[tuple[str, str]]) -> None:
     """Print the pairs one below the other; on a terminal with colours, and folded to its width."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    if not _moves(sys.stdout) or os.environ.get("NO_COLOR"):
         print(columns(rows))
         return
     import textwrap  # rich would do it too, and takes 0.1 s to load
@@ -30,6 +31,11 @@ def show(rows: Sequence[tuple[str, str]]) -> None:
         lines = textwrap.wrap(shown(text), room, break_long_words=False, break_on_hyphens=False) or [""]
         print(f"{_WRONG if wrong else _NAME}{name.ljust(widest)}{_PLAIN}  {lines[0]}")
         print("".join(f"{'':{widest}}  {line}\n" for line in lines[1:]), end="")
+
+
+def _moves(stream: TextIO) -> bool:
+    """Whether it is a terminal that knows colours and a cursor."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def confirmed(question: str) -> bool:
@@ -48,7 +54,7 @@ Advance = Callable[[int], None]
 @contextlib.contextmanager
 def updating(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """A progress bar updated in rich's terms: advance, completed, total, description."""
-    if not sys.stderr.isatty():
+    if not _moves(sys.stderr):
         yield lambda **_: None
         return
     from rich.console import Console  # 40 ms, and only somebody who waits pays for it

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _USAGE: Final = 2
 """Typer's code for a wrong word, which `main` turns into the command's own."""
+_TYPES: Final = {"str": "TEXT", "int": "N", "float": "X", "path": "PATH"}
 _PYDANTIC: Final = (("Value error, ", ""), ("Input should be ", "must be "))
 
 
@@ -21,6 +22,10 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
     """
     try:
         return int(app(args=words, prog_name=program, standalone_mode=False) or 0)
+    except SystemExit as left:
+        if isinstance(left.__context__, BrokenPipeError):  # of which Typer makes exit code 1
+            raise left.__context__ from None
+        raise
     except RuntimeError as error:
         if type(error).__name__ != "Abort":
             raise
@@ -40,6 +45,40 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
         return _USAGE
 
 
+def plain_help() -> Any:
+    """The class of Typer's commands whose help says `[ID]` and `TEXT…`, without types or more brackets."""
+    from typer.core import TyperCommand
+
+    class PlainCommand(TyperCommand):
+        def collect_usage_pieces(self, ctx: Any) -> list[str]:
+            return ["[OPTIONS]", *map(_argument, self._arguments())]
+
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            arguments = [(_argument(one), one.help or "") for one in self._arguments()]
+            given = [one for one in self.get_params(ctx) if one not in self._arguments()]
+            records = filter(None, (one.get_help_record(ctx) for one in given))
+            options = [(_without_types(names), words) for names, words in records]
+            for name, rows in (("Arguments", arguments), ("Options", options)):
+                if rows:
+                    with formatter.section(name):
+                        formatter.write_dl(rows)
+
+        def _arguments(self) -> list[Any]:
+            return [one for one in self.params if one.param_type_name == "argument"]
+
+    return PlainCommand
+
+
+def _without_types(names: str) -> str:
+    before, mark, kind = names.rpartition("<")
+    return before + _TYPES.get(kind.rstrip(">"), kind.rstrip(">")) if mark else names
+
+
+def _argument(one: Any) -> str:
+    name = str(one.metavar or one.name).strip("[]…") + "…" * (one.nargs != 1)
+    return name if one.required else f"[{name}]"
+
+
 def _worded(error: Any) -> str:
     """What is wrong, without Typer's "Error:" and pydantic's terms."""
     kind, name = type(error).__name__, _name(error)
@@ -52,11 +91,23 @@ def _worded(error: Any) -> str:
         said = said.partition(", unable to parse")[0].rstrip(".")
         return f"{name} {said}" if said.startswith("must be ") else f"{name}: {said}"
     said = str(error.format_message()).strip().rstrip(".")
+    if said.startswith("No such command"):
+        return _no_such_command(error, said.split("'")[1])
     if "unexpected extra argument" in said:
         return f"too many words: {said.partition('(')[2].partition('(')[2].rstrip(')') or said}"
     said, _, like = said.partition(" (Possible options: ")
     said = said[:1].lower() + said[1:].replace(". Did you mean", "; did you mean")
     return f"{said}; did you mean {like.rstrip(')')}?" if like else said
+
+
+def _no_such_command(error: Any, word: str) -> str:
+    from context_graph.cli.console.suggestions import meant_by  # only who mistyped pays for it
+
+    below = dict(error.ctx.command.commands)
+    groups = {name: one.commands for name, one in below.items() if getattr(one, "commands", None)}
+    commands = [*below, *(f"{name} {inner}" for name, inners in groups.items() for inner in inners)]
+    meant = meant_by(word, commands)
+    return f"no such command {word!r:.60}" + (f"; did you mean '{meant}'?" if meant else "")
 
 
 def _name(error: Any) -> str:

@@ -273,7 +273,7 @@ def export(
 ) -> None:
     """Write every change of the project that the hub holds, one JSON line each, with who told it. For audits.
 
-    docs/formats.md says what a line holds. To keep the memories themselves, use `memory export`.
+    To keep the memories themselves, use `memory export`.
 
     Example: context-graph-cli hub export gateway.jsonl
     """

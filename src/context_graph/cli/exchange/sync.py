@@ -13,7 +13,7 @@ from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange.checkout import first_commit_of, is_meant, remote_of
 from context_graph.config import Location, checkout_top, locate, working_dir
-from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from context_graph.sync.transport import Transport
@@ -32,7 +32,8 @@ def sync(
         typer.Option(
             "--folder",
             metavar="PATH",
-            help="A folder that reaches your other machines: synced, shared, or in git. Else: the hub.",
+            help="A folder that reaches your other machines: synced, shared, or in git; made if it is "
+            "missing. Without: the hub.",
         ),
     ] = None,
     name: Annotated[
@@ -63,9 +64,7 @@ def sync(
 
     location = locate(db_path)
     if folder is None and name is not None:
-        raise InvalidInputError(
-            "--name goes with --folder; a hub's project has the name that `hub init` gave"
-        )
+        raise CommandLineError("--name goes with --folder; a hub's project has the name that `hub init` gave")
     where, place = _hub(location) if folder is None else _folder(location, folder, name)
     report = exchange_once(location.store, where, OwnerSide(location), place)
     found = {
@@ -92,8 +91,10 @@ def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Tra
     top = checkout_top(working_dir())
     project = _checked(top.name if name is None else name)
     home = Path(folder).expanduser().absolute()
-    if not home.is_dir():
-        raise InvalidInputError(f"{home} is no folder; make it first, or name another one")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"--folder {home}: {error.strerror}; name another one") from error
     place = Folder(home / project)
 
     def is_same(there: str, here: str) -> bool:
@@ -144,7 +145,7 @@ def _checked(name: str) -> str:
     """``name`` as the name of a folder."""
     plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in name).strip(".-")
     if not plain or len(name) > _MAX_NAME or plain != name.strip(".-"):
-        raise InvalidInputError(
+        raise CommandLineError(
             f"--name {name[:_MAX_NAME]!r} must be 1 to {_MAX_NAME} letters, digits, '-', '_' or '.'"
         )
     return plain

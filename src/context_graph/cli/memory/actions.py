@@ -16,10 +16,12 @@ from context_graph.cli.memory import text
 from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.memory.figures import stats_text
-from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.errors import CommandLineError, ContextGraphError, UsageError
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
 """Pauses between two looks at a run, the last one from then on: a light one is over in a moment."""
+_SURE_DIGITS: Final = 8
+"""Of the id of what is deleted for good: so many are no slip of the hand."""
 _INTERRUPTED: Final = 130
 """Exit code of what Ctrl-C ended, as in shells."""
 
@@ -124,26 +126,41 @@ def _recall(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     views = [one.parameter for one in _VIEWS if given.pop(one.parameter, False)]
     if len(views) > 1:
-        raise InvalidInputError("--deleted and --injected are two lists; give one of them")
+        raise CommandLineError("--deleted and --injected are two lists; give one of them")
     return ask_memory(verb, {**given, "view": views[0] if views else None}, db_path)
 
 
+_YES: Final = Option("--yes", "With --permanent: ask nothing, for scripts.")
+
+
 def _forget(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    """Asks first where somebody pinned it; whoever deletes by a command wants it so."""
-    if not given.get("pinned") and sys.stdin is not None and sys.stdin.isatty():
-        there = ask_memory("memory.show", {"id": given["id"]}, db_path)
-        if there["pinned"] and "tombstone" not in there:
-            print(shown(f"{there['id'][:8]} is pinned: {there['content']}"))
-            if not confirmed("Forget it anyway?"):
-                print("kept", file=sys.stderr)
-                raise Finished(1)
-            given |= {"id": there["id"], "pinned": True}
+    """Asks first before it deletes for good, and where somebody pinned it."""
+    sure, for_good = given.pop(_YES.parameter, False), given.get("permanent", False)
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if for_good and len(given["id"].replace("-", "")) < _SURE_DIGITS:
+        raise CommandLineError(f"ID is {given['id']!r:.60}; --permanent needs {_SURE_DIGITS} digits of it")
+    if for_good and not (sure or at_terminal):
+        raise UsageError("--permanent shows the text and asks, so run it in a terminal; or see --help")
+    if at_terminal and not (sure if for_good else given.get("pinned")):
+        given |= _agreed(ask_memory("memory.show", {"id": given["id"]}, db_path), for_good=for_good)
     return ask_memory(verb, {"reason": "user_requested", **given}, db_path)
+
+
+def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
+    """What to ask of the owner once the person at the terminal has seen the text and said yes."""
+    pinned = there["pinned"] and "tombstone" not in there
+    if not (pinned or for_good):
+        return {}
+    print(shown(f"{there['id'][:8]}{' is pinned' if pinned else ''}: {there['content']}"))
+    if not confirmed("Delete it for good? Nothing brings it back." if for_good else "Forget it anyway?"):
+        print("kept", file=sys.stderr)
+        raise Finished(1)
+    return {"id": there["id"], "pinned": True}
 
 
 def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     if given.get("strict") and given.get("any_state"):
-        raise InvalidInputError("give either --strict or --any-state, not both")
+        raise CommandLineError("give either --strict or --any-state, not both")
     return followed(verb, given, "consolidating", db_path)
 
 
@@ -176,7 +193,7 @@ COMMANDS: Final[dict[str, Action]] = {
     "inject": Action(lambda found: found["context"] or str(found["note"])),
     "list": Action(text.list_text, _list, _VIEWS),
     "show": Action(text.node_text),
-    "forget": Action(text.forget_text, _forget),
+    "forget": Action(text.forget_text, _forget, (_YES,)),
     "confirm": Action(text.confirmed_text),
     "reword": Action(text.reworded_text),
     "restore": Action(lambda found: f"restored: {found['id']}\n{found['content']}"),

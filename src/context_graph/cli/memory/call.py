@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
 from context_graph.cli.console.calling import ask, finish, read_stdin
 from context_graph.cli.console.terminal import shown
-from context_graph.errors import InvalidInputError, UsageError
+from context_graph.errors import CommandLineError, InvalidInputError
 
 CALL_S: Final = 30.0
 _TEXT_BYTES: Final = 1024 * 1024
@@ -143,7 +143,7 @@ def converted(row: Row, value: Any) -> Any:
     """``value``, as it was typed, as the owner takes it.
 
     Raises:
-        UsageError: It is not of the row's kind; names the option, the value and what is taken.
+        CommandLineError: It is not of the row's kind; names the option, the value and what is taken.
     """
     kind, name = row.kind, row.name
     if kind == "words":
@@ -159,7 +159,7 @@ def converted(row: Row, value: Any) -> Any:
     if kind in ("int", "float"):
         return _number(name, value, whole=kind == "int")
     if value not in kind.split("|"):
-        raise UsageError(f"{name} is {_cut(value)}; choose one of {kind.replace('|', ', ')}")
+        raise CommandLineError(f"{name} is {_cut(value)}; choose one of {kind.replace('|', ', ')}")
     return value
 
 
@@ -169,7 +169,7 @@ def _number(name: str, text: str, *, whole: bool) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise UsageError(f"{name} is {_cut(text)}; give a {'whole ' * whole}number")
+        raise CommandLineError(f"{name} is {_cut(text)}; give a {'whole ' * whole}number")
     return found
 
 
@@ -182,13 +182,13 @@ def text_given(name: str, text: str) -> str:
     found = _piped() if text == "-" else text
     if not found:
         where = " on standard input" if text == "-" else ""
-        raise InvalidInputError(f"the {name}{where} is empty; give at least one character")
+        raise CommandLineError(f"the {name}{where} is empty; give at least one character")
     return found
 
 
 def _piped() -> str:
     if sys.stdin is not None and sys.stdin.isatty():
-        raise InvalidInputError("-: nothing is piped in; give the text as an argument, or pipe it")
+        raise CommandLineError("-: nothing is piped in; give the text as an argument, or pipe it")
     given = read_stdin(_TEXT_BYTES)
     try:
         return given.decode().removesuffix("\n")
@@ -201,9 +201,9 @@ def _object(name: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{name}: {_cut(text)} is no JSON ({error}); {cure}") from error
+        raise CommandLineError(f"{name}: {_cut(text)} is no JSON ({error}); {cure}") from error
     if not isinstance(found, dict):
-        raise InvalidInputError(f"{name}: {_cut(text)} is no JSON object; {cure}")
+        raise CommandLineError(f"{name}: {_cut(text)} is no JSON object; {cure}")
     return found
 
 

@@ -25,7 +25,7 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     one undoes the change.
 
     Exit codes: 0 changed, or the text is the same; 1 no such memory, the id fits several, the editor failed,
-    or there is no terminal and no --content; 2 the database is corrupt.
+    or there is no terminal and no --content; 3 the database is corrupt.
 
     Example: context-graph-cli memory edit 5f3c1a2b --content "Staging listens on 9443"
     """

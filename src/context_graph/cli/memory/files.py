@@ -20,13 +20,15 @@ from context_graph.cli.console.terminal import Advance, bar, shown
 from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.memory.text import imported_text
-from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
 from context_graph.whole_file import replacing
 
 _PAGE_S: Final = 60.0
 _PAGE_BYTES: Final = 512 * 1024
 """Of one request: some hundred memories, which keep the owner from hooks for a moment only."""
 _PAGE_LINES: Final = 200
+_FAULTS: Final = 5
+"""Shown of an input's: they are mostly of one kind."""
 _MAX_LINE: Final = 4 * 1024 * 1024
 
 
@@ -68,19 +70,17 @@ def export(
     claude-md the block between our two marks in CLAUDE.md is, which every later session must follow; all else
     in the file stays byte for byte.
 
-    Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
+    Exit codes: 0; 1 a file can't be written, or the store can't be used; 3 a record is corrupt.
 
     Example: context-graph-cli memory export --output memories.jsonl
     """
     if file_format == "markdown" and path is None:
-        raise InvalidInputError(
-            "--format markdown writes a file for each memory: give a folder with --output"
-        )
+        raise CommandLineError("--format markdown writes a file for each memory: give a folder with --output")
     if file_format == "markdown" and embeddings:
-        raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
+        raise CommandLineError("--embeddings: Markdown holds no vectors; use --format jsonl")
     if to is not None:
         if path is not None or file_format != "jsonl" or embeddings:
-            raise InvalidInputError(f"--to {to} takes neither --output nor --format nor --embeddings")
+            raise CommandLineError(f"--to {to} takes neither --output nor --format nor --embeddings")
         write = to_client.write if to == "auto-memory" else to_client.write_rules
         print(f"{write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
         return
@@ -90,6 +90,8 @@ def export(
             count = _write_folder(path, given)
         else:
             count = _write_file(path, given)
+    except BrokenPipeError:
+        raise  # who read it has gone, which is no error
     except OSError as error:
         where = "standard output" if path is None else f"--output {path}"
         raise InvalidInputError(f"{where}: {error.strerror}") from error
@@ -136,7 +138,7 @@ def import_memories(
     with its own dates. What is there already is skipped, what has grown is refreshed, and all of it has the
     tag `imported`.
 
-    Exit codes: 0; 1 the input can't be read or is wrong (one line per fault); 2 the database is corrupt.
+    Exit codes: 0; 1 the input can't be read or is wrong (one line per fault); 3 the database is corrupt.
 
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
@@ -157,7 +159,8 @@ def imported(path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str 
                 advance(size)
         checked = _import("checked", {"token": token}, db_path)
         if checked["problems"]:
-            print("\n".join(checked["problems"]), file=sys.stderr)
+            first, left = checked["problems"][:_FAULTS], checked["problem_count"] - _FAULTS
+            print("\n".join([*first, *([f"… and {left} more"] if left > 0 else [])]), file=sys.stderr)
             raise InvalidInputError(f"{checked['faults']}; nothing was written")
         if not dry_run:
             with bar("importing", total) as advance:
@@ -172,7 +175,7 @@ def _import_from(
     source: str, path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str | None
 ) -> dict[str, Any]:
     if overwrite:
-        raise InvalidInputError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
+        raise CommandLineError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
     if path is None and source == "claude-mem" and os.environ.get("CLAUDE_MEM_DATA_DIR"):
         path = Path(os.environ["CLAUDE_MEM_DATA_DIR"])
     if path is None and source == "codex" and os.environ.get("CODEX_HOME"):
@@ -207,7 +210,7 @@ def reindex(
     If the store already has this provider, only memories without a vector get one. An interrupted run
     continues when you repeat the command; until it is done, the old embeddings are used.
 
-    Exit codes: 0; 1 no such provider, or the store can't be used; 2 a record is corrupt.
+    Exit codes: 0; 1 no such provider, or the store can't be used; 3 a record is corrupt.
 
     Example: context-graph-cli memory reindex --provider static
     """
@@ -324,6 +327,8 @@ def _source(path: Path | None) -> Iterator[tuple[Batches, int]]:
                 if not size:
                     raise InvalidInputError("nothing to import: name a PATH, or send JSONL to standard input")
                 yield lambda: _line_batches(lines), size
+    except FileNotFoundError as error:
+        raise InvalidInputError(f"{path}: no such file or folder") from error
     except OSError as error:
         raise InvalidInputError(f"{error.filename or path}: {error.strerror}") from error
 

@@ -33,7 +33,7 @@ def adopt(
     begins without any. Paths in them become those of this folder. What is here stays, and so does the old
     store; run again, it adds nothing.
 
-    Exit codes: 0; 1 there is no such store, or several and FOLDER names none of them; 2 a database is
+    Exit codes: 0; 1 there is no such store, or several and FOLDER names none of them; 3 a database is
     corrupt.
 
     Example: context-graph-cli memory adopt

@@ -68,11 +68,16 @@ def list_text(found: Mapping[str, Any]) -> str:
             f"{node['importance']:.2f}",
             node.get("kind") or node["source"],
             ",".join(node["tags"]) or "-",
-            node["content"],
+            _marked(node),
         )
         for node in found["nodes"]
     ]
     return _page(table(rows), found)
+
+
+def _marked(node: Mapping[str, Any]) -> str:
+    newer = node.get("superseded_by")
+    return f"[superseded by {newer[:_ID_CHARS]}] {node['content']}" if newer else str(node["content"])
 
 
 def _forgotten(found: Mapping[str, Any]) -> str:

@@ -71,7 +71,7 @@ def _word(operation: Operation) -> str:
 
 def _typed(one: Parameter, row: Row) -> tuple[Any, Any]:
     """The Typer annotation of a parameter, and its default."""
-    words = one.words
+    words = one.extra("command") or one.words
     if row.kind == "words":
         said = words[:-1] + "; several words need no quotes; - reads stdin."
         return Annotated[list[str], typer.Argument(metavar=row.name, help=said)], inspect.Parameter.empty

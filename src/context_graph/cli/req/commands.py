@@ -18,7 +18,7 @@ from context_graph.cli.console.terminal import shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req.table import COMMANDS, Command
 from context_graph.config import locate
-from context_graph.errors import UsageError
+from context_graph.errors import CommandLineError, UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.event import CACHE_FOLDER
 
@@ -84,7 +84,7 @@ def _run(name: str, given: dict[str, Any]) -> int:
     """
     output = given.pop("format", "text")
     if output not in ("text", "json"):
-        raise UsageError(f"--format is {output!r:.60}; choose one of text, json")
+        raise CommandLineError(f"--format is {output!r:.60}; choose one of text, json")
     as_json = given.pop("json", False) or output == "json"
     try:
         return _done(COMMANDS[name], given, as_json=as_json)

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from context_graph.config import locate
-from context_graph.errors import ContextGraphError, UsageError
+from context_graph.errors import CommandLineError, ContextGraphError, UsageError
 from context_graph.gates.commands import commands, git_hooks, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
@@ -46,7 +46,7 @@ def _seconds(option: str, text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f"{option} is {text!r:.60}; give seconds, or a time such as 10min, 12h, 7d")
+        raise CommandLineError(f"{option} is {text!r:.60}; give seconds, or a time such as 10min, 12h, 7d")
     return seconds
 
 
@@ -116,10 +116,10 @@ def log(
     """``entries`` (newest first, each with at_ms, kind, requirements and what else is known) and ``source``.
 
     Raises:
-        UsageError: A limit that is no number from 1 to 10000.
+        CommandLineError: A limit that is no number from 1 to 10000.
     """
     if not limit.isdigit() or not 1 <= int(limit) <= _KINDS_READ:
-        raise UsageError(f"--limit {limit!r} must be a number from 1 to {_KINDS_READ}")
+        raise CommandLineError(f"--limit {limit!r} must be a number from 1 to {_KINDS_READ}")
     session = context.session(session) if session else ""
     try:
         # The client and its sockets: only this command asks.
@@ -141,9 +141,9 @@ def _object(text: str, option: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{option}: not JSON: {error}") from error
+        raise CommandLineError(f"{option}: not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise UsageError(f"{option}: must be a JSON object, such as {{}}")
+        raise CommandLineError(f"{option}: must be a JSON object, such as {{}}")
     return value
 
 

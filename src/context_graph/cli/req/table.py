@@ -12,7 +12,7 @@ from context_graph.cli.req import text as req_text
 from context_graph.gates.commands import commands, git_hooks, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 
-_CODES = "Exit codes: 0 done; 1 could not be done, also a usage error."
+_CODES = "Exit codes: 0 done; 1 could not be done; 2 a usage error."
 
 
 @dataclass(frozen=True)

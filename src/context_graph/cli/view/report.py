@@ -13,7 +13,7 @@ from context_graph.cli.console.moments import TAKEN, moment
 from context_graph.cli.console.options import DbPath
 from context_graph.cli.console.tables import size
 from context_graph.cli.console.terminal import shown
-from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
 from context_graph.whole_file import replacing
 
 _NAME: Final = "context-graph-report.html"
@@ -63,7 +63,7 @@ def report(
 
     path = None if output == "-" else Path(output)
     if path is None and open_:
-        raise InvalidInputError("--open needs a file; leave out `--output -`")
+        raise CommandLineError("--open needs a file; leave out `--output -`")
     if path is not None:
         _check(path, MARK)
     begin = None if since is None else moment("--since", since) // _DAY_MS * _DAY_MS

@@ -20,6 +20,7 @@ import orjson
 
 from context_graph.config import Settings, account_of, locate
 from context_graph.errors import (
+    CommandLineError,
     ContextGraphError,
     DatabaseCorruptionError,
     InvalidInputError,
@@ -27,6 +28,7 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreClosedError,
     TookTooLongError,
+    UsageError,
 )
 from context_graph.identity.across import relation
 from context_graph.model import cut_session_id
@@ -219,16 +221,21 @@ def body_of(call: Call) -> dict[str, Any]:
 
 
 def _serve(operation: Operation, call: Call) -> Reply:
+    from context_graph.memory.filters import RecallFilters
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
     given = _named(operation, {**call.request.params, **body_of(call)})
     try:
         arguments = read(operation.arguments, _whole_session(given, call), call.request.verb)
+        RecallFilters.parse(getattr(arguments, "filters", None))
+    except InvalidParamsError as error:
+        raise CommandLineError(_by_option(operation, error)) from error
+    try:
         host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
         session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
         found = run(_Context(host, session_id), arguments)
     except InvalidParamsError as error:
-        raise _by_option(operation, error) from error
+        raise UsageError(_by_option(operation, error)) from error
     if found.text:
         return reply(found.text)
     return reply(orjson.dumps(found.found if found.job is None else found.job.view()))
@@ -248,17 +255,17 @@ def _whole_session(given: dict[str, Any], call: Call) -> dict[str, Any]:
         return given
 
 
-def _by_option(operation: Operation, error: InvalidParamsError) -> InvalidInputError:
-    """``error`` with the command's option in place of the tool's parameter, as whoever typed it knows it."""
+def _by_option(operation: Operation, error: InvalidParamsError) -> str:
+    """What ``error`` says, with the command's option in place of the tool's parameter, as it was typed."""
     name = error.parameter.removeprefix("filters.")
     filters = "filters" in {one.name for one in parameters(operation.arguments)}
     known = {
         one.name: one for one in (*parameters(operation.arguments), *(parameters(Filters) if filters else ()))
     }
     if not error.what or name not in known:
-        return error
+        return str(error)
     option = known[name].extra("option") or f"--{known[name].wire.replace('_', '-')}"
-    return InvalidInputError(f"{option} {error.what}")
+    return f"{option} {error.what}"
 
 
 def _named(operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,9 +87,12 @@ def _persist(call: Call) -> Reply:
 
 def _list(call: Call) -> Reply:
     rows, cursor = call.context.store.list_sessions(
-        limit=call.count("limit", 50, 10_000), cursor=call.option("cursor") or None
+        limit=call.count("limit", 50, 1000), cursor=call.option("cursor") or None
     )
-    listed = {"sessions": [_row_view(row) for row in rows], "total": call.context.store.count()}
+    from context_graph.owner.view.sessions import work_of_session  # with all that rows are made of
+
+    sessions = [{**_row_view(row), **work_of_session(call.context, row.session_id)} for row in rows]
+    listed = {"sessions": sessions, "total": call.context.store.count()}
     return reply(orjson.dumps({**listed, "next_cursor": cursor} if cursor else listed))
 
 

@@ -14,7 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
+from context_graph.errors import (
+    ContextGraphError,
+    FrameTooLargeError,
+    OwnerError,
+    StoreError,
+    WireError,
+    exit_code_of,
+)
 from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.owner.socket.status import OwnerStatus
@@ -374,8 +381,7 @@ class OwnerServer:
             return self._service.handle(request), self.settle, None
         except ContextGraphError as error:
             flags = KEEP_IT if isinstance(error, (StoreError, OwnerError)) else 0
-            exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
-            text = str(error)
+            exit_code, text = exit_code_of(error, request.verb), str(error)
         except Exception as error:
             flags, exit_code, text = KEEP_IT, 1, self._unforeseen(request.verb, error)
         if request.verb.startswith("hooks.") and request.params.get("format") in CLIENT_FORMATS:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from context_graph.view.health import exchange_text, sentence
+from context_graph.view.health import NUMBERS, exchange_text, sentence
 from context_graph.view.rows import Health, Line
 from context_graph.view.units import counted, span
 
@@ -33,6 +33,7 @@ def health_of(
         Line("state", said, not works),
         Line("session", _session(identity, sessions, now_ms)),
         Line("identity", _identity(identity)),
+        *([Line(NUMBERS, _numbers(identity))] if identity.get("consciousness_state") else ()),
         Line("requirements", requirements),
         Line("memories", _memories(memory, now_ms)),
         Line("this week", _week(memory)),
@@ -66,10 +67,22 @@ def _session(identity: Mapping[str, Any], sessions: Mapping[str, Any], now_ms: i
     return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{ago}"
 
 
+_COURSES: Final = {
+    "healthy": "on course: it goes on with what it was about",
+    "good": "on course, with some new work",
+    "warning": "drifting: much of it is not what it was about",
+    "degraded": "has left what it was about",
+}
+
+
 def _identity(identity: Mapping[str, Any]) -> str:
-    state = identity.get("consciousness_state")
-    if not state:
+    if not identity.get("consciousness_state"):
         return "nothing measured yet"
+    return _COURSES.get(str(identity["ic_classification"]), "not known")
+
+
+def _numbers(identity: Mapping[str, Any]) -> str:
+    state = identity["consciousness_state"]
     return (
         f"continuity {state['identity_continuity']:.2f} ({identity['ic_classification']}), "
         f"consciousness {state['consciousness']:.2f} ({identity['state'].lower()})"

@@ -10,6 +10,7 @@ from context_graph.errors import ContextGraphError, CorruptedIdentityError
 from context_graph.identity.across import relation
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import MEASURED, LiveSession
+from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.gates import gate_rows
@@ -44,12 +45,44 @@ def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -
     )
 
 
+def work_of_session(context: StoreContext, session_id: str) -> dict[str, Any]:
+    """What is known of a session's work: ``goal``, and once it is summarised ``branch``, ``began_ms`` and
+    ``ended_ms`` (Unix), and ``outcome`` in a few words. Cost: some 0.5 ms.
+    """
+    work = context.memory_hooks.works.work(session_id)
+    if work is None or not work.prompts:
+        return {"goal": goal} if (goal := _first_prompt(context, session_id)) else {}
+    known = {
+        "goal": one_line(work.prompts[0]),
+        "branch": work.branch,
+        "outcome": _outcome(work),
+        "began_ms": work.began_ms,
+        "ended_ms": work.ended_ms,
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _outcome(work: SessionWork) -> str:
+    failing, left = len(work.left_failing()), len(work.open_todos())
+    parts = (
+        counted(len(work.changed), "file") if work.changed else "",
+        "tests fail" if failing else "tests pass" if work.passed else "",
+        f"{left} to do" if left else "",
+    )
+    return ", ".join(filter(None, parts)) or "nothing changed"
+
+
+def _first_prompt(context: StoreContext, session_id: str) -> str:
+    """Raises ContextGraphError where an event can't be read."""
+    prompts = (one for one in context.store.event_log.after(session_id, 0) if one.is_prompt)
+    return next((one_line(one.input_text) for one in islice(prompts, 1)), "")
+
+
 def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
     log, goal, events, damage = context.store.event_log, "", 0, row.damaged
     try:
         events = log.last_number(row.session_id)
-        prompts = (one for one in log.after(row.session_id, 0) if one.is_prompt)
-        goal = next((one_line(one.input_text) for one in islice(prompts, 1)), "")
+        goal = _first_prompt(context, row.session_id)
     except ContextGraphError as error:
         damage = damage or str(error)
     return SessionRow(

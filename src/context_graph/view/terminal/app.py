@@ -110,7 +110,7 @@ class ViewApp(App[None]):
         """A view of ``source``.
 
         Args:
-            moment: Unix milliseconds of a time as people write it; raises InvalidInputError.
+            moment: Unix milliseconds of a time as people write it; raises UsageError.
             first: Has the first rows of health, asked for while this was still being loaded.
             theme: `dark` or `light`; "" for what the terminal says of itself, else dark.
         """

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import Input
 
-from context_graph.errors import InvalidInputError
+from context_graph.errors import UsageError
 from context_graph.view.rows import MemoryDetail, MemoryPage, MemoryRow
 from context_graph.view.safe import one_line
 from context_graph.view.source import Actions, Source
@@ -191,7 +191,7 @@ class MemoriesPane(ListPane):
             return
         try:
             at_ms = None if words == "now" else self.view.moment(words)
-        except InvalidInputError as error:
+        except UsageError as error:
             self.view.say(str(error), wrong=True)
             return
         self.read(identity, at_ms)
