@@ -130,7 +130,7 @@ def _lessons(gathered: Gathered) -> Iterator[Note]:
         error = normalised(lesson.failure.error)
         yield Note(
             NoteKind.LESSON,
-            _cut(_lesson_text(lesson, _turn_at(gathered, lesson.failure.number))),
+            _cut(_lesson_text(lesson, _unchanged_turn(gathered, lesson.failure.number))),
             key=f"{error}\0{lesson.failure.command}",
             at_ms=lesson.at_ms,
             events=(lesson.failure.number, lesson.number),
@@ -140,13 +140,16 @@ def _lessons(gathered: Gathered) -> Iterator[Note]:
         )
 
 
-def _turn_at(gathered: Gathered, number: int) -> Turn | None:
-    """The turn in which an event came."""
-    return next((turn for turn in reversed(gathered.turns) if turn.number <= number), None)
+def _unchanged_turn(gathered: Gathered, number: int) -> Turn | None:
+    """The turn in which an event came, if no note of a change says what was asked then."""
+    turn = next((turn for turn in reversed(gathered.turns) if turn.number <= number), None)
+    if turn is None or turn.commits or _told_files(gathered, turn.files):
+        return None
+    return turn
 
 
 def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
-    """What failed and what solved it, with the cause and the request in the words of that turn."""
+    """What failed and what solved it; where no other note has them, cause and request of that turn."""
     failure = lesson.failure
     times = f" ({failure.times} times)" if failure.times > 1 else ""
     lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]

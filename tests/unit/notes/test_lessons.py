@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.events import bash, edit, prompt, write
+from tests.support.events import bash, edit, prompt, stop, write
 
 from context_graph.model import HookEvent
 from context_graph.model.note import Note, NoteKind
@@ -154,3 +154,20 @@ def test_an_error_is_the_same_wherever_and_whenever_it_comes() -> None:
     one = normalised("/home/u/shop/rates.py:41: KeyError: 'EUR' at 0x7f01ab (pid 4711)")
     assert one == normalised("/srv/ci/build/rates.py:7: KeyError: 'EUR' at 0x99cd (pid 12)")
     assert one != normalised("/srv/ci/build/rates.py:7: KeyError: 'USD' at 0x99cd (pid 12)")
+
+
+CAUSE = "The export failed because the folder out/ did not exist"
+
+
+def test_a_lesson_of_a_turn_that_changed_nothing_says_what_was_asked_and_why_it_failed() -> None:
+    error = "Exit code 1\nFileNotFoundError: 'out/orders.csv' is missing"
+    calls = (
+        bash("python3 export.py", error, failed=True),
+        bash("mkdir -p out"),
+        bash("python3 export.py", "ok"),
+    )
+    (note,) = lessons(*calls, stop(f"{CAUSE}; I made it."))
+    assert f"Cause: {CAUSE}" in note.text
+    assert note.text.endswith("Asked: Get the nightly export to run again")
+    (beside,) = lessons(*calls, edit("export.py"), stop(f"{CAUSE}; I made it."))
+    assert CAUSE not in beside.text and "Asked" not in beside.text, "the note of the change says it"
