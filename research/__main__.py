@@ -19,7 +19,6 @@ from research.measures.report import Data
 MEASURES: Final[tuple[str, ...]] = (
     "consciousness",
     "forecast",
-    "patterns",
     "salience",
     "pulse",
     "continuity",

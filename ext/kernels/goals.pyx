@@ -164,23 +164,6 @@ cdef class GoalVectors:
             if bags[self.bag[k]].n:
                 self._absorb(&bags[self.bag[k]], k, PROMPT_SHARE if prompt else self.least[k])
 
-    def blend(self, event, double share):
-        """Move each goal that has begun towards the event by ``share``, and count no event.
-
-        For what is no event of this session but belongs to what it is about. Cost: as `absorb`.
-
-        Raises:
-            ValueError: A share that is not between 0 and 1.
-        """
-        cdef Sparse[N_BAGS] bags
-        cdef int k
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"share must be between 0 and 1, got {share!r}")
-        view = _bags(event, bags)
-        for k in range(N):
-            if bags[self.bag[k]].n and self.events[k]:
-                self._move(&bags[self.bag[k]], k, share, 1.0 - share)
-
     cdef double _likeness(self, const Sparse* event, int k) noexcept nogil:
         cdef const float* goal = self.raw + k * N_BUCKETS
         cdef const uint16_t* bucket = event.bucket

@@ -2,7 +2,8 @@
 
 Two things are asked of each number. Does it fall when work of another session begins (cut and spliced
 sessions, as for IC)? Is it low before tool calls that fail? The baseline of the first is r, of which C is a
-product; of the second, how many of the last five calls failed. Nothing is fitted here.
+product; of the second, how many of the last five calls failed. And how does a session read in which nothing
+failed? Nothing is fitted here.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from context_graph.identity.consciousness import Metrics, johari_system
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 
-AHEAD: Final = 5
-"""Tool calls before and after an event that are asked whether they failed."""
+AHEAD: Final = (1, 5)
+"""Tool calls after an event that are asked whether one failed."""
+BEFORE: Final = 5
+"""Of the baseline."""
 WINDOW: Final = 6
 """Events before and after a cut that a drop is measured over, as score.py does."""
 NUMBERS: Final[dict[str, Callable[[Metrics], float]]] = {
@@ -41,8 +44,10 @@ class Point:
 
     metrics: Metrics
     failed_before: int
-    fails_next: bool | None
-    """One of the next AHEAD calls fails; None where there are not as many."""
+    failed_ever: bool
+    """A call of the session has failed so far."""
+    fails: tuple[bool | None, ...]
+    """Whether one of the next calls fails, for each AHEAD; None where there are not as many."""
 
     @property
     def quadrant(self) -> str:
@@ -79,8 +84,9 @@ def points_of(events: Sequence[HookEvent]) -> list[Point]:
     return [
         Point(
             metrics,
-            sum(failed[max(0, at - AHEAD) : at]),
-            any(failed[at : at + AHEAD]) if at + AHEAD <= len(failed) else None,
+            sum(failed[max(0, at - BEFORE) : at]),
+            any(failed[:at]),
+            tuple(any(failed[at : at + n]) if at + n <= len(failed) else None for n in AHEAD),
         )
         for metrics, at in measured
     ]
@@ -100,6 +106,7 @@ def _spread(groups: Sequence[Sequence[Point]], source: str) -> Table:
 
 def _labels(groups: Sequence[Sequence[Point]], source: str) -> Table:
     every = [point for group in groups for point in group]
+    calm = [point for point in every if not point.failed_ever]
     rows: list[tuple[object, ...]] = []
     kinds: dict[str, Callable[[Point], str]] = {
         "state": lambda point: point.metrics.state.name,
@@ -108,34 +115,42 @@ def _labels(groups: Sequence[Sequence[Point]], source: str) -> Table:
     for kind, label in kinds.items():
         for name in sorted({label(point) for point in every}):
             inside = [point for point in every if label(point) == name]
-            known = [point.fails_next for point in inside if point.fails_next is not None]
-            rows.append(
-                (kind, name, len(inside) / len(every), sum(known) / len(known) if known else math.nan)
-            )
-        rows.append((kind, "bits", bits(label(point) for point in every), ""))
-    columns = ("", "", "share", f"a failure in the next {AHEAD} calls")
+            known = [point.fails[-1] for point in inside if point.fails[-1] is not None]
+            fails = sum(known) / len(known) if known else math.nan
+            rows.append((kind, name, len(inside) / len(every), _share(calm, label, name), fails))
+        rows.append((kind, "bits", bits(label(point) for point in every), "", ""))
+    columns = ("", "", "share", "before any failure", f"a failure in the next {AHEAD[-1]} calls")
     notes = ("Hidden can't be reached: it needs C >= 0.7 with I < 0.7, and C = I * R * D is never above I.",)
     return Table("state and Johari quadrant", source, columns, rows, notes)
+
+
+def _share(points: Sequence[Point], label: Callable[[Point], str], name: str) -> float:
+    return sum(label(point) == name for point in points) / len(points) if points else math.nan
 
 
 def _failures(groups: Sequence[Sequence[Point]], source: str) -> Table:
     values: dict[str, Callable[[Point], float]] = {
         name: (lambda point, value=value: -value(point.metrics)) for name, value in NUMBERS.items()
     }
-    values[f"baseline: failures among the last {AHEAD}"] = lambda point: point.failed_before
+    values[f"baseline: failures among the last {BEFORE}"] = lambda point: point.failed_before
     rows = []
     for name, value in values.items():
+        row: list[object] = [name]
+        for at in range(len(AHEAD)):
 
-        def found(chosen: Sequence[Sequence[Point]], value: Callable[[Point], float] = value) -> float:
-            known = [point for group in chosen for point in group if point.fails_next is not None]
-            return auc(
-                [value(p) for p in known if p.fails_next], [value(p) for p in known if not p.fails_next]
-            )
+            def found(
+                chosen: Sequence[Sequence[Point]], value: Callable[[Point], float] = value, at: int = at
+            ) -> float:
+                known = [p for group in chosen for p in group if p.fails[at] is not None]
+                return auc(
+                    [value(p) for p in known if p.fails[at]], [value(p) for p in known if not p.fails[at]]
+                )
 
-        low, high = interval(groups, found)
-        rows.append((name, found(groups), f"{low:.3f} to {high:.3f}"))
-    columns = ("low value, failure ahead", "AUC", "95 %")
-    return Table(f"C, r, R, D: a failure in the next {AHEAD} calls", source, columns, rows)
+            low, high = interval(groups, found)
+            row += [found(groups), f"{low:.3f} to {high:.3f}"]
+        rows.append(row)
+    columns = ("low value, failure ahead", *(text for n in AHEAD for text in (f"next {n}: AUC", "95 %")))
+    return Table("C, r, R, D: a failure in the next calls", source, columns, rows)
 
 
 def _drift(data: Data) -> Table:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from research.fit.drift_data import hook_event
 from research.measures.report import Data, Table
 from research.measures.summaries import handover_sessions
 
-from context_graph.identity.earlier_work import Alike, EarlierWork, Work
+from context_graph.consolidation.finders.hindsight import FLOORS, Best, counts, judged, worth
+from context_graph.identity.earlier_work import ALIKE_ENOUGH, TOLD_AFTER, Alike, EarlierWork, Work
 from context_graph.identity.ego import EventReader
 from context_graph.identity.live import MEASURED
 from context_graph.redact import Redactor
 
 CALLS: Final = (0, 3, 6, 12)
-FLOORS: Final = (0.2, 0.25, 0.3, 0.33, 0.4)
 _RIGHT: Final = "right: an earlier one changed a file of its patch"
 _READER: Final = EventReader()
 
@@ -28,29 +29,35 @@ class Row(NamedTuple):
     alike: list[Alike]
 
 
+Session = dict[int, Row]
+"""By the calls after which it was looked at."""
+
+
 def tables(data: Data) -> list[Table]:
     """Hit rates of the most alike earlier session, and how often one above a floor is the right one."""
-    projects = handover_sessions(data.handover)
-    rows: dict[int, list[Row]] = {calls: [] for calls in CALLS}
-    for sessions in projects.values():
-        for calls, row in _replayed(sessions):
-            rows[calls].append(row)
+    projects = {
+        name: list(_replayed(sessions)) for name, sessions in handover_sessions(data.handover).items()
+    }
     if not projects:
         return []
-    source = f"{sum(map(len, projects.values()))} sessions of {len(projects)} projects; {_RIGHT}"
+    sessions = [session for group in projects.values() for session in group]
+    rows = {calls: [session[calls] for session in sessions if calls in session] for calls in CALLS}
+    source = f"{len(sessions)} sessions of {len(projects)} projects; {_RIGHT}"
     hits = [(calls, *_hits(rows[calls])) for calls in CALLS]
     shown = [(calls, floor, *_shown(rows[calls], floor)) for calls in CALLS[1:] for floor in FLOORS]
     return [
         Table("earlier work: found", source, ("calls", "sessions with one", "hit@1", "hit@5"), hits),
         Table("earlier work: the best above a floor", source, ("calls", "floor", "shown", "right"), shown),
+        _told(projects, source),
+        _moved(projects, source),
     ]
 
 
-def _replayed(sessions: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Row]]:
+def _replayed(sessions: Sequence[dict[str, Any]]) -> Iterator[Session]:
     earlier, redactor = EarlierWork(), Redactor()
     for number, session in enumerate(sessions):
         right = {str(old) for old in range(number) if set(session["files"]) & set(sessions[old]["files"])}
-        work, calls, due = Work(), 0, set(CALLS)
+        work, calls, due, found = Work(), 0, set(CALLS), Session()
         for at, raw in enumerate(session["events"]):
             event = hook_event(f"s{number}", at, raw, redactor)
             if not event.is_prompt and event.kind not in MEASURED:
@@ -60,8 +67,48 @@ def _replayed(sessions: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Row]]:
             calls += not event.is_prompt
             if number and calls in due:
                 due.remove(calls)
-                yield calls, Row(right, earlier.alike(work.strongest(), ()))
+                found[calls] = Row(right, earlier.alike(work.strongest(), ()))
         earlier.put(str(number), work.strongest())
+        yield found
+
+
+def _told(projects: Mapping[str, Sequence[Session]], source: str) -> Table:
+    """What is told once a session, by the floor that the other projects give and by the one that ships."""
+    rows = []
+    for name, group in projects.items():
+        others = [bests(one) for other, sessions in projects.items() if other != name for one in sessions]
+        chosen = max(FLOORS, key=lambda floor, others=others: worth(others, floor))  # type: ignore[misc]
+        own = [bests(one) for one in group]
+        for how, floor in (("of the other projects", chosen), ("that ships", ALIKE_ENOUGH)):
+            told, right = counts(own, floor)
+            rows.append((name, how, floor, len(own), told, right, right / told if told else math.nan))
+    for how in ("of the other projects", "that ships"):
+        own_rows = [row for row in rows if row[1] == how]
+        total, told, right = (sum(row[at] for row in own_rows) for at in (3, 4, 5))
+        rows.append(("all", how, "", total, told, right, right / told))
+    columns = ("project", "floor", "", "sessions", "told", "right", "share")
+    return Table("earlier work: told once, after 3, 6 or 12 calls", source, columns, rows)
+
+
+def _moved(projects: Mapping[str, Sequence[Session]], source: str) -> Table:
+    """What the floor that a run finds by the first half of a project gives in the second."""
+    rows = []
+    for name, group in projects.items():
+        sessions = [bests(one) for one in group]
+        half = len(sessions) // 2
+        found = judged(sessions[:half], ALIKE_ENOUGH)
+        floor = ALIKE_ENOUGH if found is None else found.floor
+        rows.append(
+            (name, half, floor, *counts(sessions[half:], ALIKE_ENOUGH), *counts(sessions[half:], floor))
+        )
+    columns = ("project", "replayed", "floor then", "told before", "right", "told then", "right")
+    return Table("hindsight: the floor of the first half, in the second", source, columns, rows)
+
+
+def bests(session: Session) -> tuple[Best, ...]:
+    """The best at each moment at which it may be told."""
+    rows = (session[calls] for calls in sorted(TOLD_AFTER) if calls in session)
+    return tuple(Best(row.alike[0].share, row.alike[0].session_id in row.right) for row in rows if row.alike)
 
 
 def _hits(rows: Sequence[Row]) -> tuple[int, float, float]:

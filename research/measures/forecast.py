@@ -17,10 +17,8 @@ from research.fit.forecast import Call, base_rate, calls_of, fit
 from research.measures.report import Data, Table, auc, brier_skill, interval
 from research.measures.sessions import sessions, set_of
 
-from context_graph.identity.forecast import BASE_RATE, DOUBT, WEIGHTS, WINDOW, command_head
+from context_graph.identity.forecast import BASE_RATE, WEIGHTS, command_head
 
-AHEAD: Final = 10
-"""Forecasts ahead that the running score is compared with."""
 BINS: Final = (0.02, 0.05, 0.1, 0.25, 1.0)
 """Upper ends of the five bins of forecasts."""
 NAMES: Final = {"swe": "SWE-bench agents", "cc": "Claude Code transcripts", "own": "your transcripts"}
@@ -74,7 +72,6 @@ def tables(data: Data) -> list[Table]:
             ("said", "n", "mean said", "failed"),
             _calibration([one for group in everything for one in group]),
         ),
-        _lasting(everything, source),
     ]
 
 
@@ -141,35 +138,6 @@ def _row(name: str, groups: Sequence[Sequence[Forecast]]) -> tuple[object, ...]:
         sum(loud) / len(failures) if failures else math.nan,
         sum(loud) / len(loud) if loud else math.nan,
     )
-
-
-def _lasting(groups: Sequence[Sequence[Forecast]], source: str) -> Table:
-    """Whether a high running score, R, means that the next forecasts are better than the base rate too."""
-    marked: list[list[tuple[float, float, bool]]] = []
-    for group in groups:
-        marked.append([])
-        for at in range(AHEAD, len(group) - AHEAD + 1):
-            before, after = group[max(0, at - WINDOW) : at], group[at : at + AHEAD]
-            quiet = -sum(one.failed for one in before[-AHEAD:])
-            marked[-1].append((_score(before), quiet, _score(after) > 0.0))
-    rows = []
-    for name, place in (("R", 0), (f"baseline: few failures among the last {AHEAD}", 1)):
-
-        def found(chosen: Sequence[list[tuple[float, float, bool]]], place: int = place) -> float:
-            points = [point for points in chosen for point in points]
-            return auc([p[place] for p in points if p[2]], [p[place] for p in points if not p[2]])
-
-        low, high = interval(marked, found)
-        rows.append((name, sum(map(len, marked)), found(marked), f"{low:.3f} to {high:.3f}"))
-    columns = (f"high before the next {AHEAD} forecasts beat the base rate", "n", "AUC", "95 %")
-    return Table("R: does the score hold?", source, columns, rows)
-
-
-def _score(forecasts: Sequence[Forecast]) -> float:
-    """The running skill as the product has it: R is a rising function of it."""
-    error = math.fsum((one.said - one.failed) ** 2 for one in forecasts)
-    reference = math.fsum((one.base - one.failed) ** 2 for one in forecasts)
-    return (reference - error) / (reference + DOUBT * BASE_RATE * (1.0 - BASE_RATE))
 
 
 def _calibration(every: Sequence[Forecast]) -> list[tuple[object, ...]]:

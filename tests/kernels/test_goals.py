@@ -115,45 +115,6 @@ def test_a_prompt_moves_an_old_goal_half_way(module) -> None:
     assert likeness(made, event(b0=OTHER))[0] == pytest.approx(math.sqrt(0.5), abs=1e-5)
 
 
-def test_a_blended_text_moves_a_goal_by_its_share_and_counts_as_no_event(module) -> None:
-    """What belongs to a session's purpose without being one of its events."""
-    made = goals(module)
-    for _ in range(40):
-        made.absorb(event(b0=ONE), False)
-    counts = made.counts()
-    made.blend(event(b0=OTHER), 0.1)
-    # (0.9 * ONE + 0.1 * OTHER) against OTHER
-    assert likeness(made, event(b0=OTHER))[0] == pytest.approx(0.1 / math.hypot(0.9, 0.1), abs=1e-6)
-    assert made.counts() == counts
-
-
-def test_a_goal_that_has_not_begun_is_not_begun_by_blending(module) -> None:
-    made = goals(module)
-    before = made.to_bytes()
-    made.blend(event(b0=OTHER), 0.1)
-    assert made.to_bytes() == before
-    made.absorb(event(b0=ONE), False)
-    kept = made.to_bytes()
-    made.blend(event(b1=OTHER), 0.1)
-    assert made.to_bytes() == kept, "a text without tokens in a space's bag moved it"
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
-def test_a_share_that_is_none_is_refused(module, share: float) -> None:
-    with pytest.raises(ValueError, match="share"):
-        goals(module).blend(event(b0=ONE), share)
-
-
-def test_a_thousand_blends_keep_the_sums_true(module) -> None:
-    made = goals(module)
-    made.absorb(event(b0=ONE), False)
-    for turn in range(1000):
-        made.blend(event(b0={turn % 50: 0.6, 100 + turn % 7: 0.8}), 0.05)
-    again = goals(module)
-    again.load_bytes(made.to_bytes())  # refuses sums that are not positive
-    assert 0.0 < likeness(made, event(b0=ONE))[0] < 0.2
-
-
 def test_capped_counts_make_new_events_weigh_as_in_a_young_goal(module) -> None:
     made = goals(module)
     for _ in range(50):

@@ -100,15 +100,6 @@ class GoalVectors:
             if buckets:
                 self._absorb(k, buckets, values, PROMPT_SHARE if prompt else self._least[k])
 
-    def blend(self, event: Sparse, share: float) -> None:
-        """Move each goal that has begun towards the event by ``share``, and count no event."""
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"share must be between 0 and 1, got {share!r}")
-        for k in range(N):
-            buckets, values = _bag(event, self._bags[k])
-            if buckets and self._events[k]:
-                self._move(k, buckets, values, share, 1.0 - share)
-
     def _likeness(self, k: int, buckets: array[int], values: array[float]) -> float:
         goal = self._raw[k]
         if not buckets or not self._events[k]:

@@ -21,10 +21,7 @@ from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import Group, gc_paused
 from context_graph.store.graph.run_batch import Changes, changed_since, unchanged
 
-KINDS: Final = {
-    **{"merge": "merges", "prune": "prunes", "reweight": "reweights"},
-    **{"link": "links", "measure": "connections"},
-}
+KINDS: Final = {"merge": "merges", "prune": "prunes", "reweight": "reweights", "link": "links"}
 """Kind of a change -> the plan's field that holds those, in the order in which they are worked out."""
 LISTED: Final = 100
 """Entries of each list of a result at most; the counts beside them are of all."""
@@ -83,7 +80,7 @@ class Skipped:
     """A change that was left out, because part of it had changed since the plan was made."""
 
     kind: str
-    """merge, prune, reweight, link or measure."""
+    """merge, prune, reweight or link."""
     ids: tuple[UUID, ...]
     """The memories, or the edge."""
 
@@ -116,8 +113,8 @@ class Result:
     def notes(self) -> tuple[str, ...]:
         """Remarks for a person, in whole sentences."""
         notes = list(self.plan.notes)
-        changes = {name: count for name, count in self.plan.changes().items() if name != "remeasured"}
-        if not any((*changes.values(), self.plan.goals_adjusted, self.skipped)):
+        plan = self.plan
+        if not any((*plan.changes().values(), plan.goals_adjusted, plan.moves_floor, self.skipped)):
             notes.insert(0, _nothing(self.plan))
         if self.skipped:
             notes.append(
@@ -151,7 +148,6 @@ class Result:
             "considered_count": plan.considered,
             "links_made_count": changes["links"],
             "reweighted_count": changes["reweighted"],
-            "remeasured_count": changes["remeasured"],
             "goals_count": len(plan.goals),
             "goals_adjusted_count": plan.goals_adjusted,
             "merged": _views(plan.merges, "survivor", "losers", "similarity"),
@@ -164,6 +160,8 @@ class Result:
             "goals": [goal_view(one) for one in plan.goals[:LISTED]],
             "notes": list(self.notes),
         }
+        if plan.hindsight is not None:
+            made["hindsight"] = asdict(plan.hindsight)
         if plan.drift is not None:
             similarity, trend = round(plan.drift.similarity, 4), round(plan.drift.trend, 6)
             made["drift"] = {**asdict(plan.drift), "similarity": similarity, "trend": trend}
@@ -266,6 +264,6 @@ def _skipped(prepared: Prepared, done: list[Group]) -> tuple[Skipped, ...]:
 def _ids(kind: str, item: Any) -> tuple[UUID, ...]:
     if kind == "merge":
         return (item.survivor, *item.losers)
-    if kind in ("prune", "measure"):
+    if kind == "prune":
         return (item.id,)
     return (item.source, item.target) if kind == "link" else (item.edge,)

@@ -42,7 +42,7 @@ class Group(msgspec.Struct, frozen=True):
     y: float
 
 
-class Habit(msgspec.Struct, frozen=True):
+class Recurring(msgspec.Struct, frozen=True):
     """One pattern."""
 
     text: str
@@ -56,7 +56,6 @@ class Measured(msgspec.Struct, frozen=True):
     at_ms: int
     similarity: float
     level: str
-    shifts: tuple[str, ...] = ()
 
 
 class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
     """The last commit that it knows."""
     spots: tuple[Spot, ...] = ()
     clusters: tuple[Group, ...] = ()
-    patterns: tuple[Habit, ...] = ()
+    patterns: tuple[Recurring, ...] = ()
     drift: tuple[Measured, ...] = ()
     """Oldest first."""
     version: int = _VERSION

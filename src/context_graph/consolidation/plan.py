@@ -22,6 +22,7 @@ MAX_GOALS: Final = 50
 GOAL_MEMBERS: Final = 200
 """Members of a goal that are kept: those nearest to its centre."""
 _GOALS_VERSION: Final = 1
+_HINDSIGHT_VERSION: Final = 1
 
 
 class Mode(StrEnum):
@@ -61,7 +62,7 @@ class NewLink:
     weight: float
     confidence: float
     why: str
-    """Which finder made it, for the edge's metadata: cluster, causal, blind_spot, shortcut."""
+    """Which finder made it, for the edge's metadata: cluster, causal, shortcut."""
     shortcut: bool = False
     path: tuple[UUID, ...] = ()
     """Of a shortcut: the memories that it leads past."""
@@ -74,15 +75,6 @@ class Reweight:
     edge: UUID
     before: float
     after: float
-
-
-@dataclass(frozen=True, slots=True)
-class NewConnection:
-    """A memory that is connected otherwise than it was; its Johari quadrant follows."""
-
-    id: UUID
-    delta_c: float
-    """[0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +127,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far recent memories are from the goals (E7), or the newest sessions from those before."""
+    """How far recent memories are from the goals (E7)."""
 
     similarity: float
     """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
@@ -148,8 +140,33 @@ class Drift:
     """Slope of the similarity over the recent memories, per memory; below 0 it falls."""
     recent: int
     """Memories that were compared; 0 if there were too few to judge."""
-    shifts: tuple[str, ...] = ()
-    """What the newest sessions work on more, or less, than those before, beyond chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """What the last sessions would have been told of earlier ones (`finders.hindsight`)."""
+
+    sessions: int
+    floor: float
+    """How alike an earlier session has to be from now on, (0, 1)."""
+    shown: int
+    """Sessions that are told of one by that."""
+    right: int
+    """Those told of one that changed a file which they changed too."""
+    floor_before: float
+    shown_before: int
+    right_before: int
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the floor is another one from now on."""
+        return self.floor != self.floor_before
+
+    def text(self) -> str:
+        """One sentence for a person."""
+        said = f"Of the last {self.sessions} sessions {self.shown} would have been told of an earlier one, "
+        said += f"the right one in {self.right}"
+        return f"{said} (was {self.right_before} of {self.shown_before})." if self.is_moved else f"{said}."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,15 +184,20 @@ class Plan:
     prunes: tuple[Prune, ...] = ()
     links: tuple[NewLink, ...] = ()
     reweights: tuple[Reweight, ...] = ()
-    connections: tuple[NewConnection, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     goals: tuple[Goal, ...] = ()
     goals_adjusted: int = 0
     """Goals that are kept from now on and are new or changed."""
     drift: Drift | None = None
+    hindsight: Hindsight | None = None
     notes: tuple[str, ...] = ()
     """Remarks for a person: a stage with nothing to do, a limit that was reached."""
+
+    @property
+    def moves_floor(self) -> bool:
+        """Whether sessions are told of earlier ones by another floor from now on."""
+        return self.hindsight is not None and self.hindsight.is_moved
 
     def changes(self) -> Mapping[str, int]:
         """How many of each kind of change it makes."""
@@ -184,8 +206,18 @@ class Plan:
             "pruned": len(self.prunes),
             "links": len(self.links),
             "reweighted": len(self.reweights),
-            "remeasured": len(self.connections),
         }
+
+
+def encode_hindsight(hindsight: Hindsight, at_ms: int) -> dict[str, Any]:
+    """The fact by which sessions are told of earlier ones from then on."""
+    return {"version": _HINDSIGHT_VERSION, "at_ms": at_ms, **msgspec.to_builtins(hindsight)}
+
+
+def floor_of(fact: Mapping[str, Any] | None, default: float) -> float:
+    """The floor in what `encode_hindsight` made; ``default`` without such a fact, or of another version."""
+    floor = fact.get("floor") if fact is not None and fact.get("version") == _HINDSIGHT_VERSION else None
+    return floor if isinstance(floor, float) and 0.0 < floor < 1.0 else default
 
 
 def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:

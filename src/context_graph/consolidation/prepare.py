@@ -16,9 +16,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.consolidation.commit import KINDS, Prepared, reduced
-from context_graph.consolidation.plan import Merge, NewConnection, NewLink, Plan, Prune, Reweight
+from context_graph.consolidation.plan import Merge, NewLink, Plan, Prune, Reweight
 from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
-from context_graph.identity.consciousness import johari_knowledge
 from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.edge import CONSOLIDATION, MADE_BY, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
@@ -104,7 +103,6 @@ class _Preparation:
         self._known: dict[UUID, bool] = {}
         """Memories at edges' ends, and whether they are live."""
         self._sets = _Sets()
-        self._delta_c = {change.id: change.delta_c for change in plan.connections}
 
     def merge(self, item: Item, merge: Merge) -> None:
         ids = (merge.survivor, *merge.losers)
@@ -113,8 +111,7 @@ class _Preparation:
             return
         survivor, *losers = [node for node in nodes if node is not None]
         try:
-            after = _measured(_merged(survivor, losers), self._delta_c.get(survivor.id))
-            edits = [update_edit(self._store, survivor, after)]
+            edits = [update_edit(self._store, survivor, _merged(survivor, losers))]
         except InvalidParamsError:  # its metadata would be too long
             return
         edits += [self._forgotten(loser, merged_reason(survivor.id)) for loser in losers]
@@ -152,14 +149,6 @@ class _Preparation:
         self._edges.put(edge)
         self._needs[item].update(slot[:2])
         self._touch(item, edge.id, slot)
-
-    def measure(self, item: Item, change: NewConnection) -> None:
-        node = self._live(change.id)
-        if node is None or change.id in self._taken:
-            return
-        after = _measured(node, change.delta_c)
-        if after != node:
-            self._take(item, (change.id,), [update_edit(self._store, node, after)])
 
     def groups(self) -> list[Group]:
         """What is to be done, each change with all that it hangs together with."""
@@ -328,14 +317,6 @@ class _Sets:
 
 def _order(item: Item) -> tuple[int, int]:
     return _KINDS.index(item[0]), item[1]
-
-
-def _measured(node: MemoryNode, delta_c: float | None) -> MemoryNode:
-    """``node`` with that delta_c and its quadrant; as it is for None."""
-    if delta_c is None:
-        return node
-    state = replace(node.utl_state, delta_c=delta_c)
-    return replace(node, utl_state=state, johari_quadrant=johari_knowledge(state.delta_s, state.delta_c))
 
 
 def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:

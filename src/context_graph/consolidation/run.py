@@ -7,7 +7,7 @@ are imported when such a mode runs, so that a light one starts fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +17,10 @@ import numpy as np
 
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
-from context_graph.consolidation.finders import connections, duplicates, salience
+from context_graph.consolidation.finders import duplicates, salience
 from context_graph.consolidation.map import (
-    Habit,
     Measured,
+    Recurring,
     StoreMap,
     decode_map,
     encode_map,
@@ -28,27 +28,32 @@ from context_graph.consolidation.map import (
     with_drift,
 )
 from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
-from context_graph.consolidation.plan import Mode, NewLink, Plan, decode_goals, encode_goals
+from context_graph.consolidation.plan import (
+    Mode,
+    NewLink,
+    Plan,
+    decode_goals,
+    encode_goals,
+    encode_hindsight,
+    floor_of,
+)
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
-from context_graph.errors import ProviderMismatchError
-from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
+from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
-from context_graph.store.layout import GOALS_FACT, MAP_FACT
+from context_graph.store.layout import ALIKE_FACT, GOALS_FACT, MAP_FACT
 from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
-    from context_graph.consolidation.finders.areas import Area
     from context_graph.consolidation.finders.closeness import Search
     from context_graph.consolidation.map import Group, Spot
-    from context_graph.consolidation.plan import Goal
 
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
-_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0, "connections": 3.0}
-_DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
+_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
+_DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0, "hindsight": 2.0}
 _REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
 _SHARES: Final = {
     Mode.LIGHT: {**_LIGHT, "preparing": 1.0},
@@ -71,7 +76,8 @@ def compute(folder: Path, request: Request, report: Report) -> Ready:
         (folder / PREPARED).write_bytes(prepared.to_bytes())
     finally:
         store.close()
-    changes = sum(prepared.plan.changes().values()) + prepared.plan.goals_adjusted
+    plan = prepared.plan
+    changes = sum(plan.changes().values()) + plan.goals_adjusted + plan.moves_floor
     return Ready(changes, round(1000 * (time.monotonic() - began)), peak_bytes())
 
 
@@ -107,7 +113,6 @@ class _Work:
         self._kept_goals = decode_goals(store.meta(GOALS_FACT))
         self._spots: tuple[Spot, ...] = ()
         self._groups: tuple[Group, ...] = ()
-        self._areas: Sequence[Area] = ()
         self._snap = snap = snapshot.read(
             store,
             newest=request.max_memories,
@@ -125,22 +130,30 @@ class _Work:
             self._forget()
             if mode is not Mode.LIGHT:
                 self._connect()
+                self._look_back()
             if mode is Mode.REM:
                 self._replay()
                 self._aim()
-            self._measure()
             if mode is not Mode.LIGHT:
                 self._draw()
         self.plan.notes = tuple(self._notes())
 
     def discover(self, wanted: GoalSearch) -> None:
         """The goals that the store shows now, and nothing else."""
-        from context_graph.consolidation.finders import clusters
+        from context_graph.consolidation.finders import clusters, goals
 
         snap, plan, begin = self._snap, self.plan, self._stages.begin
         if len(snap):
             plan.clusters = tuple(clusters.find(snap, np.arange(len(snap)), progress=begin("clusters")))
-            plan.goals = tuple(self._goals(wanted.min_confidence, wanted.max_goals))
+            plan.goals = tuple(
+                goals.discover(
+                    snap,
+                    plan.clusters,
+                    min_confidence=wanted.min_confidence,
+                    max_goals=wanted.max_goals,
+                    progress=begin("goals"),
+                )
+            )
         plan.notes = tuple(self._notes())
 
     def _forget(self) -> None:
@@ -170,29 +183,38 @@ class _Work:
         plan.links = _first_of_each(links)
         snap.release(*SPACES)
 
+    def _look_back(self) -> None:
+        """Deep and rem: of which earlier ones the last sessions would have been told, and what is better."""
+        from context_graph.consolidation.finders import hindsight
+
+        floor = floor_of(self._store.meta(ALIKE_FACT), ALIKE_ENOUGH)
+        progress = self._stages.begin("hindsight")
+        result = hindsight.look_back(self._store, self._snap, floor, progress=progress)
+        self.plan.hindsight = result
+        if result is not None and result.is_moved:
+            self.facts[ALIKE_FACT] = encode_hindsight(result, self._snap.taken_ms)
+
     def _replay(self) -> None:
-        """Rem: find patterns and blind spots, replay what was used."""
-        from context_graph.consolidation.finders import blind_spots, patterns, replay
+        """Rem: find patterns, replay what was used."""
+        from context_graph.consolidation.finders import patterns, replay
 
         snap, rows, plan = self._snap, self._remaining(), self.plan
         # Of all: what was noted five times in the same words was done five times.
         everything = np.setdiff1d(np.arange(len(snap)), sorted(snap.unreadable))
         plan.patterns = tuple(patterns.find(snap, everything, progress=self._stages.begin("patterns")))
         progress = self._stages.begin("replay")
-        spots = blind_spots.links(snap, plan.clusters)
         snap.release(*SPACES)
         plan.reweights = tuple(replay.reweigh(snap, rows))
-        plan.links = _first_of_each((*plan.links, *spots, *replay.shortcuts(snap, rows)))
+        plan.links = _first_of_each((*plan.links, *replay.shortcuts(snap, rows)))
         progress(1, 1)
 
     def _aim(self) -> None:
         """Rem: find goals, measure how far recent memories are from them, and adjust the goals."""
-        from context_graph.consolidation.finders import areas, drift, goals
+        from context_graph.consolidation.finders import drift, goals
 
         snap, plan = self._snap, self.plan
-        found = self._goals(goals.MIN_CONFIDENCE, goals.MAX_GOALS)
-        change = areas.change(snap, self._remaining(), self._areas)
-        plan.drift = drift.of_areas(change) if change else drift.detect(snap, self._kept_goals or found)
+        found = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
+        plan.drift = drift.detect(snap, self._kept_goals or found)
         plan.goals = tuple(goals.adjusted(self._kept_goals, found, plan.drift))
         fact = encode_goals(plan.goals, snap.taken_ms)
         kept = {goal.goal_id: goal for goal in self._kept_goals}
@@ -202,28 +224,19 @@ class _Work:
         if plan.goals_adjusted:
             self.facts[GOALS_FACT] = fact
 
-    def _measure(self) -> None:
-        """Every mode: how well each memory is connected now. What is rare needs the whole store to tell."""
-        snap, plan = self._snap, self.plan
-        provider = self._provider()
-        if len(snap) < snap.total or provider is None:
-            return
-        progress = self._stages.begin("connections")
-        found = connections.changed(snap, provider, self._remaining(), plan.links, progress=progress)
-        plan.connections = tuple(found)
-
     def _draw(self) -> None:
         """Deep and rem: the map that people look at. A deep one keeps the last rem's patterns and drift."""
         plan, taken_ms = self.plan, self._snap.taken_ms
         kept = decode_map(self._store.meta(MAP_FACT))
-        patterns: tuple[Habit, ...] = () if kept is None else kept.patterns
+        patterns: tuple[Recurring, ...] = () if kept is None else kept.patterns
         if plan.mode is Mode.REM:
             patterns = tuple(
-                Habit(one.description, one.memory_count, round(one.confidence, 4)) for one in plan.patterns
+                Recurring(one.description, one.memory_count, round(one.confidence, 4))
+                for one in plan.patterns
             )
         measured, drift = None, plan.drift
         if drift is not None and drift.recent:
-            measured = Measured(taken_ms, round(drift.similarity, 4), drift.level, drift.shifts)
+            measured = Measured(taken_ms, round(drift.similarity, 4), drift.level)
         drawn = StoreMap(
             at_ms=taken_ms,
             seq=plan.seq,
@@ -235,29 +248,6 @@ class _Work:
         if is_redrawn(kept, drawn):
             self.facts[MAP_FACT] = encode_map(drawn)
 
-    def _provider(self) -> EmbeddingProvider | None:
-        """The store's, by which its memories' words are told apart; None for one that this process lacks."""
-        recorded = self._store.meta(PROVIDER)
-        if recorded is None:
-            return default_provider()
-        try:
-            return recorded_provider(str(recorded["name"]))
-        except ProviderMismatchError:
-            return None
-
-    def _goals(self, min_confidence: float, max_goals: int) -> list[Goal]:
-        """What sessions worked on and what other memories are about, most certain first."""
-        from context_graph.consolidation.finders import area_goals, areas, goals
-
-        snap, progress = self._snap, self._stages.begin("goals")
-        self._areas = areas.find(snap, self._remaining())
-        limits: Any = {"min_confidence": min_confidence, "max_goals": max_goals}
-        found = [
-            *area_goals.discover(snap, self._areas, **limits),
-            *goals.discover(snap, self.plan.clusters, progress=progress, **limits),
-        ]
-        return sorted(found, key=lambda goal: (-goal.confidence, goal.goal_id))[:max_goals]
-
     def _remaining(self) -> I64:
         """Rows that are neither merged nor forgotten."""
         snap, plan = self._snap, self.plan
@@ -268,7 +258,9 @@ class _Work:
         return np.flatnonzero(keep)
 
     def _notes(self) -> Iterator[str]:
-        snap = self._snap
+        snap, hindsight = self._snap, self.plan.hindsight
+        if hindsight is not None:
+            yield hindsight.text()
         if len(snap) < snap.total:
             yield f"Only the newest {len(snap)} of {snap.total} memories were looked at."
         if snap.left_out or snap.unreadable:

@@ -102,10 +102,6 @@ class Snapshot:
     """Row -> content; some 1 us if it is short, 8 us else."""
     read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
     """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
-    utl: F64 = field(default_factory=lambda: np.zeros((0, 4)))
-    """float64[n, 4]: delta_s, delta_c, w_e, phi."""
-    tags: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """How many tags each has."""
     paths: list[TraversedPath] = field(default_factory=list)
     """Ways along edges that answers took; may lead through memories that are not in here."""
     unreadable: set[int] = field(default_factory=set)
@@ -211,8 +207,6 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         project=numbered(row.project for row in rows),
         modality=[_MODALITY_NAMES[number] for number in fixed["modality"].tolist()],
         source=[sources.setdefault(row.source, row.source.decode("utf-8", "replace")) for row in rows],
-        utl=fixed["utl"].astype(np.float64),
-        tags=fixed["tags"].copy(),
         degree=degree,
         links=links,
         node=partial(_node, store, rows),

@@ -37,6 +37,10 @@ ten times as much, and a few words that some session has too are no sign of the 
 
 EVENTS_NEEDED: Final = 3
 """Tool results that had something to say, before a session is compared."""
+TOLD_AFTER: Final = frozenset({3, 6, 12})
+"""Such results, after which the most alike session is told of, once, if it is alike enough."""
+ALIKE_ENOUGH: Final = 0.4
+"""Its least `Alike.share`, until a store's own sessions give another (`consolidation.finders.hindsight`)."""
 EVENTS_REPLAYED: Final = 256
 """Of a session that another owner began: what is older has faded from its work."""
 

@@ -155,10 +155,6 @@ class Goals:
         """Move the goals towards the text just read; a prompt moves them half way."""
         self._vectors.absorb(reader.bags, prompt)
 
-    def blend(self, reader: EventReader, share: float) -> None:
-        """Move the goals by ``share`` towards a text just read that is no event; empty goals stay empty."""
-        self._vectors.blend(reader.bags, share)
-
     def as_prior(self, events: int) -> Goals:
         """A copy that counts as no more than ``events`` events, so that new ones soon outweigh it."""
         prior = Goals()

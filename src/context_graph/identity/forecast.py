@@ -1,4 +1,4 @@
-"""Forecasts whether the next tool call will fail, and keeps the score of those forecasts: R is made of it.
+"""Forecasts whether the next tool call will fail, and keeps the score of those forecasts: R is made of that.
 
 A forecast is a logistic regression of what is known before the call's result: the tool, its input, and the
 outcomes of the session's calls so far. It is scored against the base rate: the Brier skill is one minus the
@@ -39,9 +39,10 @@ WINDOW: Final = 40
 """Forecasts that the score looks back on."""
 LEAST_SCORED: Final = 20
 """Fewer forecasts than this have no skill that is worth telling."""
+HALF_LIFE: Final = 10
+"""Calls after which a forecast counts half in ``accuracy``."""
 DOUBT: Final = 1
-"""Calls, as uncertain as BASE_RATE is, that ``accuracy`` counts beside the window, forecast no better than
-by it: a few calls that went well are no evidence of skill yet."""
+"""Calls that ``accuracy`` counts beside them, forecast as well as BASE_RATE does on average."""
 
 MAX_KEYS: Final = 64
 MAX_CALLS: Final = 64
@@ -50,6 +51,8 @@ MAX_TRIALS: Final = 32
 """At this many calls a rate's counts are halved, so that it follows a tool that begins to fail."""
 MAX_NAME_CHARS: Final = 128
 
+_USUAL_ERROR: Final = BASE_RATE * (1.0 - BASE_RATE)
+_FADES: Final = 0.5 ** (1.0 / HALF_LIFE)
 _SESSION: Final = ("", "")
 _SHELL: Final = frozenset({"Bash"})
 _EDITING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
@@ -108,10 +111,18 @@ class PredictionTracker:
 
     @property
     def accuracy(self) -> float:
-        """0.5 plus the skill, with DOUBT, within [0, 1]; 0.5, knowing nothing, before any forecast."""
-        error, reference = self._sums()
-        skill = (reference - error) / (reference + DOUBT * BASE_RATE * (1.0 - BASE_RATE))
-        return max(0.0, min(1.0, 0.5 + skill))
+        """How well the session is foreseen just now, in (0, 1): b / (b + e).
+
+        e is the mean squared error of the last forecasts, the newest counting most; b is what the base rate
+        errs by on average. So it is 0.5 before any forecast, more while what was said comes about, and less
+        after failures that nobody foresaw or while many calls are as likely to fail as not.
+        """
+        error, weight, share = DOUBT * _USUAL_ERROR, float(DOUBT), 1.0
+        for squared in reversed(self._errors):
+            error += share * squared
+            weight += share
+            share *= _FADES
+        return _USUAL_ERROR / (_USUAL_ERROR + error / weight)
 
     def features(self, tool_name: str, head: str = "", text: str = "") -> tuple[float, ...]:
         """FEATURES of a call of ``tool_name`` with command ``head`` and input ``text``, not yet made."""

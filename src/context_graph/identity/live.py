@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from context_graph.errors import CorruptedIdentityError
@@ -50,12 +50,6 @@ PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
 new one within some events."""
 
-ADOPTED_SHARE: Final = 0.02
-"""Of all goals adopted at once, in the session's: less than one event has. On 51 recorded sessions it moved
-IC by 0.001 on average afterwards, by 0.09 at most."""
-ADOPTED_ALIGNMENT: Final = 0.3
-"""What aligns less belongs to other work, which must go on looking foreign."""
-
 MEASURED: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
 
 _READER: Final = EventReader()  # the owner serves one request at a time
@@ -76,6 +70,9 @@ class Outcome:
     """At or above the crisis threshold again."""
     dream_requested: bool = False
     """A crisis that may ask for consolidation: none has within the cool-down."""
+    work_events: int = 0
+    """The session's tool results that had something to say, where the event was one of them; else 0, and in a
+    session that was restored."""
 
 
 class LiveSession:
@@ -285,9 +282,12 @@ class LiveSession:
             self._circles.observe(event)
             self._read(event)
             comparison = self._goals.compare(_READER)
+            before = self._work.events if self._work is not None else 0
             self._absorb()
+            now = self._work.events if self._work is not None else 0
             if not comparison.is_empty:
-                return self._measure(event, comparison)
+                return replace(self._measure(event, comparison), work_events=now if now > before else 0)
+            self._reflect()
         return Outcome(measured=False, metrics=self.metrics, coupling=self.snapshot.coupling)
 
     def replay_goals(self, event: HookEvent) -> None:
@@ -327,34 +327,6 @@ class LiveSession:
             _READER.read(relative_paths(text, self._root), "")
             comparisons.append(self._goals.compare(_READER))
         return align(self._purpose, comparisons)
-
-    def adopt(self, goals: Iterable[Sequence[str]]) -> int:
-        """Let goals of the store, each told by some texts, become a small part of what this session is about.
-
-        Only texts that align with it, of goals that do, and of all of them together less than of one event.
-        Nothing is measured, so IC and purpose vector stay as they are. The caller stores `goals_bytes` at
-        once: no replay of events could bring this back.
-
-        Returns:
-            How many goals were adopted.
-        """
-        taken = [texts for texts in map(self._own, goals) if texts]
-        for texts in taken:
-            share = ADOPTED_SHARE / (len(taken) * len(texts))
-            for text in texts:
-                _READER.read(relative_paths(text, self._root), "")
-                self._goals.blend(_READER, share)
-        return len(taken)
-
-    def _own(self, texts: Sequence[str]) -> list[str]:
-        """The texts of a goal that align with this session; none if the goal as a whole does not."""
-        if not self.has_evidence or not self._aligns(texts):
-            return []
-        return [text for text in texts if self._aligns((text,))]
-
-    def _aligns(self, texts: Sequence[str]) -> bool:
-        found = self.alignment(texts)
-        return found is not None and found.overall >= ADOPTED_ALIGNMENT
 
     def note_duplicate(self) -> None:
         """Count an event that came again and was not applied."""
@@ -468,6 +440,13 @@ class LiveSession:
             recovered=change.left_crisis,
             dream_requested=change.entered_crisis and self.claim_dream(event.at_ms),
         )
+
+    def _reflect(self) -> None:
+        """Let R, and C with it, follow a result in which nothing could be compared; the rest stays."""
+        if self.has_evidence:
+            now = self.snapshot
+            accuracy = self._predictions.accuracy
+            self._note(measure(now.integration, accuracy, now.purpose_vector, now.last_ic))
 
     def _note(self, metrics: Metrics) -> None:
         snapshot = self.snapshot

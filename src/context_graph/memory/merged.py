@@ -176,13 +176,12 @@ def facts_without_texts(store: GraphStore) -> dict[str, dict[str, Any] | None]:
     """What consolidations noted about the store in words of its memories, as it is without these words.
 
     Goals and the map quote memories and do not say which, so all words go; the next rem run finds them again.
-    Drift keeps its measurements.
+    Drift says nothing of them.
     """
     found: dict[str, dict[str, Any] | None] = {}
     if store.meta(GOALS_FACT) is not None:
         found[GOALS_FACT] = None
     drawn = store.meta(MAP_FACT)
     if drawn is not None:
-        drift = [{**one, "shifts": []} for one in drawn.get("drift", ())]
-        found[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": [], "drift": drift}
+        found[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": []}
     return found

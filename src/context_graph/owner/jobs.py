@@ -91,6 +91,8 @@ class Job:
     on_done: OnDone | None = None
     withdraw: Callable[[Job], bool]
     """Takes it back; whether that was still possible."""
+    unwatch: Callable[[], None] | None = None
+    """Stops the watch of the process that waits for it, if one does."""
 
     id: str = field(default_factory=lambda: uuid4().hex, init=False)
     began_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000, init=False)
@@ -150,6 +152,8 @@ class Job:
     def end(self, state: JobState) -> None:
         """Mark it as over."""
         self.state = state
+        if self.unwatch is not None:
+            self.unwatch()
         self.ended_ms = time.time_ns() // 1_000_000
 
     def view(self) -> dict[str, Any]:

@@ -250,7 +250,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     trigger: str = ""
     """Why it ran: asked for, session end, identity crisis, entropy, quiet time."""
     counts: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """merged, pruned, links, reweighted, remeasured; of an undo restored, forgotten, changed, edges."""
+    """merged, pruned, links, reweighted; of an undo restored, forgotten, changed, edges."""
     undoes: str = ""
     undone_by: str = ""
 
@@ -350,7 +350,7 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatternRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One habit that the memories show."""
+    """One pattern that the memories show."""
 
     text: str
     memories: int
@@ -364,7 +364,6 @@ class DriftPoint(msgspec.Struct, frozen=True, kw_only=True):
     similarity: float
     """In [0, 1]."""
     level: str
-    shifts: Sequence[str] = ()
 
 
 class Map(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,9 @@ KEEP_IT: Final = 2
 YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
 
+CLIENT_PID: Final = "client_pid"
+"""Parameter of a request for long work: the process that waits for it, and with which the work ends."""
+
 ENV_NAMES: Final = frozenset(
     {
         *("CONTEXT_GRAPH_IDENTITY_LINES", "CONTEXT_GRAPH_AUTO_DREAM", "CLAUDE_CONFIG_DIR"),

@@ -24,7 +24,6 @@ CORE: dict[str, Requirement] = {
             "tests/unit/model/test_memory.py::test_quadrants_follow_entropy_and_coherence",
             "tests/unit/memory/test_store_metrics.py::test_every_quadrant_can_be_reached",
             "tests/unit/memory/test_store_metrics.py::test_the_first_memory_has_the_defaults_and_an_unknown_quadrant",
-            "tests/integration/memory/test_pulse_past.py::test_consolidations_measure_connections_anew_and_undo_restores_them",
         ),
     ),
     "REQ-CORE-003": Requirement(

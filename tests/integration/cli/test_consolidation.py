@@ -172,6 +172,20 @@ def test_a_signal_ends_the_run_with_nothing_changed(cli: Cli, number: signal.Sig
     assert memory(cli, "runs")["runs"] == []
 
 
+@pytest.mark.real
+def test_a_run_ends_with_a_client_that_is_killed(cli: Cli) -> None:
+    """Nobody is left who could be told of it, so nothing of it is kept."""
+    every = sorted(fill(cli))
+    store = Path(memory(cli, "stats")["store"])
+    command = [str(cli.launcher), "memory", "consolidate"]
+    with subprocess.Popen(command, cwd=cli.project, env=cli.env, stdin=subprocess.DEVNULL) as process:
+        wait_until(lambda: run_folders(store), "the run to begin", 20)
+        process.kill()
+    wait_until(lambda: not run_folders(store), "the run's folder to go")
+    assert ids(cli) == every
+    assert memory(cli, "runs")["runs"] == []
+
+
 def test_somebody_who_waits_sees_a_bar_and_programs_see_json(cli: Cli) -> None:
     fill(cli)
     command = [str(cli.launcher), "memory", "consolidate", "--dry-run", "--json"]

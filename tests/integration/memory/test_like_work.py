@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import connected
-from tests.support.sessions import hook
+from tests.support.sessions import context_of, hook
 
 PLACES = {
     "pay": ("billing/invoices.py", "parse_invoice_date", "the year of an invoice with two digits"),
@@ -81,3 +81,60 @@ def test_without_calls_of_its_own_the_words_decide(cli: Cli) -> None:
         worked(cli, f"old-{name}", name)
     hook(cli, "session-start", "new", source="startup")
     assert first(cli, "new") == first(cli, "other")
+
+
+def ran(cli: Cli, session: str, command: str, out: str) -> None:
+    given, gave = {"command": command}, {"stdout": out}
+    hook(cli, "post-tool", session, tool_name="Bash", tool_input=given, tool_response=gave)
+
+
+def looked_up(cli: Cli, session: str, name: str) -> None:
+    """Search three times for what is in a place, without its file being touched."""
+    path, function, about = PLACES[name]
+    for number in range(3):
+        command, line = f"grep -n {number} {function}", f"{path}:{number}: {function}(value)  # {about}"
+        ran(cli, session, command, line)
+
+
+def before_a_call(cli: Cli, session: str) -> str:
+    """What the model is told with its next call, once the owner has taken in those before."""
+    assert cli.run("session", "show", "--session-id", session).returncode == 0
+    return context_of(hook(cli, "pre-tool", session, tool_name="Glob", tool_input={"pattern": "*.md"}))
+
+
+def test_the_session_that_worked_on_the_same_is_told_of_once(cli: Cli) -> None:
+    for name in PLACES:
+        worked(cli, f"old-{name}", name)
+    hook(cli, "session-start", "new", source="startup")
+    hook(cli, "prompt-submit", "new", prompt="something is wrong again", prompt_id="n-1")
+    assert before_a_call(cli, "new") == "", "nothing was done yet"
+    looked_up(cli, "new", "pay")
+    told = before_a_call(cli, "new")
+    assert "worked on the like" in told and PLACES["pay"][0] in told
+    assert PLACES["img"][0] not in told
+    for _ in range(4):
+        looked_up(cli, "new", "pay")
+        assert "worked on the like" not in before_a_call(cli, "new"), "it is told once"
+
+
+def test_a_session_that_nothing_is_like_is_told_of_none(cli: Cli) -> None:
+    for name in PLACES:
+        worked(cli, f"old-{name}", name)
+    hook(cli, "session-start", "new", source="startup")
+    hook(cli, "prompt-submit", "new", prompt="something is wrong again", prompt_id="n-1")
+    for number in range(13):
+        said = f"chart {number}: icon is recommended, values.schema.json absent"
+        ran(cli, "new", f"helm lint charts/{number}", said)
+        assert before_a_call(cli, "new") == ""
+
+
+def test_a_session_that_the_context_knows_already_is_not_told_of(cli: Cli) -> None:
+    for name in PLACES:
+        worked(cli, f"old-{name}", name)
+    hook(cli, "session-start", "new", source="startup")
+    path, function, about = PLACES["pay"]
+    asked = f"{function} in {path} gets {about} wrong"
+    told = hook(cli, "prompt-submit", "new", prompt=asked, prompt_id="n-1")
+    assert path in context_of(told), "the prompt brought it"
+    looked_up(cli, "new", "pay")
+    assert before_a_call(cli, "new") == ""

@@ -106,6 +106,21 @@ def test_a_store_that_was_changed_and_is_idle_is_consolidated_once(cli: Cli) -> 
     until(lambda: (owner.stats()["last"] or {}).get("seq", 0) > last["seq"], "another run")
 
 
+def test_the_next_start_says_once_what_a_run_did_that_nobody_asked_for(cli: Cli) -> None:
+    """By an owner, also where the last one left what a start is told: this is for the user."""
+    owner = _owner(cli, dream_idle="light", dream_idle_s=1)
+    assert owner.ask("memory.stats")["memory"]["nodes"] == 44
+    token = _last(owner)["undo_token"]
+    assert owner.cli.run("owner", "stop").returncode == 0
+    first, second = (hook(owner.cli, "session-start", name, source="startup") for name in ("s-1", "s-2"))
+    assert f"{TWINS} merged" in first["systemMessage"]
+    assert f"context-graph-cli memory undo {token[:8]}" in first["systemMessage"]
+    assert "merged" not in second.get("systemMessage", "")
+    assert owner.result(owner.start())["merged_count"] == 0
+    third = hook(owner.cli, "session-start", "s-3", source="startup")
+    assert "tidied" not in third.get("systemMessage", ""), "whoever asked knows"
+
+
 @pytest.mark.thorough
 def test_an_owner_whose_hooks_wait_for_nothing_is_not_idle(cli: Cli) -> None:
     owner = _owner(cli, dream_idle="light", dream_idle_s=2, dream_cooldown_s=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,22 @@ def test_an_empty_store_is_told_that_there_was_nothing_to_do(cli: Cli) -> None:
         assert "nothing to do" in found["notes"][0]
 
 
-def test_an_unknown_job_is_named(dreaming: Owner) -> None:
+def test_an_unknown_job_is_named_with_where_to_look(dreaming: Owner) -> None:
     refused = dreaming.reply("memory.consolidate.status", job="f" * 32)
     assert refused.exit_code != 0 and b"f" * 32 in refused.stderr
+    assert b"memory runs" in refused.stderr
+
+
+def test_the_end_of_the_process_that_waits_ends_a_run(dreaming: Owner) -> None:
+    """One that has ended before the owner looks, too."""
+    with subprocess.Popen(["sleep", "100"]) as waits:
+        job = dreaming.start_for(waits.pid, mode="light")
+        pid = _held(dreaming)
+        with stopped(pid):
+            waits.kill()
+            waits.wait()
+            until(lambda: _gone(pid), "the process's end")
+        assert dreaming.state(job)["state"] == "cancelled"
+        late = dreaming.start_for(waits.pid, mode="light")
+        until(lambda: dreaming.state(late)["state"] == "cancelled", "the end of a run that nobody waits for")
+    assert _count(dreaming) == 66

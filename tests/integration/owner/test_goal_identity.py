@@ -1,4 +1,4 @@
-"""Goals of a store in the sessions that the owner keeps: what they take up is on disk when it is done."""
+"""How the sessions that the owner keeps align with the goals of their store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from context_graph.config import Settings
 from context_graph.consolidation.plan import Goal, GoalLevel
 from context_graph.identity.ego import SPACES
 from context_graph.model import HookEvent
-from context_graph.owner.consolidations.aftermath import adopt_goals, alignments
+from context_graph.owner.consolidations.aftermath import alignments
 from context_graph.owner.sessions.store_context import StoreContext
 
 TARIFF_TEXTS = (
@@ -53,39 +53,10 @@ def goal(context: StoreContext, *texts: str) -> Goal:
     return Goal(UUID(int=members[0].int ^ 1), "planted", GoalLevel.TACTICAL, 0.8, 0.7, None, tuple(members))
 
 
-def test_what_a_session_took_up_survives_the_owner(context: StoreContext) -> None:
-    """Killed right after: the goals come back as they were, and nothing but them has changed."""
-    live = context.sessions.get("work")
-    assert live is not None
-    before = (live.runtime_bytes(), live.metrics)
-    plain = live.goals_bytes()
-    assert adopt_goals(context, [goal(context, *SHADER_TEXTS), goal(context, *TARIFF_TEXTS)]) == 1
-    taken = live.goals_bytes()
-    assert taken != plain
-    context.abandon()  # no checkpoint, as after a kill
-    again = opened(context.folder)
-    loaded = again.sessions.get("work")
-    assert loaded is not None
-    assert loaded.goals_bytes() == taken
-    assert loaded.runtime_bytes() == before[0]
-    assert loaded.metrics.ic == pytest.approx(before[1].ic, abs=1e-6)  # snapshots hold 32-bit floats
-    again.close()
-
-
-def test_goals_of_other_work_leave_sessions_alone(context: StoreContext) -> None:
-    live = context.sessions.get("work")
-    assert live is not None
-    plain = live.goals_bytes()
-    assert adopt_goals(context, [goal(context, *SHADER_TEXTS)]) == 0
-    assert adopt_goals(context, []) == 0
-    assert live.goals_bytes() == plain
-
-
 def test_members_that_are_gone_tell_nothing(context: StoreContext) -> None:
     forgotten = goal(context, *TARIFF_TEXTS)
     for member in forgotten.members:
         context.memory.forget(member)
-    assert adopt_goals(context, [forgotten]) == 0
     assert alignments(context, context.sessions.get("work"), [forgotten]) == {}
 
 

@@ -89,8 +89,7 @@ def test_a_dry_run_changes_nothing_and_a_run_can_be_undone(filled: Cli) -> None:
     def runs() -> list[str]:
         return [one["mode"] for one in json.loads(filled.run("memory", "runs", "--json").stdout)["runs"]]
 
-    filled.run("memory", "store", f"{TEXTS[0]} ")
-    filled.run("memory", "store", f"In review: {TEXTS[0]}")
+    filled.run("memory", "store", TEXTS[1].replace("The gateway", "The  gateway").removesuffix("."))
 
     async def scenario(view: Driver) -> None:
         await view.press("5")

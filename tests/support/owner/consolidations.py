@@ -18,6 +18,7 @@ from context_graph.config import Location, locate
 from context_graph.errors import OwnerUnavailableError
 from context_graph.memory.memex import Memex
 from context_graph.wire.client.request import request
+from context_graph.wire.frames import CLIENT_PID, Reply
 
 __all__ = ["Owner", "twins", "until"]
 
@@ -78,15 +79,14 @@ class Owner:
 
     def ask(self, verb: str, **given: Any) -> dict[str, Any]:
         """The answer to one request that must succeed."""
-        reply = self.reply(verb, **given)
-        assert reply.exit_code == 0, reply.stderr.decode()
-        found: dict[str, Any] = json.loads(reply.stdout)
-        return found
+        return _succeeded(self.reply(verb, **given))
 
-    def reply(self, verb: str, **given: Any) -> Any:
+    def reply(self, verb: str, *, params: Mapping[str, str] | None = None, **given: Any) -> Any:
         """The reply to one request, whatever it says; an owner is started by command, with its settings."""
         body = json.dumps(given).encode()
-        ask = partial(request, verb, {}, body, location=self.location, autostart=False, timeout_s=30.0)
+        ask = partial(
+            request, verb, params or {}, body, location=self.location, autostart=False, timeout_s=30.0
+        )
         try:
             return ask(env=self.cli.env)
         except OwnerUnavailableError:
@@ -96,6 +96,11 @@ class Owner:
     def start(self, **given: Any) -> str:
         """Start a consolidation; its job's id."""
         return str(self.ask("memory.consolidate", **given)["job"])
+
+    def start_for(self, pid: int, **given: Any) -> str:
+        """Start a consolidation that ends with that process; its job's id."""
+        params = {CLIENT_PID: str(pid)}
+        return str(_succeeded(self.reply("memory.consolidate", params=params, **given))["job"])
 
     def state(self, job: str) -> dict[str, Any]:
         """How far a job is."""
@@ -139,3 +144,9 @@ class Owner:
     def log(self) -> str:
         """What the owner has written down."""
         return (self.location.root / "log" / "owner.log").read_text()
+
+
+def _succeeded(reply: Reply) -> dict[str, Any]:
+    assert reply.exit_code == 0, reply.stderr.decode()
+    found: dict[str, Any] = json.loads(reply.stdout)
+    return found

@@ -289,7 +289,6 @@ def _map(memories: int) -> rows.Map:
                 at_ms=END_MS - (8 - at) * 14 * DAY_MS,
                 similarity=0.9 - at * 0.05,
                 level="low" if at < 6 else "medium",
-                shifts=("from gateway to parser",) if at == 6 else (),
             )
             for at in range(8)
         ],

@@ -21,7 +21,7 @@ from context_graph.consolidation.map import (
 )
 from context_graph.errors import DatabaseCorruptionError
 
-DRIFT = Measured(at_ms=5, similarity=0.7, level="low", shifts=("more about tax",))
+DRIFT = Measured(at_ms=5, similarity=0.7, level="low")
 
 
 def test_memories_of_one_cluster_lie_nearer_to_each_other_than_to_others() -> None:

@@ -1,9 +1,8 @@
-"""Replay, amortised shortcuts and blind spots: pure functions of a snapshot."""
+"""Replay and amortised shortcuts: pure functions of a snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from uuid import UUID
 
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 from benches.consolidation.snapshots import of_memories
 
-from context_graph.consolidation.finders import blind_spots, replay
-from context_graph.consolidation.plan import Cluster
+from context_graph.consolidation.finders import replay
 from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge, TraversedPath
@@ -134,75 +132,6 @@ def test_no_shortcut_beside_an_edge_or_along_one_that_is_gone() -> None:
     assert replay.shortcuts(of_memories(nodes[:3], edges, paths=taken)) == []
     assert replay.shortcuts(of_memories(nodes, edges, paths=taken), rows=[0, 1, 3]) == []
     assert len(replay.shortcuts(of_memories(nodes, [*edges, edge(4, 1)], paths=taken))) == 1
-
-
-# Blind spots
-
-BREAD = [
-    "Because the oven was cold the sourdough bread stayed flat and dense",
-    "The sourdough dough stayed flat because the starter was too cold",
-    "Flat sourdough bread is caused by a cold proofing basket",
-]
-CACHE = [
-    "The query cache served stale rows after the replica fell behind",
-    "Stale rows in the query cache hid the replica's lag",
-    "A lagging replica filled the query cache with stale rows",
-]
-CAT = ["The cat Felix likes tuna", "Felix the cat naps at noon", "Felix, our cat, hates the vacuum"]
-
-
-def clustered(*groups: Sequence[str]) -> tuple[list[MemoryNode], list[Cluster]]:
-    nodes: list[MemoryNode] = []
-    clusters = []
-    for number, texts in enumerate(groups):
-        members = [memory(len(nodes) + at + 1, text) for at, text in enumerate(texts)]
-        nodes += members
-        clusters.append(Cluster(UUID(int=900 + number), tuple(one.id for one in members), "", 0.9))
-    return nodes, clusters
-
-
-def test_a_memory_that_causes_both_joins_two_clusters() -> None:
-    nodes, clusters = clustered(BREAD, CACHE, CAT)
-    cause = memory(50, "The power failed at night")
-    edges = [edge(50, 1, "causes", weight=0.9), edge(50, 2, "causes", weight=0.4), edge(5, 50, "caused_by")]
-    (found,) = blind_spots.links(of_memories([*nodes, cause], edges), clusters)
-    assert {found.source.int, found.target.int} == {1, 5}
-    assert (found.weight, found.confidence, found.why) == (0.3, 0.5, "blind_spot")
-
-
-def test_neither_an_edge_between_them_nor_another_kind_of_edge_makes_a_blind_spot() -> None:
-    nodes, clusters = clustered(BREAD, CACHE, CAT)
-    cause = memory(50, "The power failed at night")
-    causes = [edge(50, 1, "causes"), edge(50, 4, "causes")]
-    assert blind_spots.links(of_memories([*nodes, cause], [*causes, edge(3, 6)]), clusters) == []
-    plain = [replace(one, relationship_type="related_to") for one in causes]
-    assert blind_spots.links(of_memories([*nodes, cause], plain), clusters) == []
-    assert blind_spots.links(of_memories(nodes), clusters[:1]) == []
-    assert blind_spots.links(of_memories([]), []) == []
-
-
-def test_near_in_one_space_and_far_in_meaning_is_a_blind_spot_and_few_are_made() -> None:
-    rng = np.random.default_rng(5)
-    nodes, clusters = clustered(*(["text"] * 3 for _ in range(60)))
-    snap = of_memories(nodes)
-    sizes = {"Semantic": 256, "Causal": 128, "Teleological": 192, "Behavioral": 128, "Code": 192}
-    for name, size in sizes.items():
-        centres = rng.normal(size=(60, size))
-        if name == "Causal":  # every other cluster is the twin of the one before it
-            centres[1::2] = centres[::2] + 0.1 * rng.normal(size=(30, size))
-        values = np.repeat(centres, 3, axis=0) + 0.1 * rng.normal(size=(180, size))
-        snap._spaces[name] = (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
-    found = blind_spots.links(snap, clusters)
-    assert len(found) == blind_spots.MAX_LINKS
-    for link in found:
-        one, other = sorted(((link.source.int - 1) // 3, (link.target.int - 1) // 3))
-        assert (one % 2, other) == (0, one + 1)
-    assert found == blind_spots.links(snap, clusters)
-
-
-def test_unrelated_clusters_have_none() -> None:
-    snap, clusters = clustered(BREAD, CACHE, CAT)
-    assert blind_spots.links(of_memories(snap), clusters) == []
 
 
 def test_the_snapshot_is_not_changed() -> None:

@@ -101,17 +101,18 @@ def test_failures_that_were_foreseen_raise_the_accuracy_and_others_lower_it() ->
         sudden.record("Edit", "", i not in (10, 20, 30, 38), f"edit {i}")
         quiet.record("Read", "", True, f"{i}")
     assert sudden.accuracy < 0.5 < quiet.accuracy
-    assert foreseen.accuracy > 0.8
+    assert foreseen.accuracy > 0.7
     assert sudden.score.skill < 0.0 < foreseen.score.skill
 
 
-def test_a_few_calls_that_went_well_are_no_skill_yet() -> None:
+def test_accuracy_rises_with_each_call_that_goes_as_foreseen() -> None:
+    """Also where nothing ever fails, and so no forecast can be better than another by much."""
     tracker, values = PredictionTracker(), [0.5]
     for i in range(40):
         tracker.record("Read", "", True, str(i))
         values.append(tracker.accuracy)
     assert values == sorted(values)
-    assert values[3] < 0.7 < values[-1]
+    assert values[1] < 0.7 < values[4] < 0.9 < values[-1]
 
 
 def test_the_score_looks_back_on_forty_calls() -> None:

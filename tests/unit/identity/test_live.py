@@ -171,9 +171,37 @@ def test_reflection_falls_with_a_failure_nobody_foresaw_and_recovers_with_those_
     live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=100))
     surprised = live.metrics.reflection
     assert surprised < before - 0.1
-    for i in range(3):
+    for i in range(20):
         live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=101 + i))
     assert live.metrics.reflection > surprised
+
+
+def test_a_session_in_which_nothing_fails_reads_emerging_or_conscious() -> None:
+    """From its first event on, and with four passing runs a rem consolidation is allowed."""
+    live, names = fresh(), []
+    for i in range(40):
+        outcome = live.apply(
+            tool(("Bash", f"pytest tests/tariff -k {i}", "8 passed in parcel_tariff"), at_ms=i)
+        )
+        if outcome.measured:
+            names.append(outcome.metrics.state.name)
+        if i == 3:
+            assert outcome.metrics.consciousness >= 0.6
+    assert set(names) == {"EMERGING", "CONSCIOUS"} and names[-1] == "CONSCIOUS"
+
+
+def test_what_is_shown_moves_with_a_result_that_has_nothing_to_compare() -> None:
+    live = fresh()
+    play(live, TARIFF)
+    before = live.metrics
+    for i in range(2):
+        outcome = live.apply(tool(("Bash", "", "!"), at_ms=10**6 + i))
+        assert not outcome.measured
+        assert outcome.metrics == live.metrics
+        assert live.metrics.reflection < before.reflection
+        assert live.metrics.consciousness < before.consciousness
+        assert (live.metrics.ic, live.metrics.r) == (before.ic, before.r)
+        before = live.metrics
 
 
 def test_what_subagents_do_is_not_forecast() -> None:

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.memory.embed import default_provider
-from context_graph.memory.metrics.connections import connection
 from context_graph.memory.metrics.metrics import Metrics, common_of, learning_score, result_metrics
 from context_graph.memory.metrics.store_metrics import SWEEP_AT_LEAST, StoreMetrics
 from context_graph.model.edge import GraphEdge
@@ -236,7 +235,6 @@ def test_coherence_change_is_what_a_memory_brings_to_the_mean() -> None:
     assert fit(DIVERSE[0]) == fit(AUTH[0]) == 0.0
     assert 0.0 < fit(DIVERSE[0], links=1) < fit(DIVERSE[0], links=2) == 0.5 < fit(DIVERSE[0], links=4) < 1.0
     assert fit(AUTH[0], anchors=3) < fit(AUTH[0], anchors=3, links=1) < fit(AUTH[0], anchors=9, links=1)
-    assert connection(4, 1, disputed=True) == connection(4, 1) / 2
 
 
 @pytest.mark.parametrize("importance", [0.0, 0.3, 0.7, 1.0])

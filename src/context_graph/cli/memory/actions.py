@@ -29,7 +29,7 @@ _INTERRUPTED: Final = 130
 def followed(verb: str, given: dict[str, Any], what: str, db_path: str | None) -> Any:
     """Run ``verb`` in the owner and wait for its result; a signal ends the run, with nothing changed."""
     with _Interrupts() as interrupts:
-        job = ask_memory(verb, given, db_path)
+        job = ask_memory(verb, given, db_path, is_awaited=True)
         try:
             interrupts.come()
             with _bar(what) as tell:

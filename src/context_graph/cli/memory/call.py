@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
@@ -16,6 +17,7 @@ from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
 from context_graph.cli.console.calling import ask, finish, read_stdin
 from context_graph.cli.console.terminal import shown
 from context_graph.errors import CommandLineError, InvalidInputError
+from context_graph.wire.frames import CLIENT_PID
 
 CALL_S: Final = 30.0
 _TEXT_BYTES: Final = 1024 * 1024
@@ -41,15 +43,24 @@ class Row(NamedTuple):
         return not self.name.startswith("-")
 
 
-def ask_memory(verb: str, given: Mapping[str, Any], db_path: str | None, *, timeout_s: float = CALL_S) -> Any:
+def ask_memory(
+    verb: str,
+    given: Mapping[str, Any],
+    db_path: str | None,
+    *,
+    timeout_s: float = CALL_S,
+    is_awaited: bool = False,
+) -> Any:
     """The reply's JSON; a reply that failed ends the command as it says.
 
     Args:
         given: The verb's arguments; those that are None are left out.
+        is_awaited: Whether what is asked for is to end with this process.
     """
     body = json.dumps({k: v for k, v in given.items() if v is not None}, ensure_ascii=False)
     sent = body.encode("utf-8", "replace")  # an argument need not be UTF-8
-    reply = ask(verb, {}, sent, db_path=db_path, timeout_s=timeout_s)
+    params = {CLIENT_PID: str(os.getpid())} if is_awaited else {}
+    reply = ask(verb, params, sent, db_path=db_path, timeout_s=timeout_s)
     if reply.exit_code:
         finish(reply)
     return json.loads(reply.stdout)

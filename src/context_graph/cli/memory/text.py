@@ -19,8 +19,7 @@ _SHOWN_APART: Final = frozenset(
 """Fields that `memory show` words, or leaves to --json; all others are shown as they are."""
 _ID_CHARS: Final = 8
 _DONE: Final = {
-    **{"links": "linked", "pruned": "forgotten", "remeasured": "measured anew", "changed": "changed back"},
-    "edges": "links put back",
+    **{"links": "linked", "pruned": "forgotten", "changed": "changed back", "edges": "links put back"},
 }
 """What a run counts, in the words in which `memory consolidate` tells it."""
 _SHOWN: Final = 10
@@ -268,7 +267,6 @@ def _what_was_done(found: Mapping[str, Any]) -> str:
         "forgotten": found["pruned_count"],
         "linked": found.get("links_made_count", 0),
         "reweighted": found.get("reweighted_count", 0),
-        "measured anew": found.get("remeasured_count", 0),
     }
     dry = found["dry_run"]
     would = "would be " if dry else ""
@@ -281,13 +279,10 @@ def _what_was_done(found: Mapping[str, Any]) -> str:
 
 
 def _drift_lines(drift: Mapping[str, Any] | None) -> list[str]:
-    """What the newest sessions differ in from those before; nothing where they don't, or too few to tell."""
+    """How far the newest memories are from the goals; nothing where too few tell it."""
     if not drift or not drift["recent"]:
         return []
-    if not drift["shifts"] and drift["level"] == "none":
-        return ["What changed lately: nothing beyond chance."]
-    lines = [f"What changed lately (drift {drift['level']})"]
-    return [*lines, *(f"  {shift}" for shift in drift["shifts"])]
+    return [f"Drift: {drift['level']} ({drift['recent']} of the newest memories against those of the goals)."]
 
 
 def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], str]) -> list[str]:

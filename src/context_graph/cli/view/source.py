@@ -32,6 +32,7 @@ from context_graph.view.rows import (
 from context_graph.view.source import Replaced
 from context_graph.view.units import counted, size
 from context_graph.wire.client import Following
+from context_graph.wire.frames import CLIENT_PID
 
 _ASK_S: Final = 15.0
 _SHORT: Final = 8
@@ -165,9 +166,9 @@ class OwnerSource:
     def _rows(self, verb: str, params: Mapping[str, object], kind: type[T]) -> T:
         return msgspec.json.decode(self._answer(verb, params, b""), type=kind)
 
-    def _done(self, verb: str, given: Mapping[str, Any]) -> Any:
+    def _done(self, verb: str, given: Mapping[str, Any], params: Mapping[str, object] | None = None) -> Any:
         body = msgspec.json.encode({name: value for name, value in given.items() if value is not None})
-        return msgspec.json.decode(self._answer(verb, {}, body))
+        return msgspec.json.decode(self._answer(verb, params or {}, body))
 
     def _answer(self, verb: str, params: Mapping[str, object], body: bytes) -> bytes:
         reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True)
@@ -177,7 +178,7 @@ class OwnerSource:
         return reply.stdout
 
     def _finished(self, given: Mapping[str, Any]) -> Any:
-        job = self._done("memory.consolidate", given)
+        job = self._done("memory.consolidate", given, {CLIENT_PID: str(os.getpid())})
         while job["state"] in ("queued", "running"):
             time.sleep(_JOB_S)
             job = self._done("memory.consolidate.status", {"job": job["job"]})

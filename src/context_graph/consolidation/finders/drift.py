@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from context_graph.consolidation.finders.areas import Change
 from context_graph.consolidation.plan import Drift, Goal
 from context_graph.consolidation.snapshot import F32, F64, I64, Snapshot, unit_rows
+from context_graph.model.memory import CAPTURED
 
 LEVELS: Final = ((0.85, "none"), (0.70, "low"), (0.55, "medium"), (0.40, "high"), (0.0, "critical"))
 """Least similarity of each level."""
@@ -37,12 +37,14 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     """How far the newest memories are from the goals' memories; without goals, from all older ones.
 
     Recent is the newest session, and those before it until 8 memories are found that have a goal in them; 64
-    at most. With too few memories, or goals, to compare with, there is no drift and a similarity of 1.
+    at most. Sessions' summaries, all alike in form, are left out. With too few memories, or goals, to compare
+    with, there is no drift and a similarity of 1.
 
     Cost: 2,048 x 2,048 x 192 multiplications. Source: research 9.8, seed 002 (drift detection on E7).
     """
     space = snap.space("Teleological")
-    telling = np.flatnonzero(np.any(space != 0.0, axis=1))
+    stored = np.fromiter((source != CAPTURED for source in snap.source), np.bool_, len(snap))
+    telling = np.flatnonzero(stored & np.any(space != 0.0, axis=1))
     recent = _recent(snap, telling)
     older, groups = _older(snap, telling, recent, goals)
     if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
@@ -53,15 +55,10 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     return _drift(float(-places.mean()), SCALE * _slope(places), len(recent))
 
 
-def of_areas(change: Change) -> Drift:
-    """The drift of captured sessions: by how their areas changed (`areas.change`)."""
-    return _drift(change.deviations, 0.0, change.recent, tuple(map(str, change.shifts)))
-
-
-def _drift(deviations: float, trend: float, recent: int, shifts: tuple[str, ...] = ()) -> Drift:
+def _drift(deviations: float, trend: float, recent: int) -> Drift:
     similarity = min(1.0, max(0.0, 1.0 - SCALE * deviations))
     level = next(name for least, name in LEVELS if similarity >= least)
-    return Drift(similarity, level, level not in ("none", "low"), trend, recent, shifts)
+    return Drift(similarity, level, level not in ("none", "low"), trend, recent)
 
 
 def _recent(snap: Snapshot, telling: I64) -> I64:

@@ -165,7 +165,7 @@ def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress)
 
 
 def _are_summaries(snap: Snapshot, rows: I64) -> bool:
-    """Whether most are summaries of sessions, whose goals `area_goals` tells."""
+    """Whether most are summaries of sessions, which are alike in form whatever they are about."""
     return 2 * sum(1 for row in rows.tolist() if snap.source[row] == CAPTURED) > len(rows)
 
 

@@ -1,9 +1,9 @@
-"""Finds patterns: the habits of captured sessions, and actions that recur in other memories' texts (E10).
+"""Finds patterns: actions that recur in memories' texts (E10).
 
-Habits are found in the steps that a session's summary keeps (`habits`). Each other memory's text is read as a
-list of actions, of the kinds of words that E10 is made of; memories with one or two actions are joined by
-session. Runs that recur beyond chance are patterns. Their memories must be alike
-in E10, which separates memories about these actions from those that only mention them.
+Each memory's text is read as a list of actions, of the kinds of words that E10 is made of; memories with one
+or two actions are joined by session, and sessions' own summaries are left out. Runs that recur beyond chance
+are patterns. Their memories must be alike in E10, which separates memories about these actions from those
+that only mention them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from context_graph.consolidation.finders import habits, sequences
+from context_graph.consolidation.finders import sequences
 from context_graph.consolidation.finders.actions import Action, actions
 from context_graph.consolidation.finders.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Orders, Search
-from context_graph.consolidation.finders.summaries import recorded_work
 from context_graph.consolidation.plan import Pattern
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot
@@ -67,39 +66,15 @@ def find(
 
     Cost: some 100 us a memory, which is read whole.
     """
-    made = _habits(snap, rows)
     lists = [one for one in _lists(snap, rows, progress) if len(one.actions) >= MIN_LENGTH]
     if len(lists) < MIN_SUPPORT:
-        return made[:max_patterns]
+        return []
+    made: list[Pattern] = []
     selection = _Selection(snap, lists)
     for run, reading in _runs(lists):
         if len(made) < max_patterns:
             made += selection.take(run, reading)
     return made[:max_patterns]
-
-
-def _habits(snap: Snapshot, rows: Sequence[int] | I64) -> list[Pattern]:
-    """The habits of captured sessions; their confidence is how often the last step follows the others."""
-    steps = {
-        row: found for row in np.asarray(rows, np.int64).tolist() if (found := _steps(snap, row)) is not None
-    }
-    captured = list(steps)
-    return [
-        Pattern(
-            pattern_id=_pattern_id(habit.steps),
-            description=" → ".join(habit.steps),
-            memory_count=len(habit.sessions),
-            confidence=habit.follows,
-            members=tuple(snap.ids[captured[number]] for number in habit.sessions),
-        )
-        for habit in habits.find(list(steps.values()))
-    ]
-
-
-def _steps(snap: Snapshot, row: int) -> list[str] | None:
-    """The steps of a session's summary; None for any other memory, and for a summary without them."""
-    steps = (recorded_work(snap, row) or {}).get("steps")
-    return [str(step) for step in steps] if isinstance(steps, list) and steps else None
 
 
 def _pattern_id(names: Sequence[str]) -> str:
@@ -260,11 +235,7 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
     for done, row in enumerate(chosen):
         if done % _PROGRESS_EVERY == 0:
             progress(done, len(chosen))
-        told = (
-            _of_summary(recorded_work(snap, row) or {})
-            if snap.source[row] == CAPTURED
-            else actions(snap.text(row))
-        )
+        told = [] if snap.source[row] == CAPTURED else actions(snap.text(row))
         if len(told) >= MIN_LENGTH:
             yield _Actions(told, [row] * len(told))
         elif told and snap.session[row]:
@@ -277,12 +248,6 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
                     strung.actions.append(one)
                     strung.rows.append(row)
         yield strung
-
-
-def _of_summary(work: dict[str, Any]) -> list[Action]:
-    """The commands as each last ran, in order, of a summary that was made before steps were kept."""
-    commands = None if work.get("steps") else work.get("commands")
-    return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
 
 
 def _vectors(space: F32, lists: Sequence[_Actions]) -> F32:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -238,30 +238,6 @@ class RareWords:
         """Rare words that both texts have."""
         most = max(RARE * self._texts, FEW)
         return sum(self._seen[stem] <= most for stem in _stems(one).keys() & _stems(other).keys())
-
-
-def telling_words(texts: Mapping[int, str], members: Collection[int], limit: int = WORDS) -> list[str]:
-    """The words that at least `MOST` of the members' texts have, and others `FEWER` times less often.
-
-    Args:
-        texts: All texts, by number; the members' among them.
-    """
-    own, others = Counter[str](), Counter[str]()
-    forms: dict[str, Counter[str]] = {}
-    for number, text in texts.items():
-        found = _stems(text)
-        (own if number in members else others).update(found.keys())
-        if number in members:
-            for stem, form in found.items():
-                forms.setdefault(stem, Counter())[form] += 1
-    rest = len(texts) - len(members)
-    worth = {}
-    for stem, count in own.items():
-        share, elsewhere = count / len(members), (others[stem] + 0.5) / (rest + 1)
-        if count >= 3 and share >= MOST and share >= FEWER * elsewhere:
-            worth[stem] = count * math.log(share / elsewhere)
-    best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:limit]
-    return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
 
 
 @lru_cache(maxsize=KNOWN)

@@ -1,4 +1,4 @@
-"""Says in a line what a note, or a session's summary, has to say about a file."""
+"""Says in a line what a note has to say about a file, and what an earlier session did."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _PART_CHARS: Final = 170
 _SHORT_CHARS: Final = 90
 _SYMBOLS: Final = 3
 _OTHERS: Final = 2
+_FILES: Final = 3
 _SAYS: Final = ("Cause", "Fix", "Done", "Decided")
 _LABELS: Final = (*_SAYS, "Tested", "Changed", "Commit", "Worked on")
 
@@ -53,14 +54,30 @@ def line_of_session(
         return None
     own = next((one for one in (*work.changed, *work.read) if path.endswith(one)), path)
     did = "changed" if own in work.changed else "read"
+    others = [os.path.basename(one) for one in work.worked_on() if one != own][:_OTHERS]
+    parts = [*_did(work), *([f"With it: {', '.join(others)}"] if others else [])]
+    return _fitted(f"{path}, {did} on {day_text(work.ended_ms, now_ms)}", parts, str(node.id), fits)
+
+
+def line_of_like_work(
+    work: SessionWork, node: MemoryNode, *, now_ms: int, fits: Callable[[str], bool]
+) -> Line | None:
+    """The line of an earlier session whose work is like the one under way; None if it says nothing."""
+    files = work.worked_on()[:_FILES]
+    if not (work.prompts and files):
+        return None
+    goal, *more = _did(work)
+    head = f"a session on {day_text(work.ended_ms, now_ms)} worked on the like"
+    return _fitted(head, [goal, f"Files: {', '.join(files)}", *more], str(node.id), fits)
+
+
+def _did(work: SessionWork) -> list[str]:
+    """What a session was for, what failed in it, what was decided and how it was tested."""
     parts = [f"For: {shortened(work.prompts[0], _GOAL_CHARS)}"]
     parts += [f"Failed: {shortened(broke, _SHORT_CHARS)}" for broke in [_what_broke(work)] if broke]
     parts += [f"Decided: {shortened(one, _PART_CHARS)}" for one in work.chosen()[-1:]]
     tests = [way["example"] for way in work.ways.values() if way["kind"] == "test" and way["example"]]
-    parts += [f"Tested with: {shortened(one, _SHORT_CHARS)}" for one in tests[-1:]]
-    others = [os.path.basename(one) for one in work.worked_on() if one != own][:_OTHERS]
-    parts += [f"With it: {', '.join(others)}"] if others else []
-    return _fitted(f"{path}, {did} on {day_text(work.ended_ms, now_ms)}", parts, str(node.id), fits)
+    return [*parts, *(f"Tested with: {shortened(one, _SHORT_CHARS)}" for one in tests[-1:])]
 
 
 def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], bool]) -> Line | None:

@@ -21,14 +21,12 @@ def rare_most(memories: int) -> int:
     return max(_FEWEST, memories // _SHARE)
 
 
-def connection(anchors: float, links: float, *, disputed: bool = False) -> float:
-    """delta_c in [0, 1): 0 without anchors and links, 0.5 with 8 anchors, or 2 links; half while disputed.
+def connection(anchors: float, links: float) -> float:
+    """delta_c in [0, 1): 0 without anchors and links, 0.5 with 8 anchors, or 2 links.
 
     Args:
         anchors: Words and tags that it shares with few others.
         links: Edges to other memories, contradictions left out.
-        disputed: An edge says that it contradicts another memory, and none settles it.
     """
     weight = anchors + PER_LINK * links
-    found = weight / (weight + HALF)
-    return found / 2.0 if disputed else found
+    return weight / (weight + HALF)

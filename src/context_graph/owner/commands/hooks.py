@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import orjson
@@ -166,7 +167,10 @@ def _session_start(one: _Answering) -> Reply:
         return reply(flags=APPLIED)
     follows = one.call.context.telling.at_start(started.text, one.mode)
     text = "\n".join(part for part in (follows, _last_summary(one, started)) if part)
-    warning = " ".join(part for part in (started.warning, _losses(one.call), _elsewhere(one.call)) if part)
+    call = one.call
+    is_seen = one.for_client and not is_late(call.request)
+    dreamt = call.dreams.unattended(call.context.folder) if is_seen else ""
+    warning = " ".join(filter(None, (started.warning, _losses(call), _elsewhere(call), dreamt)))
     if one.for_client:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
     return one.say(one.output(started.live, text), stderr=warning)
@@ -211,8 +215,13 @@ def _before_call(one: _Answering) -> str:
     # The brief is about the session, not about its subagents.
     if one.applied.twin or one.event.agent_id:
         return ""
-    due = "" if is_late(one.call.request) else one.call.context.telling.at_call(one.applied.live, one.mode)
-    parts = (due, _at_call(one, before=True))
+    due = earlier = ""
+    if not is_late(one.call.request):
+        telling, hooks = one.call.context.telling, one.call.context.memory_hooks
+        due = telling.at_call(one.applied.live, one.mode)
+        tell = partial(hooks.for_work, one.event, one.call.settings)
+        earlier = telling.of_earlier_work(one.event.session_id, tell)
+    parts = (due, earlier, _at_call(one, before=True))
     return "\n".join(part for part in parts if part)
 
 

@@ -41,7 +41,7 @@ from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.telling import ALARMS
 from context_graph.system import processes
-from context_graph.wire.frames import ENV_NAMES, Reply, Request
+from context_graph.wire.frames import CLIENT_PID, ENV_NAMES, Reply, Request
 
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
@@ -224,7 +224,8 @@ def _serve(operation: Operation, call: Call) -> Reply:
     from context_graph.memory.filters import RecallFilters
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
-    given = _named(operation, {**call.request.params, **body_of(call)})
+    params = {name: value for name, value in call.request.params.items() if name != CLIENT_PID}
+    given = _named(operation, {**params, **body_of(call)})
     try:
         arguments = read(operation.arguments, _whole_session(given, call), call.request.verb)
         RecallFilters.parse(getattr(arguments, "filters", None))

@@ -1,4 +1,4 @@
-"""Finishes a consolidation that succeeded: notes, answered requests, goals that sessions take over.
+"""Finishes a consolidation that succeeded: notes, answered requests, and the goals as answers tell them.
 
 A session aligns with a goal as far as their purpose vectors agree.
 """
@@ -6,22 +6,18 @@ A session aligns with a goal as far as their purpose vectors agree.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-import orjson
-
 from context_graph.consolidation.commit import goal_view
-from context_graph.consolidation.messages import FOLDER
 from context_graph.consolidation.plan import Goal, Plan, decode_goals
-from context_graph.errors import CorruptedIdentityError, StoreError
+from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.ego import SPACES, Alignment
 from context_graph.owner.jobs import Job, Trigger, trigger_of
+from context_graph.owner.last_run import LastRun
 from context_graph.store.layout import GOALS_FACT
 
 if TYPE_CHECKING:
@@ -29,7 +25,6 @@ if TYPE_CHECKING:
     from context_graph.owner.sessions.store_context import StoreContext
 
 
-_NOTES: Final = "last.json"
 _NOTED: Final = (
     *("merged_count", "pruned_count", "links_made_count", "reweighted_count"),
     *("final_memory_count", "duration_ms", "undo_token"),
@@ -38,51 +33,14 @@ _MEMBERS: Final = 20
 """Ids of a goal's memories that are told; the count is of all."""
 
 
-class LastRun:
-    """Notes of a store's last run, in a small file beside its database; nothing depends on it."""
-
-    def __init__(self, store: Path) -> None:
-        self._path = store / FOLDER / _NOTES
-        self.notes: dict[str, Any] = {}
-        """Mode, trigger, times, counts, and the store's change number after it."""
-        try:
-            found = orjson.loads(self._path.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return  # none yet, or damaged: at worst a run is made once more
-        if isinstance(found, dict):
-            self.notes = found
-
-    @property
-    def seq(self) -> int:
-        """The store's change number after its last successful run; -1 before the first."""
-        found = self.notes.get("seq")
-        return found if type(found) is int else -1
-
-    def write(self, notes: dict[str, Any]) -> None:
-        """Note the run. Raises OSError if it can't be written; the notes in memory hold all the same."""
-        self.notes = notes
-        draft = self._path.with_suffix(".new")
-        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
-        draft.write_bytes(orjson.dumps(notes))
-        os.replace(draft, self._path)
-
-
 def follow_up(
-    job: Job,
-    result: Mapping[str, Any],
-    goals: Sequence[Goal],
-    context: StoreContext,
-    last: LastRun,
-    log: logging.Logger,
+    job: Job, result: Mapping[str, Any], context: StoreContext, last: LastRun, log: logging.Logger
 ) -> None:
-    """Finish a run with that result and the goals that the store has since.
+    """Finish a run with that result.
 
     Raises StoreError, OSError if something of it could not be written; the run stands all the same.
     """
     answer_requests(context, job.started_ms, log)
-    if goals:
-        adopted = adopt_goals(context, goals)
-        log.info("dream %s: %d sessions took goals up", job.name, adopted)
     last.write(
         {
             "trigger": job.trigger.value,
@@ -92,7 +50,8 @@ def follow_up(
             "ended_ms": time.time_ns() // 1_000_000,
             "seq": context.memory_seq(),
             **{name: result.get(name) for name in _NOTED},
-        }
+        },
+        asked=job.trigger is Trigger.ASKED,
     )
 
 
@@ -164,10 +123,6 @@ def _goals_view(context: StoreContext, session_id: str | None, goals: Sequence[G
 _TEXTS: Final = 5
 """Memories that tell a goal: those nearest to its centre."""
 _TEXT_CHARS: Final = 2000
-_GOALS: Final = 10
-"""Goals that are adopted at a time, the most certain ones."""
-_SESSIONS: Final = 4
-"""Sessions that take goals over: those in use last."""
 
 
 def alignments(
@@ -182,30 +137,6 @@ def alignments(
         return {}
     found = ((goal.goal_id, live.alignment(_texts(context, goal))) for goal in goals)
     return {goal_id: _view(one) for goal_id, one in found if one is not None}
-
-
-def adopt_goals(context: StoreContext, goals: Sequence[Goal]) -> int:
-    """Let the sessions in use adopt the goals that they work for, durably; returns how many did.
-
-    It changes IC and purpose vector of none of them (`LiveSession.adopt`). Cost: some 5 ms a session. Raises
-    StoreError: It could not be written; the session is then as it was.
-    """
-    best = sorted(goals, key=lambda goal: -goal.confidence)[:_GOALS]
-    told = [texts for texts in (_texts(context, goal) for goal in best) if texts]
-    changed = 0
-    for live in list(islice(context.sessions.in_use(), _SESSIONS)) if told else ():
-        if live.adopt(told):
-            _persist(context, live)
-            changed += 1
-    return changed
-
-
-def _persist(context: StoreContext, live: LiveSession) -> None:
-    try:
-        context.sessions.persist(live)
-    except StoreError:
-        context.sessions.drop(live.snapshot.session_id)  # memory must not be ahead of the disk
-        raise
 
 
 def _texts(context: StoreContext, goal: Goal) -> list[str]:

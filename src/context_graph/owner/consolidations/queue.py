@@ -25,15 +25,16 @@ from context_graph.errors import (
 )
 from context_graph.owner.chores import SetAside
 from context_graph.owner.consolidations.schedule import Schedule
+from context_graph.owner.ends import when_ended
 from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, Trigger, Wish
 from context_graph.owner.sessions.store_context import CONSOLIDATION
 from context_graph.watchdog import Piece, TookTooLong
-from context_graph.wire.frames import Request
+from context_graph.wire.frames import CLIENT_PID, Request
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
-    from context_graph.owner.consolidations.aftermath import LastRun
     from context_graph.owner.consolidations.run import Execution
+    from context_graph.owner.last_run import LastRun
     from context_graph.owner.sessions.store_context import StoreContext
 
 Made = TypeVar("Made")
@@ -153,7 +154,10 @@ class Consolidations:
         """The job of that id. Raises GraphQueryError if it is unknown or ended long ago."""
         job = self._jobs.get(job_id)
         if job is None:
-            raise GraphQueryError(f"no consolidation {job_id!r}: it is unknown or ended long ago")
+            raise GraphQueryError(
+                f"no consolidation {job_id!r}: it ended over {_KEPT_MS // 60_000} minutes ago, or with the "
+                "owner that ran it; `memory runs` has what was changed, and if nothing was, ask again"
+            )
         return job
 
     def available(self, store: Path) -> bool:
@@ -233,6 +237,14 @@ class Consolidations:
         for job in left:
             job.finish(OwnerError(_LEAVING))
 
+    def unattended(self, store: Path) -> str:
+        """What the store's own runs did of which nobody was told yet, in one sentence; "" for nothing."""
+        try:
+            return self._last_run(store).tell()
+        except OSError as error:  # told all the same, and once more then
+            self._log.error("the notes of the last dream: %s", error)
+            return ""
+
     def view(self) -> dict[str, Any]:
         """For `owner status`."""
         return {
@@ -272,7 +284,7 @@ class Consolidations:
         }
 
     def _last_run(self, store: Path) -> LastRun:
-        from context_graph.owner.consolidations.aftermath import LastRun
+        from context_graph.owner.last_run import LastRun
 
         if store not in self._last_runs:
             self._last_runs[store] = LastRun(store)
@@ -289,6 +301,9 @@ class Consolidations:
         job = self._admitted(self._stores.open_place(place), place, mode, params, **more)
         self._know(job)
         self._queue.append(job)
+        client = str(request.params.get(CLIENT_PID, ""))
+        if client.isascii() and client.isdigit():
+            job.unwatch = when_ended(self._schedule.loop, int(client), job.cancel)
         self._give_way()
         self._soon()
         return job
@@ -429,14 +444,8 @@ class Consolidations:
             return
         self._running = execution
         job.state = JobState.RUNNING
-        self._log.info(
-            "dream %s begins store=%s trigger=%s mode=%s pid=%s",
-            job.name,
-            job.place.store.name,
-            job.trigger,
-            job.request.mode,
-            execution.pid,
-        )
+        named = job.name, job.place.store.name, job.trigger, job.request.mode, execution.pid
+        self._log.info("dream %s begins store=%s trigger=%s mode=%s pid=%s", *named)
 
     def _ended(self, execution: Execution, outcome: Outcome) -> None:
         """Report a finished run to whoever waits, and begin the next."""
@@ -467,7 +476,7 @@ class Consolidations:
         def work() -> float:
             context = self._stores.open_place(job.place)
             last = self._last_run(job.place.store)
-            follow_up(job, result, execution.goals, context, last, self._log)
+            follow_up(job, result, context, last, self._log)
             context.tell_followers()
             return float(context.settings.dream_cooldown_s)
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph import watchdog
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit
-from context_graph.consolidation.plan import Goal
 from context_graph.consolidation.progress import Update
 from context_graph.errors import ContextGraphError, OwnerError, TookTooLongError
 from context_graph.owner.consolidations.aftermath import found_view
@@ -75,8 +74,6 @@ class Execution:
         self.job = job
         self.committed = False
         """It went through for real, with or without anything to change."""
-        self.goals: Sequence[Goal] = ()
-        """Those that the store has since the commit."""
         job.started_ms = time.time_ns() // 1_000_000
         self.folder = messages.run_folder(job.place.store, job.id)
         """Where it works; it goes when the run is over."""
@@ -225,7 +222,7 @@ class Execution:
         else:
             began = time.perf_counter()
             result = commit(memex, prepared, details=self._details())
-            self.committed, self.goals = True, result.plan.goals
+            self.committed = True
             self._log.info(
                 "dream %s store=%s trigger=%s mode=%s commit_ms=%.1f",
                 job.name,

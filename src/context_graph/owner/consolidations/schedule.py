@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from context_graph.owner.ends import when_ended
 from context_graph.owner.jobs import Place, Trigger, Wish, trigger_of
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
-    from context_graph.owner.consolidations.aftermath import LastRun
+    from context_graph.owner.last_run import LastRun
     from context_graph.owner.sessions.store_context import StoreContext
 
 QUIET_S: Final = 2.0
@@ -157,8 +158,8 @@ class Schedule:
         self.busy_at = loop.time()
         """When the last request came."""
         self._entropy: dict[Path, EntropyWatch] = {}
-        self._clients: dict[Path, int] = {}
-        """Descriptors of client processes whose sessions have ended."""
+        self._clients: dict[Path, Callable[[], None]] = {}
+        """Store -> what stops the watch of the client whose session ended there."""
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
 
@@ -166,12 +167,9 @@ class Schedule:
         """The session of process ``client`` ends: a run for it waits until that process is gone."""
         if store in self._clients or client <= 0:
             return
-        try:
-            handle = os.pidfd_open(client)
-        except (OSError, AttributeError):
-            return  # gone already, or not to be watched here: the quiet time must do
-        self._clients[store] = handle
-        self.loop.add_reader(handle, self._client_gone, store)
+        stop = when_ended(self.loop, client, partial(self._client_gone, store))
+        if stop is not None:  # else the quiet time must do
+            self._clients[store] = stop
 
     def look(self) -> None:
         """After answers: take up new requests and figures. Cost: some us a store when there is nothing."""
@@ -321,20 +319,16 @@ class Schedule:
         """Start nothing more."""
         self._stopped = True
         self._stop_timer()
-        for store in list(self._clients):
-            self._forget_client(store)
+        for stop in self._clients.values():
+            stop()
+        self._clients.clear()
 
     def _client_gone(self, store: Path) -> None:
-        self._forget_client(store)
+        self._clients.pop(store, None)
         for wish in self.wishes.of(store):
             if wish.waits_for_client:
                 wish.waits_for_client, wish.not_before = False, 0.0
         self.plan()
-
-    def _forget_client(self, store: Path) -> None:
-        handle = self._clients.pop(store)
-        self.loop.remove_reader(handle)
-        os.close(handle)
 
 
 def _row(store: Path, trigger: Trigger, mode: str, in_s: float) -> dict[str, Any]:

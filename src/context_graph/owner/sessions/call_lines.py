@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings
+from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import SHELLS
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.standing import Standing
+from context_graph.store.layout import ALIKE_FACT
 
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import About, FileMemories
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 COMMAND_TOKENS: Final = 60
 ERROR_TOKENS: Final = 100
+WORK_TOKENS: Final = 120
+"""Of an earlier session that worked on the like, with the tags."""
 _FENCE_TOKENS: Final = 24
 """Of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50
@@ -180,6 +184,36 @@ class CallLines:
                 keep_newest(self._ways, session_id, told | {form}, _SESSIONS)
                 return [Line(text)]
         return []
+
+    def of_earlier_work(
+        self,
+        event: HookEvent,
+        alike: Mapping[str, float],
+        shown: set[str],
+        left: int,
+        moved: Callable[[float, str], float],
+    ) -> Line | None:
+        """The line of the session whose work is most like this one's, if that much; None where the context
+        has something of that session already.
+
+        Args:
+            moved: `Ledger.moved`.
+        """
+        from context_graph.consolidation.plan import floor_of
+        from context_graph.memory.capture import capture_id, work_of
+        from context_graph.memory.context.file_lines import line_of_like_work
+
+        best = max(alike, key=alike.__getitem__, default="")
+        with self._memex().core.operation("like work") as core:
+            floor = moved(floor_of(core.store.meta(ALIKE_FACT), ALIKE_ENOUGH), "work")
+        node = self._memex().get(capture_id(best)) if best and alike[best] >= floor else None
+        rows = map(self._memex().get, shown)
+        if node is None or any(row is not None and row.session_id == best for row in rows):
+            return None
+        room = min(WORK_TOKENS, left) - _FENCE_TOKENS
+        return line_of_like_work(
+            work_of(node), node, now_ms=event.at_ms, fits=lambda text: _tokens(text) <= room
+        )
 
     def at_error(self, event: HookEvent, shown: set[str]) -> Line | None:
         """What solved the error of a call that failed, or of a run of tests whose failure a pipe hid."""

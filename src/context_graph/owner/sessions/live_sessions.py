@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -96,10 +95,6 @@ class LiveSessions:
 
     def __len__(self) -> int:
         return len(self._live)
-
-    def in_use(self) -> Iterable[LiveSession]:
-        """The sessions in memory, most recently used first."""
-        return reversed(self._live.values())
 
     def get(self, session_id: str) -> LiveSession | None:
         """The live session of that id, loaded from the store if need be; None if there is none."""

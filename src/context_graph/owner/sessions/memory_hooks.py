@@ -48,9 +48,9 @@ FRAME_TOKENS: Final = 48
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
-"""Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
+"""Of those above the floor, if the budget holds them; of summaries only the best."""
 _PROMPT_TOKENS: Final = 240
-"""For them, whatever the setting allows; and no more than half of what the session may still be told."""
+"""For them, whatever the setting allows; no more than half of what the session may still be told."""
 
 
 class MemoryHooks:
@@ -231,6 +231,15 @@ class MemoryHooks:
             told = "\n".join(filter(None, (told, more)))
         return told
 
+    def for_work(self, event: HookEvent, settings: Settings) -> str:
+        """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
+        if not (settings.memory_inject and self._has_memory()):
+            return ""
+        alike, shown = self._alike(event.session_id), self.ledger.shown(event.session_id)
+        left, moved = self.injections.left(event.session_id), self.ledger.moved
+        line = self._guarded("like work", self._calls.of_earlier_work, event, alike, shown, left, moved)
+        return self.injections.show(event, "work", lines=[line] if line else [], label=False)
+
     def for_error(self, event: HookEvent, settings: Settings) -> str:
         """The fenced solution of an error that was solved here before; "" if none is known."""
         if event.agent_id or not (settings.memory_inject and self._has_memory()):
@@ -297,10 +306,7 @@ class MemoryHooks:
 
     def stats(self) -> dict[str, Any]:
         """The captures due, and the ledger's totals if there is a memory."""
-        found: dict[str, Any] = {"captures_due": len(self._due)}
-        if self._has_memory():
-            found.update(self.ledger.totals())
-        return found
+        return {"captures_due": len(self._due), **(self.ledger.totals() if self._has_memory() else {})}
 
     def report(self, now_ms: int) -> dict[str, Any]:
         """`stats`, and what the ledger's kept entries show (`Ledger.report`)."""

@@ -15,6 +15,7 @@ from context_graph.config.settings import setting_files
 from context_graph.errors import ContextGraphError
 from context_graph.git.repository import branch_of
 from context_graph.model import EventKind, HookEvent
+from context_graph.owner.last_run import LastRun
 from context_graph.owner.sessions.injections import composed
 from context_graph.owner.sessions.telling import ALARMS
 from context_graph.store.sessions.sessions import SessionStore
@@ -53,6 +54,8 @@ class NextStart:
         """Leave what the next session is told, if anything is; a failure is logged."""
         if self._project is None:
             return
+        if LastRun(self._folder).is_to_be_told:
+            return  # by an owner: what a hook finds without one is for the model, and this is for the user
         settings = load_settings(self._project)  # those of the next owner, which may be others than ours
         if not settings.memory_inject or settings.identity_lines != ALARMS:
             return

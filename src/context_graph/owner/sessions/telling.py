@@ -6,7 +6,7 @@ A hook that nothing is due for does not wait for the owner: so what an event lea
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from context_graph.config import Settings
@@ -14,6 +14,7 @@ from context_graph.identity.brief import brief_line, crisis_text, state_block
 from context_graph.identity.changes import Told, change_text, off_track, standing
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
+from context_graph.identity.earlier_work import TOLD_AFTER
 from context_graph.identity.live import MEASURED, LiveSession, Outcome
 from context_graph.model import HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
@@ -40,6 +41,9 @@ class Telling:
         self._settings = settings
         self._alarms: OrderedDict[str, str] = OrderedDict()
         """Of sessions that crossed a line: the specification's words for it."""
+        self._looks_back: OrderedDict[str, bool] = OrderedDict()
+        """Of sessions with work: whether an earlier one that worked on the like is to be looked for; none of
+        those that were told of one."""
         self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
 
@@ -56,7 +60,10 @@ class Telling:
         if text:
             self._alarms[session_id] = text
             _keep_newest(self._alarms)
-        is_due = session_id in self._alarms or self._wants_line(live, self._settings.identity_lines)
+        if applied.outcome is not None and applied.outcome.work_events in TOLD_AFTER:
+            self._looks_back.setdefault(session_id, True)
+        is_due = session_id in self._alarms or self._looks_back.get(session_id, False)
+        is_due = is_due or self._wants_line(live, self._settings.identity_lines)
         self._brief.set_due(session_id, due=is_due)
 
     def at_start(self, text: str, mode: str) -> str:
@@ -76,6 +83,16 @@ class Telling:
         due = self._settings.identity_lines == ALWAYS and live.has_evidence
         self._brief.set_due(live.snapshot.session_id, due=due)
         return _joined(lines)
+
+    def of_earlier_work(self, session_id: str, tell: Callable[[], str]) -> str:
+        """What ``tell`` says of an earlier session, if it is time to ask; a session is told once."""
+        if not self._looks_back.pop(session_id, False):
+            return ""
+        text = tell()
+        if text:
+            self._looks_back[session_id] = False
+            _keep_newest(self._looks_back)
+        return text
 
     def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
         """What a prompt is told: the alarm, what changed, what repeats.

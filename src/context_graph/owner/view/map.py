@@ -46,8 +46,7 @@ def map_of(context: StoreContext) -> Map:
                 for one in drawn.patterns
             ],
             drift=[
-                DriftPoint(at_ms=one.at_ms, similarity=one.similarity, level=one.level, shifts=one.shifts)
-                for one in drawn.drift
+                DriftPoint(at_ms=one.at_ms, similarity=one.similarity, level=one.level) for one in drawn.drift
             ],
         )
 

@@ -179,10 +179,7 @@ def drift_line(drift: Sequence[DriftPoint]) -> Line | None:
     if not drift:
         return None
     times = (drift[0].at_ms, drift[-1].at_ms)
-    tips = [
-        one_line(f"{stamp(one.at_ms)}: {one.similarity:.2f} ({one.level}) {', '.join(one.shifts)}")
-        for one in drift
-    ]
+    tips = [one_line(f"{stamp(one.at_ms)}: {one.similarity:.2f} ({one.level})") for one in drift]
     said = f"Similarity of memories to goals from {stamp(times[0])} to {stamp(times[1])}"
     values = [(one.at_ms, one.similarity) for one in drift]
     return _line(values, times, 0.0, (0.0, 0.5, 1.0), said, (), _TOP + _LINE_HEIGHT, tips)

@@ -273,7 +273,7 @@ def goals(found: Report) -> Table:
 
 
 def patterns(found: Report) -> Table:
-    """Habits that the memories show."""
+    """Patterns that the memories show."""
     columns = (Column("Pattern"), Column("Memories", "number"), Column("Confidence", "number", 2))
     rows = [(one_line(one.text), one.memories, round(one.confidence, 2)) for one in found.map.patterns]
     return Table(name="patterns", caption="Patterns", columns=columns, rows=rows, is_sorted=False)

@@ -1,4 +1,4 @@
-"""The last screen: the memories on a plane, clusters, goals, habits, drift over months."""
+"""The last screen: the memories on a plane, clusters, goals, patterns, drift over months."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def map_page(found: Map, width: int, height: int) -> Page:
         page.head("Goals")
         _goals(page, found)
     if found.patterns:
-        page.head("Habits")
+        page.head("Patterns")
         for one in found.patterns:
             how = f"{counted(one.memories, 'memory', 'memories')}, sure {one.confidence:.2f}"
             page.line(f"{one_line(one.text)}  ({how})")
@@ -130,5 +130,4 @@ def _drift(page: Page, found: Map, width: int) -> None:
     values = [one.similarity for one in found.drift]
     for line in columns(values, 0.0, 1.0, max(10, width), _DRIFT_LINES):
         page.drawn(Text(line, style="cyan", end=""))
-    shifts = f": {one_line(', '.join(last.shifts))}" if last.shifts else ""
-    page.line(f"now {last.similarity:.2f} ({last.level}){shifts}")
+    page.line(f"now {last.similarity:.2f} ({last.level})")
