@@ -285,7 +285,7 @@ def test_own_hooks_run_as_without_us(shell: Shell, kind: str) -> None:
     shell.project.configure(RULES.replace("enabled: true", "enabled: false"))
     # What runs before any hook of ours may pass one of these on only from the second time on.
     shell.run("git commit -q --allow-empty -m x", **setting)
-    log.unlink()
+    log.unlink(missing_ok=True)
     shell.run(line, **setting)
     assert log.read_text() == alone and "reference-transaction" in alone
 
@@ -293,8 +293,36 @@ def test_own_hooks_run_as_without_us(shell: Shell, kind: str) -> None:
 def test_an_own_hook_that_refuses_still_does(shell: Shell) -> None:
     write_hook(shell.project.root / ".git/hooks/pre-commit", "echo no >&2; exit 7")
     shell.project.req("satisfy", "review", "--session", A)
+    shell.start(source="resume")
     done = shell.run("git commit -q --allow-empty -m x")
     assert (done.returncode, done.stderr) == (1, "no\n")
+
+
+def test_an_own_hook_of_a_moment_ago_is_not_passed_over(shell: Shell) -> None:
+    """git has looked in our folder already, where it was not: the commit is made with it, or not at all."""
+    shell.project.req("satisfy", "review", "--branch", "feature/x")
+    line = "git commit -q --allow-empty -m x"
+    write_hook(shell.project.root / ".git/hooks/pre-commit", "echo own hook >&2")
+    for session in (A, ""):
+        shutil.rmtree(shell.project.data / "git-hooks")
+        shell.start(source="resume")
+        (shell.project.data / "git-hooks/pre-commit").unlink()
+        tip = shell.tip()
+        done = shell.run(f". {shell.env_file}; {line}", session=session)
+        assert done.returncode == 1 and "run the same command again" in done.stderr, done
+        assert shell.tip() == tip
+        done = shell.run(f". {shell.env_file}; {line}", session=session)
+        assert (done.returncode, done.stderr) == (0, "own hook\n")
+
+
+@pytest.mark.parametrize("line", ["git commit -qnm x --allow-empty", "git cherry-pick --allow-empty other"])
+def test_what_runs_no_such_hook_goes_on_without_it(shell: Shell, line: str) -> None:
+    shell.project.req("satisfy", "review", "--branch", "feature/x")
+    shell.run(
+        "git switch -qc other && git commit -q --allow-empty -m o && git switch -q feature/x", session=""
+    )
+    write_hook(shell.project.root / ".git/hooks/pre-commit", "echo own hook >&2")
+    assert not shell.held(line)
 
 
 def test_an_own_hook_reads_what_git_gives_it(shell: Shell) -> None:
@@ -344,7 +372,6 @@ def test_a_folder_that_an_installer_wrote_into_is_put_right(shell: Shell) -> Non
     folder = shell.project.data / "git-hooks"
     folder.chmod(0o700)
     (folder / "prepare-commit-msg").unlink()
-    (folder / "pre-commit").unlink()
     write_hook(folder / "pre-commit", "echo installed >&2")
     assert not shell.held("git commit -q --allow-empty -m x")
     shell.start(source="resume")
@@ -561,7 +588,7 @@ def test_a_program_whose_path_no_first_line_takes_is_called_by_a_shell(cli: Cli,
     project.cli = replace(cli, launcher=launcher)
     with an_owner(cli):
         shell = Shell(project)
-        hook = project.data / "git-hooks/pre-commit"
+        hook = project.data / "git-hooks/prepare-commit-msg"
         assert hook.read_text().startswith("#!/bin/sh")
         assert shell.held("git commit -q --allow-empty -m x")
 

@@ -81,7 +81,7 @@ def test_its_hooks_run_once_in_the_same_order_and_ours_ask_first(
     alone = log.read_text()
     assert alone.split().count("pre-commit") == 2 and alone.split().count("pre-push") == 1
     log.unlink()
-    assert shell.held("git commit -q --allow-empty -m z") and not log.exists()
+    assert shell.held("git commit -q --allow-empty -m z") and not log.exists()  # from here on it is known
     shell.project.configure(RULES.replace("enabled: true", "enabled: false"))
     shell.run(WORK)
     assert log.read_text() == alone

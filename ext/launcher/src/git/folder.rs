@@ -2,7 +2,7 @@
 //! environment file, so that nothing is written into a repository and no other process is concerned.
 
 use super::chain;
-use super::ASKING;
+use super::{ASKING, FOLLOWED};
 use crate::env::Env;
 use crate::pathname::{below, split_last};
 use crate::sys::{self, Open, OwnedFd};
@@ -21,7 +21,8 @@ const PASSED_ON: [&[u8]; 9] = [
     b"pre-rebase", b"push-to-checkout", b"sendemail-validate",
 ];
 /// Those that would cost every commit something: passed on once a repository was seen to have one.
-const ONCE_SEEN: [&[u8]; 4] = [b"commit-msg", b"post-commit", b"reference-transaction", b"post-index-change"];
+const ONCE_SEEN: [&[u8]; 6] =
+    [FOLLOWED[0], FOLLOWED[1], b"commit-msg", b"post-commit", b"reference-transaction", b"post-index-change"];
 const ENV_FILE_MAX: usize = 1024 * 1024;
 
 /// Makes the folder of the data root `root`, and has the shells that read `env_file` point git there. `cwd` is the
@@ -32,7 +33,9 @@ pub fn point_git_here(root: &[u8], env_file: &[u8], cwd: &[u8]) -> io::Result<()
     if let Some(own) = &own {
         give_back(&folder, own);
     }
-    make(&folder, ASKING.iter().chain(&PASSED_ON).copied())?;
+    // One of the others may be there as an installer left it.
+    let seen = ONCE_SEEN.into_iter().filter(|name| sys::lstat(below(&folder, name)).is_ok());
+    make(&folder, ASKING.iter().chain(&PASSED_ON).copied().chain(seen))?;
     if let Some(own) = own {
         take_in(&folder, &own);
     }
@@ -68,16 +71,17 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Has those of the repository's hooks, in `own`, run that ours pass on once they were seen.
-pub fn take_in(folder: &[u8], own: &[u8]) {
+/// Has those of the repository's hooks, in `own`, run that ours pass on once they were seen; returns the new ones.
+pub fn take_in(folder: &[u8], own: &[u8]) -> Vec<&'static [u8]> {
     if !is_ours(folder) {
-        return;
+        return Vec::new();
     }
     let is_new = |name: &&[u8]| sys::executable(&below(own, name)[..]) && sys::lstat(below(folder, name)).is_err();
     let seen: Vec<_> = ONCE_SEEN.into_iter().filter(is_new).collect();
     if !seen.is_empty() {
-        let _ = make(folder, seen.into_iter());
+        let _ = make(folder, seen.iter().copied());
     }
+    seen
 }
 
 /// Writes the hooks `names` as they must be. The folder is closed afterwards: an installer of other hooks takes it for

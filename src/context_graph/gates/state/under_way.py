@@ -68,15 +68,13 @@ class UnderWay:
             return
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         with Locked(os.path.dirname(self._path) + "/calls.lock", _WAIT_S):
-            kept, before = _read(self._path), _read(self._path)
+            kept = _read(self._path)
             apply(kept)
             newest = max((call["at"] for call in kept["calls"].values()), default=0.0)
             calls = {key: call for key, call in kept["calls"].items() if newest - call["at"] <= _FORGOTTEN_S}
             kept = {
                 name: dict(list(part.items())[-_MOST:]) for name, part in {**kept, "calls": calls}.items()
             }
-            if kept == before:
-                return
             if any(kept.values()):
                 write_json(self._path, kept, sync=False)
             elif os.path.exists(self._path):
