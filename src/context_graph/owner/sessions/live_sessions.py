@@ -19,6 +19,7 @@ from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.earlier_work import (
     BY_PROMPT,
+    BY_WORK,
     EVENTS_NEEDED,
     EVENTS_REPLAYED,
     Alike,
@@ -192,7 +193,7 @@ class LiveSessions:
         live = self.get(session_id)
         if live is None or (work := self._work(live)).events < EVENTS_NEEDED:
             return []
-        return self._earlier_work().alike(work.strongest(), {live.snapshot.session_id})
+        return self._earlier_work().alike(work.strongest(BY_WORK), {live.snapshot.session_id})
 
     def alike_at_prompt(self, session_id: str) -> tuple[dict[str, float], bool]:
         """Session -> share of `alike`; until there is any, of what the prompt asks for, and then True."""
@@ -201,7 +202,7 @@ class LiveSessions:
         live = self.get(session_id)
         if live is None:
             return {}, False
-        work = self._work(live).strongest()
+        work = self._work(live).strongest(BY_PROMPT)
         return dict(self._earlier_work().alike(work, {live.snapshot.session_id}, BY_PROMPT)), True
 
     def _work(self, live: LiveSession) -> Work:
