@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
-from context_graph.memory import editing, runs
+from context_graph.memory import editing
 from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
@@ -35,7 +35,7 @@ from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
-from context_graph.memory.runs import Undone
+from context_graph.memory.undoing import Undoing
 from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import MemoryNode, Tombstone, check_range
@@ -51,7 +51,7 @@ _DEFAULT: Final = MemoryConfig()
 _EVERYTHING: Final = RecallFilters()
 
 
-class Memex(Reading):
+class Memex(Reading, Undoing):
     """The memories of one store. Create one with `open`, or with `over` a store that is open already."""
 
     def __init__(self, core: Core, *, owns_store: bool) -> None:
@@ -443,24 +443,6 @@ class Memex(Reading):
         if noted:
             with self._core.operation("touch", writes=True) as core:
                 editing.reward(core, noted)
-
-    # Consolidations
-
-    def undo(self, token: UUID | str | None = None) -> Undone:
-        """Undo a consolidation: everything becomes as it was, except what was changed since.
-
-        Args:
-            token: The run's token or its beginning; None for the last run that is not undone.
-
-        Raises:
-            GraphQueryError: No such run is kept, or it was undone already.
-            InvalidParamsError: Not a token, or the beginning of several.
-            StoreError: The write failed; nothing is changed.
-
-        Cost: some 0.3 ms for each memory the run changed.
-        """
-        with self._core.operation("undo", writes=True) as core:
-            return runs.undo(core, token)
 
     # Another provider
 

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -31,7 +30,6 @@ from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNo
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.notes.said import ending, ends
 from context_graph.store import layout
-from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.layout import Place
 from context_graph.text import superseding
@@ -423,11 +421,6 @@ class Reading:
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("history") as core:
             return history.as_of(core, wanted, at_ms)
-
-    def runs(self, limit: int = 50) -> Sequence[Run]:
-        """The newest consolidations and undos, newest first."""
-        with self._core.operation("runs") as core:
-            return list(islice(core.store.history.runs(), limit))
 
     # The store's view of itself
 

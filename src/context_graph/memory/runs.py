@@ -1,4 +1,4 @@
-"""Writes and undoes consolidations: one batch, then index and metrics.
+"""Writes and undoes consolidations, and what commands and tools did: one batch, then index and metrics.
 
 All of it runs inside an operation of the core.
 """
@@ -6,23 +6,26 @@ All of it runs inside an operation of the core.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from context_graph.errors import GraphQueryError, InvalidParamsError
-from context_graph.memory.core import Core
-from context_graph.memory.editing import followed
+from context_graph.memory.core import Core, now_ms
+from context_graph.memory.editing import followed, put_nodes
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.store.graph.edits import Edit, gc_paused
 from context_graph.store.graph.graph import GraphStore
-from context_graph.store.graph.history import UNDO, Run
+from context_graph.store.graph.history import UNDO, Act, Run
 from context_graph.store.graph.node_records import decode_access, decode_node
 from context_graph.store.graph.records import Op, decode_edge
-from context_graph.store.graph.run_batch import Changes, undoing_of, write_run
+from context_graph.store.graph.run_batch import Changes, subjects_of, undoing_of, write_run
 from context_graph.store.layout import ACCESS, EDGES, NODES, key_name
 
+_OF_EDGES: Final = (Op.LINK, Op.UNLINK, Op.RELINK)
+_SHOWN: Final = 3
 VECTORS_AT_ONCE: Final = 256
 """1.5 MB."""
 
@@ -60,13 +63,44 @@ def write(core: Core, changes: Changes) -> Run | None:
     return run
 
 
-def undo(core: Core, token: UUID | str | None) -> Undone:
-    """Undo a run: everything as it was before it, except what was changed since. Raises as `find_run`."""
+def new_act(mode: str, by: str, store: str) -> Act:
+    """An act without changes yet: what it does (`Run.mode`), who does it, and in which project's store."""
+    return Act(Run(uuid4(), mode, now_ms(), first=0, last=0, details={"store": store}, by=by))
+
+
+@contextmanager
+def acting(core: Core, act: Act) -> Iterator[None]:
+    """Let all that is committed meanwhile be part of ``act``."""
+    before = core.store.act
+    core.store.act = act
+    try:
+        yield
+    finally:
+        core.store.act = before
+
+
+def undo(core: Core, token: UUID | str | None, by: str) -> Undone:
+    """Undo a run or act: everything as it was before it, except what was changed since.
+
+    Memories that it added are forgotten, softly. Raises as `find_run`.
+    """
     run = find_run(core.store, token)
     found = undoing_of(core.store, run)
     counts = _counts(found.edits)
-    changes = Changes(mode=UNDO, edits=found.edits, records=found.records, counts=counts, undoes=run)
+    counts["changed"] += len(found.texts)
+    changes = Changes(
+        mode=UNDO,
+        edits=found.edits,
+        records=found.records,
+        counts=counts,
+        undoes=run,
+        by=by if run.by else "",
+        more=bool(found.texts),
+    )
     made = write(core, changes)
+    if made is not None and found.texts:
+        with acting(core, Act(made)):
+            put_nodes(core, [replace(one, embedding=None) for one in found.texts])
     return Undone(
         token=None if made is None else made.token,
         undone=run.token,
@@ -87,14 +121,14 @@ def find_run(store: GraphStore, token: UUID | str | None) -> Run:
         InvalidParamsError: Not a token, or the beginning of several.
     """
     if token is None:
-        last = next((run for run in store.history.runs() if _open(run)), None)
+        last = next((run for run in store.history.all_runs() if run.is_open), None)
         if last is None:
-            raise GraphQueryError("no consolidation of this store is left to be undone")
+            raise GraphQueryError("no change of this store is left to be undone")
         return last
     found = run_named(store, token)
     if found.undone_by is not None:
         raise GraphQueryError(
-            f"consolidation {found.token} was undone already; undo {found.undone_by} to have it again"
+            f"{found.mode} {found.token} was undone already; undo {found.undone_by} to have it again"
         )
     return found
 
@@ -104,9 +138,9 @@ def run_named(store: GraphStore, token: UUID | str) -> Run:
     digits = str(token).replace("-", "").lower()
     if not 4 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
         raise InvalidParamsError.of("token", f"is {str(token)!r:.80}, must be a run's token or its beginning")
-    found = [run for run in store.history.runs() if run.token.hex.startswith(digits)]
+    found = [run for run in store.history.all_runs() if run.token.hex.startswith(digits)]
     if not found:
-        raise GraphQueryError(f"no consolidation {token} in this store, or its history is no longer kept")
+        raise GraphQueryError(f"no change {token} in this store, or its history is no longer kept")
     if len(found) > 1:
         raise InvalidParamsError.of(
             "token", f"{token} begins the tokens of {len(found)} runs; give more of it"
@@ -114,8 +148,11 @@ def run_named(store: GraphStore, token: UUID | str) -> Run:
     return found[0]
 
 
-def _open(run: Run) -> bool:
-    return run.undone_by is None and run.mode != UNDO
+def memories_of(core: Core, run: Run) -> tuple[list[MemoryNode], int]:
+    """The first few memories that the run changed, as they are now, and how many it changed."""
+    changed = [one for one, op in subjects_of(core.store, run).items() if op not in _OF_EDGES]
+    found = (core.store.read(one) for one in changed[:_SHOWN])
+    return [one.node for one in found if one is not None], len(changed)
 
 
 def _counts(edits: Sequence[Edit]) -> dict[str, int]:

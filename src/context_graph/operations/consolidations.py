@@ -72,14 +72,17 @@ class Consolidate(Called):
     ] = False
 
 
-@operation("memory.undo", short="Undo a consolidation")
+@operation("memory.undo", short="Undo the last change")
 class Undo(Called):
-    """Undo a consolidation: memories, links and weights become what they were before it.
+    """Undo the last change of whatever kind: a consolidation, or what a command or tool stored, superseded,
+    edited, forgot, restored, linked, confirmed or imported.
 
-    What was changed since stays, and is listed. An undo is a run too and can be undone.
+    All becomes what it was before. What was changed since stays, and is listed; what was added is forgotten,
+    so that `memory restore` has it. At a terminal it says first which change is meant, and asks. An undo can
+    be undone by its token. What hooks keep of sessions, and what was deleted for good, is no such change.
 
-    Exit codes: 0; 1 there is no such run, it is older than 30 days, or it was undone already; 3 the database
-    is corrupt.
+    Exit codes: 0; 1 there is no such change, it is older than 30 days, it was undone already, or you said no;
+    3 the database is corrupt.
 
     Example: context-graph-cli memory undo 5f3c1a2b
     """
@@ -88,13 +91,15 @@ class Undo(Called):
         Annotated[
             str,
             text(
-                "The run's token, or a unique beginning of it; default: the last run.",
+                "The change's token, or a unique beginning of it; default: the last one.",
                 36,
                 option="TOKEN",
             ),
         ]
         | None
     ) = None
+    list: Annotated[bool, about("List the changes that can be undone, newest first; undo none.")] = False
+    limit: Annotated[int, about("With --list: at most this many.", ge=1, le=1000)] = 20
 
 
 @operation("memory.history", short="Show the history of one memory")

@@ -25,6 +25,7 @@ from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.of_user import recalled_of_user
 from context_graph.memory.recall import Recall, Recalled, by_standing
+from context_graph.memory.runs import new_act
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
@@ -43,6 +44,7 @@ from context_graph.operations.forgetting import forget_everywhere
 from context_graph.operations.naming import check_not_pinned, memory_named, text_of
 from context_graph.operations.operation import Called
 from context_graph.operations.running_store import STORE_RUNS
+from context_graph.store.graph.history import Act
 
 _BESIDE: Final = 8
 """Memories of what the user said of all his work that an injection chooses from."""
@@ -70,7 +72,8 @@ def _store(context: Context, given: memories.Store) -> Answer:
     outdated = [memory_named(memex, one, "supersedes") for one in given.supersedes]
     outdated += [one for one in memex.given_up(content) if one not in outdated]
     evidence = memex.evidence.named(context.host.project or "", given.evidence)
-    with memex.masking() as masked:
+    act = _act(context, "supersede" if outdated else "store")
+    with memex.masking() as masked, memex.acting(act):
         node = memex.store(
             content,
             **{name: getattr(given, name) for name in _AS_GIVEN},
@@ -87,6 +90,10 @@ def _store(context: Context, given: memories.Store) -> Answer:
     ended = {"superseded": [str(one) for one in outdated]} if outdated else {}
     told = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
     return Answer({**told, **_masked(masked)})
+
+
+def _act(context: Context, mode: str) -> Act:
+    return new_act(mode, context.source, context.host.store_name)
 
 
 def _of_kind(context: Context, given: memories.Store) -> dict[str, Any]:
@@ -344,7 +351,7 @@ def _forget(context: Context, given: memories.Forget) -> Answer:
     if not given.pinned:
         check_not_pinned(memex, wanted)
     stored = memex.stored(wanted)
-    told, elsewhere = forget_everywhere(context.host, memex, wanted, given)
+    told, elsewhere = forget_everywhere(context.host, memex, wanted, given, context.source)
     view = views.forgotten_view(told, stored, context.verbosity)
     found = view if given.soft_delete else {**view, **told.twins_as_dict()}
     # Quoted are others' texts, and who forgot it before.
@@ -353,20 +360,22 @@ def _forget(context: Context, given: memories.Forget) -> Answer:
 
 def _confirm(context: Context, given: memories.Confirm) -> Answer:
     memex, wanted = _holding(context, given.node_id)
-    node = memex.confirm(wanted, context.host.project, take_back=given.take_back)
+    with memex.acting(_act(context, "confirm")):
+        node = memex.confirm(wanted, context.host.project, take_back=given.take_back)
     return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
 
 
 def _reword(context: Context, given: memories.Reword) -> Answer:
     memex, wanted = _holding(context, given.node_id)
-    with memex.masking() as masked:
+    with memex.masking() as masked, memex.acting(_act(context, "edit")):
         node = memex.reword(wanted, given.content)
     return Answer({**views.record_view(node), **_scope_of(context, memex), **_masked(masked)})
 
 
 def _restore(context: Context, given: memories.Restore) -> Answer:
     memex, wanted = _holding(context, given.node_id)
-    node = memex.restore(wanted)
+    with memex.acting(_act(context, "restore")):
+        node = memex.restore(wanted)
     if context.verbosity is None:
         return Answer(views.record_view(node))
     return Answer({"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
@@ -380,7 +389,7 @@ def _link(context: Context, given: memories.Link) -> Answer:
         raise InvalidParamsError.of(
             "target_id", f"is {target}, the same as source_id; a link needs two memories"
         )
-    with memex.masking() as masked:
+    with memex.masking() as masked, memex.acting(_act(context, "link")):
         edge = memex.link(
             source,
             target,

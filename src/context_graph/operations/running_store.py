@@ -10,11 +10,14 @@ from context_graph.errors import InvalidInputError, InvalidParamsError
 from context_graph.memory.embed import provider
 from context_graph.memory.exchange import exporting
 from context_graph.memory.exchange.importing import Import, Imports
+from context_graph.memory.runs import new_act
 from context_graph.operations import consolidations, transfer, views
 from context_graph.operations.context import Answer, Context
 from context_graph.operations.operation import Called
 
 _STEPS_S: Final = 0.05
+_LOOKED_THROUGH: Final = 1000
+"""Changes of a store among which an undo looks for the last one, and for what concerns another store too."""
 _imports: Final = Imports()
 
 
@@ -32,13 +35,14 @@ def _export(context: Context, given: transfer.Export) -> Answer:
 def _import(context: Context, given: transfer.Import) -> Answer:
     store = context.host.store_name
     if given.phase == "begin":
-        work = Import(context.host.memory(), overwrite=given.overwrite)
+        work = Import(context.host.memory(), given.overwrite, new_act("import", context.source, store))
         return Answer({"token": _imports.begin(store, work)})
     if given.token is None:
         raise InvalidParamsError.of("token", "is required")
     work = _imports.get(store, given.token)
     if given.phase in ("check", "write"):
-        _import_part(work, given)
+        with context.host.memory().acting(work.act):
+            _import_part(work, given)
         return Answer({"problem_count": work.problem_count})
     if given.phase == "checked":
         work.checked()
@@ -110,7 +114,24 @@ def _job_cancel(context: Context, given: consolidations.JobCancel) -> Answer:
 
 
 def _undo(context: Context, given: consolidations.Undo) -> Answer:
-    return Answer(views.undone_view(context.host.memory().undo(given.token)))
+    """Undo in each store that has the token: what a command did may concern the project's and the user's."""
+    places = [one for one in (context.host.memory(), context.host.of_user()) if one is not None]
+    here = context.host.store_name
+    newest = [
+        (place, run)
+        for place in places
+        for run in place.runs(_LOOKED_THROUGH, acts=True)
+        if place is places[0] or run.details.get("store") == here
+    ]
+    newest.sort(key=lambda pair: pair[1].at_ms, reverse=True)
+    if given.list:
+        rows = [(views.run_view(run), place.changed_by(run)) for place, run in newest[: given.limit]]
+        return Answer({"changes": [{**row, **views.changed_view(*changed)} for row, changed in rows]})
+    token = given.token or next((str(run.token) for _, run in newest if run.is_open), None)
+    digits = (token or "").replace("-", "").lower()
+    holding = [place for place, run in newest if digits and run.token.hex.startswith(digits)]
+    done = [place.undo(token, context.source) for place in dict.fromkeys(holding) or places[:1]]
+    return Answer(views.undone_view(done[0]))
 
 
 def _runs(context: Context, given: consolidations.Runs) -> Answer:

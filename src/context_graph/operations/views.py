@@ -37,6 +37,7 @@ from context_graph.operations.context import Elsewhere
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 
+_NAMED_CHARS: Final = 160
 TEXT_CHARS: Final = {VerbosityLevel.TEXT_AND_IDS: 800, VerbosityLevel.FULL_INSIGHTS: 2_400}
 """Characters of content that a recall's answer shares out: some 200 and 600 tokens beside ids and scores."""
 LEAST_CHARS: Final = 100
@@ -333,6 +334,17 @@ def forgotten_view(
     }
 
 
+def named_view(node: MemoryNode) -> dict[str, str]:
+    """A memory by its id and the beginning of its text."""
+    text = " ".join(node.content.split())
+    return {"id": str(node.id), "text": text if len(text) <= _NAMED_CHARS else f"{text[:_NAMED_CHARS]}…"}
+
+
+def changed_view(memories: Sequence[MemoryNode], count: int) -> dict[str, Any]:
+    """The memories that a change concerns: the first few, and how many there are."""
+    return {"memories": [named_view(one) for one in memories], "memory_count": count}
+
+
 def undone_view(undone: Undone) -> dict[str, Any]:
     """The result of undoing a consolidation."""
     return {
@@ -353,6 +365,7 @@ def run_view(run: Run) -> dict[str, Any]:
     return {
         "token": str(run.token),
         "mode": run.mode,
+        "by": run.by,
         "at_ms": run.at_ms,
         "first_commit": run.first,
         "last_commit": run.last,

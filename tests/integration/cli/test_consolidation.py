@@ -67,7 +67,7 @@ def test_from_the_dry_run_to_the_undo(cli: Cli) -> None:
     assert table[1].startswith(run["token"][:8])
     undone = cli.run("memory", "undo", run["token"][:8])
     assert undone.returncode == 0, undone.stderr
-    assert undone.stdout.startswith(f"undone: run {run['token'][:8]}")
+    assert undone.stdout.startswith(f"undone: light {run['token'][:8]}")
     assert ids(cli) == every
     for one, shown in before.items():
         assert memory(cli, "show", one) == shown

@@ -270,7 +270,7 @@ def test_undo_by_token_by_its_beginning_and_the_last(memex: Memex) -> None:
         memex.undo()
     with pytest.raises(GraphQueryError, match="undone already"):
         memex.undo(first.undo_token)
-    with pytest.raises(GraphQueryError, match="no consolidation"):
+    with pytest.raises(GraphQueryError, match="no change"):
         memex.undo(uuid4())
     for wrong in ("", "xyz!", "12"):
         with pytest.raises(InvalidParamsError, match="token"):

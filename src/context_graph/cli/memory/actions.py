@@ -158,6 +158,30 @@ def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
     return {"id": there["id"], "pinned": True}
 
 
+_SURE: Final = Option("--yes", "Do not ask.")
+
+
+def _undo(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+    """At a terminal says first which change is meant, and asks."""
+    sure = given.pop(_SURE.parameter, False)
+    if not given.get("list") and not sure and sys.stdin is not None and sys.stdin.isatty():
+        changes = ask_memory(verb, {"list": True, "limit": 1000}, db_path)["changes"]
+        digits = given.get("token", "").replace("-", "")
+        meant = (
+            one
+            for one in changes
+            if (one["token"].replace("-", "").startswith(digits) if digits else text.is_open(one))
+        )
+        change = next(meant, None)
+        if change is not None:
+            print(shown(text.change_text(change)))
+            if not confirmed("Undo this?"):
+                print("left as it is", file=sys.stderr)
+                raise Finished(1)
+            given["token"] = change["token"]
+    return ask_memory(verb, given, db_path)
+
+
 def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     if given.get("strict") and given.get("any_state"):
         raise CommandLineError("give either --strict or --any-state, not both")
@@ -200,7 +224,7 @@ COMMANDS: Final[dict[str, Action]] = {
     "link": Action(text.edge_text),
     "stats": Action(stats_text, _stats),
     "consolidate": Action(text.consolidation_text, _consolidate),
-    "undo": Action(text.undone_text),
+    "undo": Action(text.undone_text, _undo, (_SURE,)),
     "history": Action(text.history_text),
     "runs": Action(text.runs_text),
     "goals": Action(text.goals_text, _goals),

@@ -293,8 +293,31 @@ def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], s
     return [*lines, f"  … {total - _SHOWN} more"] if total > _SHOWN else lines
 
 
+def is_open(change: Mapping[str, Any]) -> bool:
+    """Whether a change can be undone without its token being named."""
+    return not change["undone_by"] and change["mode"] != "undo"
+
+
+_BY: Final = {"cli": "by a command", "tool": "by a session's tool", "library": "by a program"}
+
+
+def change_text(change: Mapping[str, Any]) -> str:
+    """One change: what it was, when and by whom, and the memories that it concerns."""
+    by = _BY.get(change["by"], "a consolidation" if change["mode"] != "undo" else "")
+    undone = ", undone since" if change["undone_by"] else ""
+    counts = _counts(change)
+    head = f"{change['token'][:_ID_CHARS]}  {age(change['at_ms'])} ago  {change['mode']}"
+    head += f" of {change['undoes'][:_ID_CHARS]}" if change["undoes"] else ""
+    lines = [head + "".join(f", {part}" for part in (by, counts) if part) + undone]
+    lines += [f"    {one['id'][:_ID_CHARS]} {one_line(one['text'])}" for one in change["memories"]]
+    left = change["memory_count"] - len(change["memories"])
+    return "\n".join([*lines, f"    … {left} more"] if left > 0 else lines)
+
+
 def undone_text(found: Mapping[str, Any]) -> str:
-    """What an undo did."""
+    """What an undo did; or the changes that can be undone."""
+    if "changes" in found:
+        return "\n".join(map(change_text, found["changes"])) or "no change is left to be undone"
     did = {
         "memories restored": found["restored"],
         "memories forgotten again": found["forgotten"],
@@ -302,7 +325,8 @@ def undone_text(found: Mapping[str, Any]) -> str:
         "links put back": found["edges"],
     }
     told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
-    lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing was left to undo'}"]
+    what = f"{found['mode']} {found['undone'][:_ID_CHARS]}"
+    lines = [f"undone: {what}; {told or 'nothing was left to undo'}"]
     if found["kept_count"]:
         kept = ", ".join(found["kept"][:_SHOWN]) + (", …" if found["kept_count"] > _SHOWN else "")
         lines.append(f"{found['kept_count']} left as they are, changed since: {kept}")
@@ -311,15 +335,17 @@ def undone_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _counts(run: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count} {_DONE.get(name, name)}" for name, count in run["counts"].items() if count)
+
+
 def runs_text(found: Mapping[str, Any]) -> str:
     """One line a run."""
     if not found["runs"]:
         return "no consolidations yet"
     rows = [("TOKEN", "WHEN", "MODE", "WHY", "UNDONE", "DID")]
     for run in found["runs"]:
-        counts = ", ".join(
-            f"{count} {_DONE.get(name, name)}" for name, count in run["counts"].items() if count
-        )
+        counts = _counts(run)
         rows.append(
             (
                 run["token"][:_ID_CHARS],

@@ -21,9 +21,11 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.memory.exchange import records
 from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
 from context_graph.memory.exchange.markdown import read_markdown
+from context_graph.memory.runs import new_act
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store.graph.history import Act
 from context_graph.store.graph.records import encode_json
 
 MAX_PROBLEMS: Final = 50
@@ -47,6 +49,8 @@ class Import:
 
     memex: Memories
     overwrite: bool = False
+    act: Act = field(default_factory=lambda: new_act("import", "library", ""))
+    """By which it is undone."""
     problems: list[str] = field(default_factory=list)
     """The first MAX_PROBLEMS faults, each with its place."""
     problem_count: int = 0

@@ -31,6 +31,7 @@ from context_graph.store.graph.edits import (
     unlink_edit,
     update_edit,
 )
+from context_graph.store.graph.history import Act
 from context_graph.store.graph.node_records import Access, StoredNode, encode_access
 from context_graph.store.graph.reader import GraphReader, counted
 from context_graph.store.graph.records import Counters
@@ -56,6 +57,8 @@ class GraphStore(GraphReader):
             gain_memory(engine)
         super().__init__(engine)
         self._scrubber = Scrubber(engine, self.vectors)
+        self.act: Act | None = None
+        """What the commits are part of now."""
         self._counters = self._load_counters()
         self.uid = self._load_uid()
         if not engine.read_only:
@@ -358,6 +361,12 @@ class GraphStore(GraphReader):
 
     def commit(self, work: Work) -> None:
         """Write ``work`` with the counters, atomically. Raises as `add`."""
+        run = None
+        if self.act is not None and work.seq > self._counters.seq:
+            run = self.act.run.grown(self.next_seq, work.seq)
+            self.history.put_run(work.batch, run)
         counters = work.finish()
         self._engine.write(work.batch)
         self._counters = counters
+        if self.act is not None and run is not None:
+            self.act.run = run

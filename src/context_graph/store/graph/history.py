@@ -11,16 +11,18 @@ and traversals (uses, no changes), and of a memory that is deleted for good: wit
                                 of record plus one (0: there was none), key, record
     s: + id + commit number     nothing: that commit changed this memory or edge, or an edge of this memory
     r: + commit number          a run that began there, a JSON object (Run)
+    u: + commit number          what a command or tool did from there on, a JSON object (Run)
 
 Numbers in use are on users' disks: never renumber.
 """
 
 from __future__ import annotations
 
+import heapq
 import logging
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -43,6 +45,7 @@ from context_graph.store.layout import ACCESS, BEGUN_KEY, EDGES, HISTORY, META, 
 CHANGE_PREFIX: Final = b"c:"
 SUBJECT_PREFIX: Final = b"s:"
 RUN_PREFIX: Final = b"r:"
+ACT_PREFIX: Final = b"u:"
 ACCESS_AFTER: Final = "memory_access after"
 """No family: the accesses that a run wrote, so that its undoing can keep the uses since."""
 
@@ -86,9 +89,9 @@ def change_key(seq: int) -> bytes:
     return CHANGE_PREFIX + _BE64.pack(seq)
 
 
-def run_key(seq: int) -> bytes:
-    """``r:`` + number of the run's first commit."""
-    return RUN_PREFIX + _BE64.pack(seq)
+def run_key(seq: int, *, act: bool = False) -> bytes:
+    """``r:``, or of an act ``u:``, and the number of its first commit."""
+    return (ACT_PREFIX if act else RUN_PREFIX) + _BE64.pack(seq)
 
 
 def subject_key(subject: bytes, seq: int) -> bytes:
@@ -149,12 +152,12 @@ UNDO = "undo"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One consolidation, or the undoing of one."""
+    """What is undone as one: a consolidation, an act of a command or tool, or the undoing of either."""
 
     token: UUID
     """By which it is undone."""
     mode: str
-    """light, deep, rem, or undo."""
+    """light, deep, rem; store, supersede, edit, forget, restore, link, confirm, import; or undo."""
     at_ms: int
     first: int
     """Commit number of its first change, Op.RUN."""
@@ -167,6 +170,35 @@ class Run:
     """The run that this one undid."""
     undone_by: UUID | None = None
     """The run that undid this one."""
+    by: str = ""
+    """Of an act: cli, tool or library; "" for a consolidation and its undoing."""
+    parts: Sequence[tuple[int, int]] = ()
+    """Its ranges of commits where others came between them, as an import's may."""
+
+    @property
+    def ranges(self) -> Sequence[tuple[int, int]]:
+        """(first, last) of each of its ranges of commits."""
+        return self.parts or ((self.first, self.last),)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is the next to be undone, if it is the last."""
+        return self.undone_by is None and self.mode != UNDO
+
+    def grown(self, first: int, last: int) -> Run:
+        """With the commits from ``first`` to ``last``, too."""
+        if not self.first:
+            return replace(self, first=first, last=last)
+        *before, (begin, end) = self.ranges
+        parts = [*before, (begin, last)] if end + 1 == first else [*before, (begin, end), (first, last)]
+        return replace(self, last=last, parts=parts if len(parts) > 1 else ())
+
+
+@dataclass(slots=True)
+class Act:
+    """What goes on to be committed, to be undone as one; each commit is added to ``run``."""
+
+    run: Run
 
 
 def encode_run(key: bytes, run: Run) -> bytes:
@@ -326,24 +358,37 @@ class HistoryTable:
             else:
                 done = True
             if done:
+                self._purge_acts(batch, before_ms)
                 batch.put(HISTORY, BEGUN_KEY, encode_begun(before_ms))
             self._engine.write(batch)
             dropped += size
         return dropped
 
+    def _purge_acts(self, batch: Batch, before_ms: int) -> None:
+        """An act need not have overwritten anything, so no entry takes its record along."""
+        for key, record in self._engine.scan(HISTORY, ACT_PREFIX, after(ACT_PREFIX)):
+            if decode_run(key, record).at_ms >= before_ms:
+                break
+            batch.delete(HISTORY, key)
+
     # Runs
 
     def put_run(self, batch: Batch, run: Run) -> None:
         """Add to ``batch``: a run, or what became of one."""
-        key = run_key(run.first)
+        key = run_key(run.first, act=bool(run.by))
         batch.put(HISTORY, key, encode_run(key, run))
 
-    def runs(self) -> Iterator[Run]:
-        """All runs that can still be undone or were, newest first."""
+    def runs(self, prefix: bytes = RUN_PREFIX) -> Iterator[Run]:
+        """All consolidations that can still be undone or were, newest first; of ACT_PREFIX all acts."""
         if self.kept:
-            scan = self._engine.scan(HISTORY, after(RUN_PREFIX), RUN_PREFIX, reverse=True)
+            scan = self._engine.scan(HISTORY, after(prefix), prefix, reverse=True)
             for key, record in scan:
                 yield decode_run(key, record)
+
+    def all_runs(self) -> Iterator[Run]:
+        """Consolidations and acts, newest first."""
+        both = (self.runs(), self.runs(ACT_PREFIX))
+        yield from heapq.merge(*both, key=lambda run: run.first, reverse=True)
 
 
 def _entry_removal(entry: Entry) -> Iterator[Write]:

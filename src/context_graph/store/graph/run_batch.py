@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -9,11 +10,13 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
     Edit,
     Group,
     Uses,
+    forget_edit,
     index_writes,
     link_edit,
     relink_edit,
@@ -28,6 +31,8 @@ from context_graph.store.graph.records import Op, decode_edge, decode_tombstone
 from context_graph.store.layout import ACCESS, EDGES, META, NODES, TOMBSTONES
 
 _MOST_USES = (1 << 32) - 1
+UNDONE = "what stored it was undone"
+"""The reason in the tombstone of a memory that an undo forgets."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,6 +48,10 @@ class Changes:
     counts: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     undoes: Run | None = None
+    by: str = ""
+    """As `Run.by`."""
+    more: bool = False
+    """Whether more will be committed as part of it, so that it is written even if it is empty."""
 
 
 class Since(NamedTuple):
@@ -85,7 +94,7 @@ def write_run(store: GraphStore, changes: Changes) -> tuple[Run | None, list[Edi
         for write, image in zip(changes.records, before, strict=True)
         if write.value != image.before
     ]
-    if not changes.edits and not pairs:
+    if not (changes.edits or pairs or changes.more):
         return None, []
     work, token = store.begin(), uuid4()
     work.edit(Edit(Op.RUN, token.bytes, [write for write, _ in pairs], [image for _, image in pairs]))
@@ -104,6 +113,7 @@ def write_run(store: GraphStore, changes: Changes) -> tuple[Run | None, list[Edi
         counts=changes.counts,
         details=changes.details,
         undoes=None if changes.undoes is None else changes.undoes.token,
+        by=changes.by,
     )
     store.history.put_run(work.batch, run)
     if changes.undoes is not None:
@@ -153,35 +163,66 @@ class Undoing(NamedTuple):
     """Facts about the store as they were."""
     kept: list[bytes]
     """Memories and edges that were changed since, or are gone: they stay as they are."""
+    texts: list[MemoryNode]
+    """Memories as they were whose text is another now: they must be stored anew."""
 
 
 def undoing_of(store: GraphStore, run: Run) -> Undoing:
     """The writes after which everything is as it was before ``run``. Cost: some 100 us a change."""
     first: dict[bytes, Entry] = {}
     records: list[Write] = []
-    for entry in store.history.between(run.first, run.last):
-        if entry.op == Op.RUN:
-            records = [Write(META, image.key, image.before) for image in entry.images]
-        else:
-            first.setdefault(entry.subject, entry)
-    mine, kept = [], _gone(store, run, first)
+    for begin, end in run.ranges:
+        for entry in store.history.between(begin, end):
+            if entry.op == Op.RUN:
+                records = [Write(META, image.key, image.before) for image in entry.images]
+            else:
+                first.setdefault(entry.subject, entry)
+    mine: list[Entry] = []
+    edits, kept = _without_new(store, run, first)
+    texts: list[MemoryNode] = []
     for subject, entry in first.items():
         if _is_as_left(store, subject, run.last):
             mine.append(entry)
         else:
             kept.append(subject)
-    edits: list[Edit] = []
     for entry in mine:
         if entry.image(EDGES) is None:
-            edits += _node_edits(store, entry, kept)
+            edits += _node_edits(store, entry, kept, texts)
     edits += _edge_edits(store, [entry for entry in mine if entry.image(EDGES) is not None], kept)
-    return Undoing(edits, records, kept)
+    return Undoing(edits, records, kept, texts)
 
 
-def _gone(store: GraphStore, run: Run, known: Container[bytes]) -> list[bytes]:
-    """The memories and edges that the run changed and that were deleted since, with their history."""
-    changes = takewhile(lambda change: change.seq <= run.last, store.changes_after(run.first))
-    return list(dict.fromkeys(change.subject for change in changes if change.subject not in known))
+def subjects_of(store: GraphStore, run: Run) -> dict[bytes, int]:
+    """The memories and edges that the run changed, each with how it was changed first (`records.Op`)."""
+    found: dict[bytes, int] = {}
+    for begin, end in run.ranges:
+        for change in takewhile(lambda one: one.seq <= end, store.changes_after(begin - 1)):  # noqa: B023
+            if change.op != Op.RUN:
+                found.setdefault(change.subject, change.op)
+    return found
+
+
+def _without_new(store: GraphStore, run: Run, known: Container[bytes]) -> tuple[list[Edit], list[bytes]]:
+    """The edits after which what the run added is forgotten, and what of it was changed or deleted since.
+
+    Nothing is kept of an addition, so the change log tells of it. Deleted, with their history, may also be
+    memories and edges that it changed.
+    """
+    edits: list[Edit] = []
+    kept: list[bytes] = []
+    for subject, op in subjects_of(store, run).items():
+        if subject in known:
+            continue
+        edge = store.edges.get(subject) if op == Op.LINK else None
+        node = store.get(subject) if op == Op.ADD else None
+        if edge is not None:
+            edits.append(unlink_edit(edge, store.edges.record(subject)))
+        elif node is not None and _is_as_left(store, subject, run.last):
+            stone = Tombstone(node.id, time.time_ns() // 1_000_000, UNDONE, soft=True)
+            edits.append(forget_edit(store, node, stone))
+        else:
+            kept.append(subject)
+    return edits, kept
 
 
 def _is_as_left(store: GraphStore, subject: bytes, last: int) -> bool:
@@ -195,7 +236,9 @@ def _is_as_left(store: GraphStore, subject: bytes, last: int) -> bool:
     return True
 
 
-def _node_edits(store: GraphStore, entry: Entry, kept: list[bytes]) -> Iterator[Edit]:
+def _node_edits(
+    store: GraphStore, entry: Entry, kept: list[bytes], texts: list[MemoryNode]
+) -> Iterator[Edit]:
     key, image = entry.subject, entry.image(NODES)
     record = store.engine.get(NODES, key)
     if image is None or image.before is None or record is None:
@@ -206,6 +249,12 @@ def _node_edits(store: GraphStore, entry: Entry, kept: list[bytes]) -> Iterator[
         kept.append(key)
         return
     before, now = decode_node(key, image.before), decode_node(key, record)
+    if before.node.commit_seq != now.node.commit_seq:  # its vector is gone
+        if before.deleted or now.deleted:
+            kept.append(key)
+        else:
+            texts.append(before.node)
+        return
     writes = [Write(NODES, key, image.before)]
     images = [Image(NODES, key, record)]
     writes += index_writes(None if now.deleted else now.node, None if before.deleted else before.node)

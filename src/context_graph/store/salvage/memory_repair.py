@@ -18,6 +18,7 @@ from context_graph.store.engine.engine import Engine
 from context_graph.store.graph import records
 from context_graph.store.graph.edits import index_keys
 from context_graph.store.graph.history import (
+    ACT_PREFIX,
     CHANGE_PREFIX,
     RUN_PREFIX,
     SUBJECT_PREFIX,
@@ -53,6 +54,7 @@ _NUMBERED_BYTES: Final = 10
 _HISTORY_RECORDS: Final[dict[bytes, Callable[[bytes, bytes], object]]] = {
     CHANGE_PREFIX: decode_entry,
     RUN_PREFIX: decode_run,
+    ACT_PREFIX: decode_run,
 }
 
 
