@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from msgspec import structs
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_hub_transport import told_by_an_earlier_build
 from tests.integration.sync.test_merge import state, stores
@@ -20,13 +23,13 @@ from tests.support.exchange.postgres import Postgres, Team, team
 from tests.support.exchange.transports import ONE, TWO, all_of, line, lines
 from tests.support.memories import WHY
 
-from context_graph.sync.change import decode, digest
+from context_graph.sync.change import decode, digest, encode
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import schema
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import TransportError
+from context_graph.sync.transport import Told, TransportError
 
 pytestmark = pytest.mark.hub
 
@@ -382,3 +385,137 @@ def test_what_earlier_builds_let_in_is_made_good(server: Postgres) -> None:
         assert len(all_of(place, ONE)) == 4
     finally:
         place.close()
+
+
+def test_a_type_of_their_own_runs_nothing_with_the_hub_s_rights(scene: Scene) -> None:
+    """Names of types are looked up in a session's pg_temp first, if a function's path does not name it."""
+    with psycopg.connect(scene.mallory, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION pg_temp.take(pg_catalog.text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+            "UPDATE context_graph.member SET role = 'owner' WHERE login = session_user; RETURN true; "
+            "EXCEPTION WHEN OTHERS THEN RETURN true; END $$"
+        )
+        for name in ("text", "uuid", "name", "float8", "int8", "jsonb", "record", "bool", "regclass"):
+            with suppress(psycopg.Error):
+                connection.execute(
+                    f"CREATE DOMAIN pg_temp.{name} AS pg_catalog.{name} "
+                    "CHECK (pg_temp.take(VALUE::pg_catalog.text))"
+                )
+        for call, given in (
+            ("tell(%s, %s, %s, 1, %s)", (TWO, claim(), digest(claim().encode()))),
+            ("mend(%s, %s)", (ONE,)),
+            ("ask(ARRAY[%s], 'p', '{1}', '{1}', '', true, 10, 10, 10, '{}')", ()),
+            ("to_index(%s)", ()),
+            ("put_index(%s, %s, 0, 1, '[]', '{}')", (TWO,)),
+            ("begin_run(%s, gen_random_uuid(), 'deep', '', '', 1)", ()),
+        ):
+            with suppress(psycopg.Error):
+                connection.execute(f"SELECT context_graph.{call}", (str(scene.own.project), *given))
+    login = scene.mallory.split("user=")[1].split()[0]
+    assert scene.rows("SELECT role FROM context_graph.member WHERE login = %s", login) == [("writer",)]
+
+
+def test_no_depth_of_a_line_stops_a_colleague(scene: Scene) -> None:
+    """A line can be read just so in a short call, and no more where a colleague's line supersedes it."""
+    subject, low, high = line(1).change.subject, 1, 400_000
+    with psycopg.connect(scene.mallory, autocommit=True) as connection:
+        seq = 0
+        while high - low > 1:  # the deepest that is taken
+            depth = (low + high) // 2
+            text = claim(seq=seq + 1, clock=1 << 40, subject=subject, fields={"content": "DEEP"})
+            text = text.replace('"DEEP"', "[" * depth + "]" * depth)
+            try:
+                connection.execute(
+                    "SELECT context_graph.tell(%s, %s, %s, %s, %s)",
+                    (scene.own.project, TWO, text, seq + 1, digest(text.encode())),
+                )
+                low, seq = depth, seq + 1
+            except psycopg.Error as error:
+                assert error.sqlstate == "CG004", error
+                high = depth
+    assert seq > 3
+    newest = structs.replace(line(4, subject=1).change, clock=1 << 41)
+    scene.ada.push(ONE, [Told(newest, encode(newest))])
+    assert all_of(scene.ada, ONE)[-1].change == newest
+
+
+@pytest.mark.parametrize("text", ["PostgreSQL refuses \\u0000 in jsonb", "a NUL \0 in a text"])
+def test_a_text_about_a_nul_is_the_same_for_who_comes_later(tmp_path: Path, scene: Scene, text: str) -> None:
+    with ExitStack() as stack:
+        ada, grace = stores(tmp_path, 2, stack)
+        node = ada.store(text, rationale=WHY)
+        exchange(OpenStore(ada), scene.ada)
+        ada.update([replace(node, importance=0.9)])
+        exchange(OpenStore(ada), scene.ada)
+        place = Hub(scene.own.member(next(_names), "writer"), scene.own.project)
+        exchange(OpenStore(grace), place)
+        place.close()
+        heard = grace.get(node.id)
+        assert heard is not None and heard.content == node.content
+        assert state(ada) == state(grace)
+
+
+def test_who_holds_a_transaction_open_keeps_no_log_from_growing(scene: Scene) -> None:
+    """`mend` is any member's, a reader's too; what it looks at stays free."""
+    reader = scene.own.member(next(_names), "reader")
+    with psycopg.connect(reader) as held:
+        held.execute("SELECT context_graph.mend(%s, %s)", (scene.own.project, ONE))
+        scene.ada.push(ONE, [line(4)])
+    assert len(all_of(scene.ada, ONE)) == 4
+
+
+def test_a_tie_goes_by_bytes_whatever_the_server_s_language(server: Postgres) -> None:
+    """In Danish "aa" stands behind "z"; in the hub, as on each machine, it stands before "b"."""
+    name = "adversary_danish"
+    language = "LOCALE_PROVIDER icu ICU_LOCALE 'da'"
+    with server.admin() as admin:
+        try:
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' {language}")
+        except psycopg.errors.FeatureNotSupported:  # a server without ICU knows no other order than its own
+            admin.execute(f"CREATE DATABASE {name}")
+    danish = replace(server, address=make_conninfo(server.address, dbname=name))
+    own = team(danish)
+    first, second = "aa" * 16, "b" * 32
+    place = Hub(own.member(f"{name}_ada", "writer"), own.project)
+    try:
+        for machine in (first, second):
+            change = structs.replace(line(1, machine, text=machine).change, subject=line(1).change.subject)
+            place.push(machine, [Told(change, encode(change))])
+        fields = [[{*one.change.fields} for one in all_of(place, log)] for log in (first, second)]
+        assert fields == [[set()], [{"content"}]], "the second is newer"
+        with danish.admin() as admin:
+            rows = admin.execute("SELECT DISTINCT pg_collation_for(by) FROM context_graph.change").fetchall()
+        assert rows == [('"C"',)]
+    finally:
+        place.close()
+
+
+def test_who_comes_again_and_again_is_removed_all_the_same(scene: Scene) -> None:
+    from context_graph.sync.hub import teams
+
+    login = scene.mallory.split("user=")[1].split()[0]
+    name, project = scene.rows(
+        "SELECT t.name, p.name FROM context_graph.project AS p JOIN context_graph.team AS t ON t.id = p.team "
+        "WHERE p.id = %s",
+        scene.own.project,
+    )[0]
+    is_over = threading.Event()
+
+    def hold() -> None:
+        while not is_over.is_set():
+            with suppress(psycopg.Error), psycopg.connect(scene.mallory) as held:
+                held.execute("SELECT context_graph.mend(%s, %s)", (scene.own.project, ONE))
+                held.execute("SELECT pg_sleep(60)")
+
+    threads = [threading.Thread(target=hold) for _ in range(4)]
+    for one in threads:
+        one.start()
+    try:
+        time.sleep(1)
+        with scene.own.server.admin() as admin:
+            admin.execute("SET lock_timeout = '1s'")
+            assert teams.remove(admin, name, project, login)
+    finally:
+        is_over.set()
+        for one in threads:
+            one.join()

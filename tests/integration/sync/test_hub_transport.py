@@ -36,35 +36,28 @@ pytestmark = pytest.mark.hub
 _names = (f"member_{number}" for number in itertools.count())
 
 
-def told_by_an_earlier_build(address: str, own: Team, machine: str, told: list[Told]) -> None:
-    """As builds before the fourth migration pushed."""
+def told_by_an_earlier_build(
+    address: str, own: Team, machine: str, told: list[Told], version: int = 3
+) -> None:
+    """As builds pushed that knew the hub's tables up to ``version``."""
+    lines, end = b"\n".join(one.line for one in told), digest(told[-1].line)
     with psycopg.connect(address, autocommit=True) as connection:
+        if version > 3:
+            connection.execute(
+                "SELECT context_graph.tell(%s, %s, %s, 1, %s)", (own.project, machine, lines.decode(), end)
+            )
+            return
         connection.execute(
             "INSERT INTO context_graph.machine (project, machine, last, digest, bytes) "
             "VALUES (%s, %s, %s, %s, %s)",
-            (
-                own.project,
-                machine,
-                told[-1].change.seq,
-                digest(told[-1].line),
-                sum(len(one.line) for one in told),
-            ),
+            (own.project, machine, told[-1].change.seq, end, len(lines)),
         )
         for one in told:
             of = one.change
             connection.execute(
                 "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
                 "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-                (
-                    own.project,
-                    machine,
-                    of.seq,
-                    of.subject,
-                    of.clock,
-                    of.by,
-                    list(of.fields),
-                    one.line.decode(),
-                ),
+                (own.project, machine, of.seq, of.subject, of.clock, of.by, [*of.fields], one.line.decode()),
             )
 
 
@@ -434,6 +427,13 @@ def test_tls_with_a_checked_certificate_is_the_default() -> None:
     assert "sslmode" not in checked_url("postgresql://a@127.0.0.1/x")
 
 
+def test_a_team_s_own_certificate_may_stand_in_libpq_s_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSSLROOTCERT", "/etc/team/ca.pem")
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    address = checked_url("postgresql://a@db.example.org/x")
+    assert "sslrootcert=/etc/team/ca.pem" in address and "sslmode=verify-full" in address
+
+
 @pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
 def test_a_hub_of_each_earlier_version_is_brought_up_to_date(server: Postgres, version: int) -> None:
     """A newer build says what an administrator has to do; then all that was told is there, and logs go on."""
@@ -446,7 +446,7 @@ def test_a_hub_of_each_earlier_version_is_brought_up_to_date(server: Postgres, v
     own = team(old, upto=version)
     address = own.member(f"{name}_a", "writer")
     told = lines(1, 3)
-    told_by_an_earlier_build(address, own, ONE, told)
+    told_by_an_earlier_build(address, own, ONE, told, version)
     first, second = Hub(address, own.project), Hub(own.member(f"{name}_b", "writer"), own.project)
     try:
         with pytest.raises(ConfigError, match="hub init"):

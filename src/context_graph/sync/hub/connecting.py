@@ -59,7 +59,8 @@ def checked_url(url: str) -> str:
                 f"hub_url has sslmode={mode}; a hub on another machine needs verify-full, the default: "
                 "leave sslmode out"
             )
-        bundle = next((path for path in _BUNDLES if Path(path).exists()), "system")
+        own = defaults.get("sslrootcert", b"").decode()
+        bundle = own or next((path for path in _BUNDLES if Path(path).exists()), "system")
         wanted = {"sslrootcert": bundle, **wanted, "sslmode": mode, "gssencmode": "disable"}
     wanted |= {
         **{"connect_timeout": CONNECT_S, "application_name": "context-graph", "client_encoding": "utf8"},

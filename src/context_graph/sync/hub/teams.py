@@ -147,22 +147,34 @@ def remove(admin: Connection, team: str, project: str, login: str) -> bool:
     Their connections end; if this was the last project of theirs, they can't log in any more.
     """
     wanted = project_id(admin, team, project)
-    admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,))
+    there = admin.execute(
+        "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = login) FROM context_graph.member "
+        "WHERE project = %s AND login = %s AND removed_at IS NULL",
+        (wanted, login),
+    ).fetchone()
+    if there is None:
+        return False
+    if there[0]:  # who comes again at once could hold the very rows that are changed here
+        admin.execute(sql.SQL("ALTER ROLE {} NOLOGIN").format(sql.Identifier(login)))
+        _disconnect(admin, login)
     with admin.transaction():
-        done = admin.execute(
-            "UPDATE context_graph.member SET removed_at = now() "
-            "WHERE project = %s AND login = %s AND removed_at IS NULL",
+        admin.execute(
+            "UPDATE context_graph.member SET removed_at = now() WHERE project = %s AND login = %s",
             (wanted, login),
         )
         others = admin.execute(
             "SELECT FROM context_graph.member WHERE login = %s AND removed_at IS NULL", (login,)
         ).fetchone()
-        if done.rowcount == 1 and others is None:
-            name, members = sql.Identifier(login), sql.Identifier(MEMBERS)
-            admin.execute(sql.SQL("REVOKE {} FROM {}").format(members, name))
-            admin.execute(sql.SQL("ALTER ROLE {} NOLOGIN").format(name))
+        if there[0]:
+            change = "REVOKE {members} FROM {login}" if others is None else "ALTER ROLE {login} LOGIN"
+            names = {"members": sql.Identifier(MEMBERS), "login": sql.Identifier(login)}
+            admin.execute(sql.SQL(change).format(**names))
+    _disconnect(admin, login)
+    return True
+
+
+def _disconnect(admin: Connection, login: str) -> None:
     admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,))
-    return done.rowcount == 1
 
 
 # What a member sees
