@@ -18,9 +18,8 @@ from uuid import UUID
 from context_graph.consolidation.commit import KINDS, Prepared, reduced
 from context_graph.consolidation.plan import Merge, NewLink, Plan, Prune, Reweight
 from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
-from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.edge import CONSOLIDATION, MADE_BY, GraphEdge
-from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
+from context_graph.model.memory import MERGED_FROM, MemoryNode, Tombstone, merged_reason
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
     Edit,

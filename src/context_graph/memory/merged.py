@@ -13,14 +13,12 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
+from context_graph.model.memory import MERGED_FROM, TOMBSTONE_LOST, MemoryNode, Tombstone
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.node_records import StoredNode, decode_node
 from context_graph.store.graph.records import decode_tombstone
 from context_graph.store.layout import GOALS_FACT, MAP_FACT, NODES, TOMBSTONES
 
-MERGED_FROM: Final = "merged_from"
-"""In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""
 _QUOTES: Final = f'"{MERGED_FROM}":'.encode()
 """In the record of each memory that quotes others (metadata is JSON)."""
 

@@ -344,6 +344,9 @@ def parse_time(name: str, value: object) -> int:
     )
 
 
+MERGED_FROM: Final = "merged_from"
+"""In the metadata of a memory into which others were merged: a list of objects with ``id`` and ``content``,
+oldest merge first."""
 TOLD_BY: Final = "told_by"
 """Key of the metadata of a memory from another machine: {"machine": id, "author": login in the hub, if it
 came by one}. Each machine writes it for itself; it does not travel: none signs with another's name."""

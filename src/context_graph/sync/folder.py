@@ -20,6 +20,7 @@ from typing import BinaryIO, Final, NamedTuple
 import msgspec
 
 from context_graph.errors import InvalidInputError
+from context_graph.model.memory import MERGED_FROM
 from context_graph.regular_file import open_regular
 from context_graph.sync.change import MAX_LINE_BYTES, Change, canonical, decode, digest, encode, is_machine
 from context_graph.sync.home import FORMAT, small_file
@@ -45,8 +46,11 @@ MAX_MACHINES: Final = 1024
 MAX_FILES: Final = 4096
 MAX_SEGMENT_BYTES: Final = 1 << 30
 _LACKS: Final = "lacks.json"
+_METADATA: Final = "metadata"
 _MAX_LACKS: Final = 256
 _SEGMENT: Final = re.compile(r"([0-9]{12})-([0-9]{12})\.jsonl\Z")
+_DRAFT: Final = re.compile(r"\.(?:[0-9]{12}-[0-9]{12}\.jsonl|lacks\.json)\.[a-z0-9_]{8}\Z")
+"""What `replacing` was writing when its process died."""
 
 
 class Segment(NamedTuple):
@@ -119,19 +123,25 @@ class Folder(Transport):
             raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
         if len(fresh) < len(told) and digest(told[-len(fresh) - 1].line) != head.digest:
             raise ConflictError(f"change {head.seq} of {machine} is another one there")
-        home = self.path / machine
         try:
-            home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if home.is_symlink():
-                raise TransportError(f"{home} is a link; what is told would be written elsewhere")
+            home = self._own(machine)
+            _drop_drafts(home)
             end = digest(fresh[-1].line)
             _write(home, fresh[0].change.seq, fresh[-1].change.seq, end, (one.line for one in fresh))
             segments = self._segments(machine)
             if len(segments) > MAX_SEGMENTS:
                 self._compact(machine, segments)
         except OSError as error:
-            raise _failed(home, error) from error
+            raise _failed(self.path / machine, error) from error
         return Head(fresh[-1].change.seq, digest(fresh[-1].line))
+
+    def _own(self, machine: str) -> Path:
+        """The folder that this machine writes in, made if it is missing. Raises OSError, TransportError."""
+        home = self.path / machine
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.is_symlink():
+            raise TransportError(f"{home} is a link; what is told would be written elsewhere")
+        return home
 
     def _check_there(self, machine: str, told: Sequence[Told], head: Head) -> None:
         if told and told[-1].change.seq == head.seq and digest(told[-1].line) != head.digest:
@@ -182,13 +192,14 @@ class Folder(Transport):
     def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         path = self.path / machine / _LACKS
         try:
+            if gaps or path.exists():
+                self._own(machine)
             if not gaps:
                 path.unlink(missing_ok=True)
                 return
             rows = [(log, *gap) for log in sorted(gaps) for gap in gaps[log]][:_MAX_LACKS]
             data = canonical({"format": FORMAT, "lacks": rows})
             if small_file(path) != data:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with replacing(path) as out:
                     out.write(data)
         except OSError as error:
@@ -211,6 +222,8 @@ class Folder(Transport):
         segments = self._segments(machine)
         whole = [one for one in segments if self._end(one) is not None]
         try:
+            if segments:
+                _drop_drafts(self.path / machine)
             if gone and not any(_tells_of(change, gone) for change in _changes(whole)):
                 return
             if whole and whole[-1] == segments[-1]:
@@ -220,7 +233,10 @@ class Folder(Transport):
 
     def withdraw(self, machine: str) -> None:
         home = self.path / machine
+        if home.is_symlink():
+            return  # somebody put it there: nothing of this machine's lies behind it
         try:
+            _drop_drafts(home)
             for one in self._segments(machine):
                 one.path.unlink(missing_ok=True)
             (home / _LACKS).unlink(missing_ok=True)
@@ -255,8 +271,10 @@ class Folder(Transport):
 
     def _segments(self, machine: str) -> list[Segment]:
         """In order; of those that begin at one number the longest, none that lies within another."""
-        found = []
+        found: list[Segment] = []
         try:
+            if (self.path / machine).is_symlink():
+                return found
             with os.scandir(self.path / machine) as entries:
                 self._lacking.discard(machine)
                 for number, entry in enumerate(entries):
@@ -332,7 +350,26 @@ class Folder(Transport):
 
 
 def _tells_of(change: Change, gone: Collection[str]) -> bool:
-    return change.subject in gone and (change.fields.keys() != {REMOVED} or bool(change.uses))
+    if change.subject in gone:
+        return change.fields.keys() != {REMOVED} or bool(change.uses)
+    return _quotes(change, gone)
+
+
+def _quotes(change: Change, gone: Collection[str]) -> bool:
+    """Whether it has words of one that is gone, which had been merged into the memory that it is about."""
+    metadata = change.fields.get(_METADATA)
+    rows = metadata.get(MERGED_FROM) if isinstance(metadata, dict) else None
+    return isinstance(rows, list) and any(
+        isinstance(row, dict) and str(row.get("id")) in gone for row in rows
+    )
+
+
+def _drop_drafts(home: Path) -> None:
+    """Of processes that died, in this machine's folder; a store has one exchange at a time."""
+    with suppress(FileNotFoundError), os.scandir(home) as entries:
+        for entry in entries:
+            if _DRAFT.match(entry.name):
+                os.unlink(entry.path)
 
 
 def _failed(path: Path, error: OSError) -> TransportError:
@@ -354,6 +391,8 @@ def _still_needed(
     left = {key[2] for key, rank in _parts(change) if newest[key] == rank}
     if change.subject in removed:
         left &= {REMOVED}
+    elif _quotes(change, removed):
+        left -= {_METADATA}  # whoever takes the words out of it tells the rest anew
     fields = {name: value for name, value in change.fields.items() if name in left}
     uses = {machine: count for machine, count in change.uses.items() if f"uses {machine}" in left}
     if not fields and not uses:

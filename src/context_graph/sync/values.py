@@ -10,7 +10,6 @@ from uuid import UUID
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.merged import MERGED_FROM
 from context_graph.memory.writing import redacted, redacted_node
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import TOLD_BY, MemoryNode, Tombstone
@@ -37,18 +36,6 @@ _MAX_REASON: Final = 500
 def is_private(node: MemoryNode) -> bool:
     """Whether it never leaves this machine."""
     return node.metadata.get(PRIVATE) is True or PRIVATE in node.tags or CANARY_TAG in node.tags
-
-
-def quoted(node: MemoryNode) -> list[bytes]:
-    """Ids of the memories whose texts it quotes, since they were merged into it."""
-    rows = node.metadata.get(MERGED_FROM)
-    found = []
-    for row in rows if isinstance(rows, list) else ():
-        try:
-            found.append(UUID(row["id"]).bytes)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue
-    return found
 
 
 def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:

@@ -15,6 +15,10 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import memory
 
+from context_graph.sync.change import MEMORY, VERSION, Change, encode
+from context_graph.sync.folder import Folder
+from context_graph.sync.transport import Told
+
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
@@ -268,3 +272,36 @@ def test_a_folder_that_is_not_there_is_made(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = cli.run("sync", "--folder", str(tmp_path / "file"))
     assert done.returncode == 1 and "file: File exists; name another one" in done.stderr
+
+
+@pytest.mark.parametrize("at_ms", [(1 << 62) - 1, 1 << 53, 253_402_300_800_000, 0])
+def test_times_that_another_machine_tells_stop_no_command(cli: Cli, shared: Path, at_ms: int) -> None:
+    """Of a clock that was far off, or of somebody who writes the file by hand."""
+    store(cli, "Staging listens on port 8443")
+    sync(cli, shared)
+    strange = "5" * 32
+    there = {
+        "content": "The lab printer is on floor 3",
+        "rationale": "as it was told there",
+        "created_at_ms": at_ms,
+    }
+    gone = {**there, "content": "The lab printer jams", "tombstone": {"at_ms": at_ms, "reason": "gone"}}
+    told = []
+    for seq, fields in enumerate((there, gone), 1):
+        subject, uses = f"{seq:08x}-0000-4000-8000-000000000000", {strange: (3, at_ms)}
+        change = Change(VERSION, strange, seq, seq << 16, strange, MEMORY, subject, fields, uses)
+        told.append(Told(change, encode(change)))
+    Folder(shared / cli.project.name).push(strange, told)
+    assert sync(cli, shared)["heard"] == 2
+    first, second = (one.change.subject for one in told)
+    for words in (
+        *(("list",), ("list", "--deleted"), ("show", first), ("recall", "lab printer"), ("export",)),
+        *(("inject", "lab printer"), ("history", first), ("consolidate", "--dry-run"), ("stats",)),
+        ("restore", second),
+    ):
+        done = cli.run("memory", *words)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    for words in (("status",), ("doctor", "--json"), ("report", str(shared / "report.html"))):
+        done = cli.run(*words)
+        assert "Traceback" not in done.stderr and "bug in" not in done.stdout + done.stderr, (words, done)
+    assert {"The lab printer is on floor 3", "The lab printer jams"} <= {*texts(cli)}

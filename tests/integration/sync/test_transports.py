@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,27 @@ def test_a_link_that_has_just_taken_the_place_of_a_segment_is_not_read(
     assert not page.told and page.refused
     with pytest.raises(OSError, match="symbolic link"):
         list(_lines_of(seen[0].path))
+
+
+@pytest.mark.parametrize("act", ["push", "want", "rewrite", "withdraw", "pull"])
+def test_a_link_in_the_place_of_a_machine_s_folder_leads_to_no_other_log(tmp_path: Path, act: str) -> None:
+    """Whoever may write to the folder may set it, and it may lead to another project's."""
+    elsewhere, place = Folder(tmp_path / "elsewhere"), Folder(tmp_path / "place")
+    elsewhere.push(TWO, [*lines(1, 2, TWO)])
+    elsewhere.want(TWO, {ONE: [(1, 2)]})
+    place.push(TWO, lines(1, 1, TWO))
+    (tmp_path / "place" / ONE).symlink_to(tmp_path / "elsewhere" / TWO)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / TWO).iterdir()}
+    calls: dict[str, Callable[[], object]] = {
+        "push": lambda: place.push(ONE, lines(1, 1)),
+        "want": lambda: [place.want(ONE, {TWO: [(3, 4)]}), place.want(ONE, {})],
+        "rewrite": lambda: place.rewrite(ONE),
+        "withdraw": lambda: place.withdraw(ONE),
+        "pull": lambda: place.pull(ONE, 0),
+    }
+    with suppress(TransportError):
+        assert not getattr(calls[act](), "told", ())
+    assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / TWO).iterdir()} == before
 
 
 def test_a_place_that_can_t_be_written_says_which_file(tmp_path: Path) -> None:

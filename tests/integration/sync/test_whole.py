@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.integration.sync.test_merge import Stores, state, stores
+from tests.support.consolidation import Merge, run
 from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.transports import all_of
 from tests.support.memories import WHY, open_memex
@@ -287,3 +288,37 @@ def test_two_whose_clocks_were_both_ahead_end_equal(three: Stores, place: Path) 
         assert not work.is_ahead() and not any(
             register.ahead(work.notes.machine.clock) for register in work.notes.registers()
         )
+
+
+def test_what_was_merged_and_deleted_for_good_is_quoted_in_no_file(three: Stores, place: Path) -> None:
+    """The survivor of a merge quotes what was merged into it, and was told with that by another machine."""
+    author, merger, newcomer = three
+    survivor = author.store("The launch word is said aloud", rationale=WHY)
+    loser = author.store("the launch word is xylophonist", rationale=WHY)
+    settle([author, merger], place)
+    assert run(merger, merges=[Merge(survivor.id, (loser.id,), 0.97)]).undo_token
+    told(merger, place)
+    assert len(holding(place, "xylophonist")) == 2, "else nothing is proved"
+    author.forget(loser.id, soft=False, reason="user_requested")
+    for one in (author, merger, author):
+        told(one, place)
+    assert holding(place, "xylophonist") == []
+    settle(three, place)
+    assert holding(place, "xylophonist") == [] and state(author) == state(merger) == state(newcomer)
+    assert texts(newcomer) == {"The launch word is said aloud"}
+
+
+def test_what_a_dead_process_had_begun_to_write_is_taken_away(three: Stores, place: Path) -> None:
+    """A half-written file has texts too, and nothing else would ever look at it."""
+    author, *_ = three
+    node = author.store("A word that nobody may keep: xylophonist", rationale=WHY)
+    dies = patch("context_graph.whole_file.os.replace", side_effect=KeyboardInterrupt)
+    with dies, patch("context_graph.whole_file.os.unlink"), pytest.raises(KeyboardInterrupt):
+        told(author, place)
+    assert len(holding(place, "xylophonist")) == 1
+    told(author, place)
+    (home,) = (path for path in place.iterdir() if path.is_dir())
+    assert len(holding(place, "xylophonist")) == 1 and len(list(home.iterdir())) == 1
+    author.forget(node.id, soft=False, reason="user_requested")
+    told(author, place)
+    assert holding(place, "xylophonist") == []
