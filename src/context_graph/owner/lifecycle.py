@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
@@ -24,6 +22,7 @@ from context_graph import watchdog
 from context_graph.config import Settings, lock_path, log_dir, socket_path, waker_path
 from context_graph.owner.lock import bind, bind_waker
 from context_graph.owner.socket.server import OwnerServer
+from context_graph.system.folder_watch import TAKEN_AWAY, FolderWatch
 from context_graph.watchdog import Piece
 from context_graph.wire.build import owner_build
 from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file
@@ -38,50 +37,6 @@ _BUSY_S: Final = 5.0
 """Until the next look of an owner that would be idle but for what runs beside it."""
 EXIT_UNCLEAN: Final = 70
 """The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
-
-
-# From <sys/inotify.h>.
-_DELETE, _DELETE_SELF, _MOVE_SELF, _MOVED_FROM, _MOVED_TO = 0x200, 0x400, 0x800, 0x40, 0x80
-_ONLYDIR: Final = 0x01000000
-_CONTENT: Final = _DELETE | _MOVED_FROM | _MOVED_TO | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
-_READ_BYTES: Final = 16 * 1024
-
-
-class RootWatch:
-    """Watches folders: the descriptor becomes readable when something in or around them is deleted or
-    moved.
-    """
-
-    def __init__(self, folders: Iterable[Path]) -> None:
-        self._handle = -1
-        try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            handle = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, AttributeError):
-            return
-        if handle < 0:
-            return
-        watched = [libc.inotify_add_watch(handle, os.fsencode(folder), _CONTENT) for folder in folders]
-        if max(watched, default=-1) < 0:
-            os.close(handle)
-            return
-        self._handle = handle
-
-    def fileno(self) -> int:
-        """The descriptor to poll, or -1."""
-        return self._handle
-
-    def clear(self) -> None:
-        """Read and drop what is queued."""
-        with contextlib.suppress(OSError):
-            while self._handle >= 0:
-                os.read(self._handle, _READ_BYTES)
-
-    def close(self) -> None:
-        """Stop watching. Safe to call twice."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
 
 
 class Owner:
@@ -109,7 +64,7 @@ class Owner:
         self._server = OwnerServer(
             *(self._loop, service, root, settings.max_clients, log), leave=self.leave, quiet=self._on_quiet
         )
-        self._watch = RootWatch({root, lock_path(root).parent, self._socket_path.parent})
+        self._watch = FolderWatch({root, lock_path(root).parent, self._socket_path.parent}, TAKEN_AWAY)
         self._idle: asyncio.TimerHandle | None = None
         self._quiet_since = self._loop.time()
         self._leaving = self._told = False
@@ -220,7 +175,7 @@ class Owner:
 
     def _on_change(self) -> None:
         """Leave if our socket or lock file is gone: nobody could find us."""
-        self._watch.clear()
+        self._watch.is_stirred()
         if self._leaving:
             return
         try:

@@ -27,7 +27,7 @@ from context_graph.owner.socket.connection import Answer, Channel, Connection, U
 from context_graph.owner.socket.status import OwnerStatus
 from context_graph.system import limits
 from context_graph.system.peers import peer_pid, peer_uid
-from context_graph.wire.build import installed_build, is_newer, owner_build
+from context_graph.wire.build import InstalledBuild, is_newer, owner_build
 from context_graph.wire.frames import (
     KEEP_IT,
     YIELDING,
@@ -96,6 +96,7 @@ class OwnerServer:
         self._status = OwnerStatus(root)
         self._max_clients = max_clients
         self._narrow = limits.narrow()
+        self._installed = InstalledBuild()
         self._outgrown = ""
         """What a client that was here may use more of than we."""
         self._log = log
@@ -152,6 +153,7 @@ class OwnerServer:
     def close(self) -> None:
         """Close every connection, finished or not."""
         self.stop_listening()
+        self._installed.close()
         for connection in list(self._connections):
             connection.close()
 
@@ -394,7 +396,7 @@ class OwnerServer:
         if is_newer(request.version, own):
             return f"client {request.version} is newer than this owner, {own}"
         # A launcher need not be as new as our files: what replaced them is seen where a session begins.
-        if request.verb in _AT_START and is_newer(now := installed_build(), own):
+        if request.verb in _AT_START and is_newer(now := self._installed.look(), own):
             return f"{now} is installed, and this owner is {own}"
         return f"a client may use more than this owner ({self._outgrown})" if self._outgrown else ""
 
