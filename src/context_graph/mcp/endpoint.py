@@ -45,6 +45,8 @@ _DISCOVER: Final = "server/discover"
 _STATELESS: Final = frozenset({_DISCOVER, "tools/list", "tools/call"})
 """Methods of the stateless versions; ping, logging/setLevel and initialize are gone there."""
 _STORAGE_ERROR: Final = -32002
+INPUT_FAULT: Final = "context-graph/error"
+"""Key of a result's `_meta`."""
 _LOG_SAYS: Final = "log/owner.log in the data root says where"
 
 
@@ -98,7 +100,7 @@ class Endpoint:
             return
         if not self.version.batches:
             why = f"Invalid Request: protocol version {self.version.name} has no batches"
-            yield rpc.failure(None, RpcError(rpc.INVALID_REQUEST, why)) + b"\n"
+            yield rpc.failure(None, RpcError(rpc.INVALID_REQUEST, why, rpc.OF_A_BATCH)) + b"\n"
             return
         batch = _Batch(outlet)
         for at, item in enumerate(found):
@@ -180,6 +182,10 @@ class Endpoint:
     def _failure(self, request: Request, error: Exception) -> bytes:
         if isinstance(error, ContextGraphError):
             error = self._fault(request, error)
+            if error.code == rpc.INVALID_PARAMS and request.method == "tools/call":
+                version = self._spoken(request)
+                if version.faults_in_results:
+                    return self._success(request, _refused(error))
         elif not isinstance(error, RpcError):
             self._host.failed(request.method, error)
             why = f"Internal error: a bug in context-graph ({type(error).__name__}); {_LOG_SAYS}"
@@ -286,6 +292,12 @@ class Endpoint:
         if result.failed:
             shaped["isError"] = True
         return shaped
+
+
+def _refused(error: RpcError) -> dict[str, Any]:
+    """The result of a call whose input was wrong; programs find the error object in it."""
+    content = [{"type": "text", "text": error.message}]
+    return {"content": content, "isError": True, "_meta": {INPUT_FAULT: rpc.error_object(error)}}
 
 
 def _operation(request: Request) -> str:

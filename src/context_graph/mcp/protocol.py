@@ -21,6 +21,8 @@ class Version:
     """Hints on tools, since 2025-03-26."""
     structured: bool = True
     """outputSchema and structuredContent, since 2025-06-18."""
+    faults_in_results: bool = False
+    """Faults of a tool's input are results with isError, so that the model mends them, since 2025-11-25."""
     stateless: bool = False
     """Each request names its version and there is no `initialize`, since 2026-07-28."""
 
@@ -31,12 +33,14 @@ VERSIONS: Final = {
         Version("2024-11-05", batches=True, annotations=False, structured=False),
         Version("2025-03-26", batches=True, structured=False),
         Version("2025-06-18"),
-        Version("2025-11-25"),
+        Version("2025-11-25", faults_in_results=True),
     )
 }
 """Those that `initialize` opens."""
 LATEST: Final = VERSIONS["2025-11-25"]
-STATELESS: Final = {version.name: version for version in (Version("2026-07-28", stateless=True),)}
+STATELESS: Final = {
+    version.name: version for version in (Version("2026-07-28", faults_in_results=True, stateless=True),)
+}
 """Those that each request names."""
 UNSUPPORTED_VERSION: Final = -32022
 _KEY: Final = "io.modelcontextprotocol/"
@@ -102,7 +106,8 @@ def _missing(name: str, kind: str) -> RpcError:
 
 def completed(result: Mapping[str, Any], *, cached: bool) -> dict[str, Any]:
     """A stateless result: whole, from whom, and how long it holds where it may be kept (``cached``)."""
-    told = {"resultType": "complete", **result, "_meta": {f"{_KEY}serverInfo": _SERVER_INFO}}
+    meta = {**result.get("_meta", {}), f"{_KEY}serverInfo": _SERVER_INFO}
+    told = {"resultType": "complete", **result, "_meta": meta}
     return {**told, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else told
 
 

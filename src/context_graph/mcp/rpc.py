@@ -23,6 +23,10 @@ _BATCH_MAX: Final = 64
 """Messages of one batch; each is a turn of the owner's loop."""
 _SHOWN_CHARS: Final = 80
 
+OF_A_BATCH: Final = {"batch": True}
+"""Data of the one error that a refused batch gets: without an id, nothing else says what it answers.
+ext/launcher/src/bridge/message.rs knows it."""
+
 RequestId = str | int
 
 
@@ -87,10 +91,10 @@ def parse(text: bytes) -> Incoming | list[Incoming]:
     if not isinstance(value, list):
         return _message(value)
     if not value:
-        return Invalid(None, RpcError(INVALID_REQUEST, "Invalid Request: the batch is empty"))
+        return Invalid(None, RpcError(INVALID_REQUEST, "Invalid Request: the batch is empty", OF_A_BATCH))
     if len(value) > _BATCH_MAX:
         why = f"Invalid Request: a batch of {len(value)} messages; at most {_BATCH_MAX} are taken at once"
-        return Invalid(None, RpcError(INVALID_REQUEST, why))
+        return Invalid(None, RpcError(INVALID_REQUEST, why, OF_A_BATCH))
     return [_message(item) for item in value]
 
 

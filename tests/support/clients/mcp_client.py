@@ -41,11 +41,15 @@ class Peer:
         return found.structured_content
 
     def fail(self, name: str, **arguments: Any) -> ErrorData:
-        """The error of a tool call that fails."""
+        """The error of a tool call that fails; of its input, the one in the result."""
         try:
             found = self.result(name, **arguments)
         except MCPError as error:
             return error.error
+        if found.is_error:
+            fault = ErrorData.model_validate((found.meta or {})["context-graph/error"])
+            assert [one.text for one in found.content] == [fault.message]
+            return fault
         raise AssertionError(f"{name} succeeded: {found}")
 
     def store(self, content: str, **more: Any) -> str:

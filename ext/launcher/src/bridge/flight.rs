@@ -49,10 +49,21 @@ impl Flights {
         let (key, method) = match sent(line.trim_ascii()) {
             Sent::Request { id, method } => (Key::Id(id), method),
             Sent::Batch(ids) if !ids.is_empty() => (Key::Batch(ids), b"batch".to_vec()),
-            Sent::Cancelled(id) => return self.flying.retain(|flight| flight.key != Key::Id(id.clone())),
+            Sent::Cancelled(id) => return self.cancel(&id),
             Sent::Batch(_) | Sent::Other => return,
         };
         self.flying.push(Flight { key, method, line: line.to_vec(), sends: 1 });
+    }
+
+    /// No answer to that request comes any more; a batch of which all are cancelled gets none.
+    fn cancel(&mut self, id: &Id) {
+        self.flying.retain_mut(|flight| match &mut flight.key {
+            Key::Id(own) => own != id,
+            Key::Batch(ids) => {
+                ids.retain(|own| own != id);
+                !ids.is_empty()
+            }
+        });
     }
 
     /// Notes a line of the owner's; whether it is for the client.
@@ -69,6 +80,7 @@ impl Flights {
                 None => return false, // late: it has been answered by us
                 found => found,
             },
+            Got::RefusedBatch => self.flying.iter().position(|flight| matches!(flight.key, Key::Batch(_))),
             Got::Other => None,
         };
         let Some(at) = found else { return true };
@@ -232,6 +244,30 @@ mod tests {
         let line = flights.give_up("why");
         let text = String::from_utf8_lossy(&line);
         assert!(text.starts_with("[{") && text.ends_with("}]\n") && text.contains("\"id\":\"x\""), "{text}");
+    }
+
+    #[test]
+    fn a_refused_batch_is_not_waited_for() {
+        let refused = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m","data":{"batch":true}}}"#;
+        let mut flights = opened();
+        flights.sent(b"[{\"id\":1,\"method\":\"a\"}]\n");
+        flights.sent(CALL);
+        assert!(flights.got(refused));
+        assert_eq!(flights.count(), 1);
+        assert!(flights.got(refused), "one too many is the client's all the same");
+        assert_eq!(flights.count(), 1);
+    }
+
+    #[test]
+    fn a_batch_is_not_waited_for_when_all_of_it_is_cancelled() {
+        let cancel =
+            |id: &str| format!("{{\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n");
+        let mut flights = opened();
+        flights.sent(b"[{\"id\":1,\"method\":\"a\"},{\"id\":2,\"method\":\"b\"}]\n");
+        flights.sent(cancel("1").as_bytes());
+        assert_eq!(flights.count(), 1);
+        flights.sent(cancel("2").as_bytes());
+        assert_eq!(flights.count(), 0);
     }
 
     #[test]

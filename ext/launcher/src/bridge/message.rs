@@ -52,6 +52,8 @@ pub enum Sent {
 pub enum Got {
     Answer(Id),
     Batch,
+    /// The one error for a batch that is not taken; it bears no id.
+    RefusedBatch,
     Other,
 }
 
@@ -61,6 +63,7 @@ struct Head {
     id: Option<Id>,
     method: Option<Vec<u8>>,
     answers: bool,
+    of_batch: bool,
     cancelled: Option<Id>,
 }
 
@@ -69,6 +72,7 @@ impl Head {
         let mut head = Head::default();
         let on_field = |path: &[&[u8]], token: Token<'_>| match (path, token) {
             ([b"result" | b"error"], _) => head.answers = true,
+            ([b"error", b"data", b"batch"], Token::Scalar(b"true")) => head.of_batch = true,
             ([b"id"], Token::Text(_) | Token::Scalar(_)) => head.id = Id::from_token(token),
             ([b"method"], Token::Text(raw)) => head.method = Some(raw.to_vec()),
             ([b"params", b"requestId"], Token::Text(_) | Token::Scalar(_)) => head.cancelled = Id::from_token(token),
@@ -112,10 +116,13 @@ pub fn got(line: &[u8]) -> Got {
     if let Some(rest) = line.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") {
         let end = rest.iter().position(|byte| matches!(byte, b',' | b'"')).unwrap_or(0);
         if let (Some(b','), Some(raw)) = (rest.get(end), rest.get(..end)) {
-            return Id::from_token(Token::Scalar(raw)).map_or(Got::Other, Got::Answer);
+            if let Some(id) = Id::from_token(Token::Scalar(raw)) {
+                return Got::Answer(id);
+            }
         }
     }
     match Head::of(line) {
+        Some(Head { id: None, of_batch: true, .. }) => Got::RefusedBatch,
         Some(Head { id: Some(id), answers: true, .. }) => Got::Answer(id),
         _ => Got::Other,
     }
@@ -167,6 +174,8 @@ mod tests {
         assert_eq!(got(br#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Got::Other);
         assert_eq!(got(br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1}}"#), Got::Other);
         assert_eq!(got(br#"[{"id":1}]"#), Got::Batch);
+        let refused = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m","data":{"batch":true}}}"#;
+        assert_eq!(got(refused), Got::RefusedBatch);
     }
 
     #[test]
