@@ -153,8 +153,14 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
         if "error" in look.get(name, {})
     ]
     for one in look.get("losses", ()):
-        text = f"some of the latest records are lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
-        found.append(Finding(WARNING, text, "the rest is in use; a backup may have what is missing"))
+        text = f"records are lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
+        found.append(
+            Finding(
+                WARNING,
+                text,
+                "what is there is in use; a backup may have what is missing (`context-graph-cli restore`)",
+            )
+        )
     counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
     found += [
         Finding(level, f"{counts[name]} {text}", cure)

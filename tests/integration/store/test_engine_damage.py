@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.support.rights import without_rights
 from tests.support.store import damage, largest, noise, run
 
 from context_graph.errors import (
@@ -18,6 +19,7 @@ from context_graph.errors import (
 )
 from context_graph.store.engine import integrity_seal
 from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.opening import EMPTIED
 from context_graph.store.layout import RUNTIME
 from context_graph.store.schema import open_database
 
@@ -195,11 +197,10 @@ def test_a_file_that_may_not_be_read_is_no_damage(db: Path) -> None:
         except StoreReadOnlyError as error:
             print(error)
     """
-    rights = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
     for file in (db / "CURRENT", db / (db / "CURRENT").read_text().strip()):
         mode = file.stat().st_mode
         file.chmod(0)
-        command = [*rights, sys.executable, "-P", "-c", textwrap.dedent(code), str(db)]
+        command = [*without_rights(), sys.executable, "-P", "-c", textwrap.dedent(code), str(db)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         file.chmod(mode)
         assert f"{file} can't be read: Permission denied" in done.stdout, done.stderr
@@ -244,3 +245,16 @@ def test_an_unreadable_seal_is_no_evidence(db: Path) -> None:
         engine = open_database(db)
         assert count(engine) == 2 * RECORDS
         engine.close()
+
+
+def test_a_database_whose_folder_was_emptied_is_told(db: Path) -> None:
+    """A new one is made, for hooks go on; a first one, in a folder that was not there, says nothing."""
+    fill(db)
+    for path in db.iterdir():
+        path.unlink()
+    engine = open_database(db)
+    assert count(engine) == 0 and engine.tell_losses() == [EMPTIED] and engine.tell_losses() == []
+    engine.close()
+    first = open_database(db.with_name("first"))
+    assert first.losses() == []
+    first.close()

@@ -186,8 +186,8 @@ def _losses(call: Call) -> str:
     if not lost:
         return ""
     return (
-        f"The newest records of this project's store are partly lost ({'; '.join(lost)}). "
-        "The rest is used; `context-graph-cli doctor` says more."
+        f"Records of this project's store are lost ({'; '.join(lost)}). "
+        "What is there is used, a backup may have the rest; `context-graph-cli doctor` says more."
     )
 
 

@@ -28,7 +28,13 @@ from context_graph.store.engine.failures import (
     refuse_held,
     translate,
 )
-from context_graph.store.engine.integrity_seal import choose_log_folder, has_database, leftovers, log_folder
+from context_graph.store.engine.integrity_seal import (
+    choose_log_folder,
+    has_database,
+    leftovers,
+    log_folder,
+    note_losses,
+)
 from context_graph.store.engine.tuning import (
     DEFAULT_TUNING,
     FamilyTuning,
@@ -42,6 +48,7 @@ from context_graph.system.processes import exists
 _WAIT_S: Final = 5.0
 """For one that looks at the files: milliseconds, unless it was stopped in the midst of it."""
 _STEP_S: Final = 0.002
+EMPTIED: Final = "the database that was here is gone: its folder was empty, and a new one was begun"
 
 
 @contextmanager
@@ -106,6 +113,8 @@ def _same(handle: int, folder: Path) -> bool:
 def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) -> None:
     """Make the database at ``path``, which has no CURRENT; refuse when it looks like one that had.
 
+    A folder that is there and empty had one, since none is ever made without: the loss is noted.
+
     Args:
         fill: Makes a database in an empty folder.
 
@@ -121,11 +130,14 @@ def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) ->
         raise StoreError(f"there is no database at {path}")
     # Made aside and renamed: a crash in the middle must not leave a database that lacks column families.
     draft = path.with_name(f"{path.name}.creating-{os.getpid()}")
+    was_emptied = path.is_dir()
     try:
         os.makedirs(path.parent, mode=0o700, exist_ok=True)
         _remove_drafts(path)
         os.mkdir(draft, mode=0o700)
         fill(draft)
+        if was_emptied:
+            note_losses(draft, [EMPTIED])
         os.rename(draft, path)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
