@@ -1,12 +1,13 @@
 """Mutants: small faults put into a copy of the source, each of which some test must notice.
 
-    python tools/mutants.py             all of them
-    python tools/mutants.py --only A1   one, or several: --only A1,A2
-    python tools/mutants.py --list      what they are
+    python tools/mutants.py                 all of them
+    python tools/mutants.py --only A1       one, or several: --only A1,A2; or all whose ids begin so: --only H
+    python tools/mutants.py --list          what they are
+    python tools/mutants.py --part 1/2      every second one, so that two processes share the work
 
-The tree is copied (its environment by hard links), a mutant is applied there, and its tests run
-there; nothing is changed in place. Exit code 1 if a mutant survives, no longer applies, or its tests do not
-run.
+They stand in `tools/mutated/*.toml`. The tree is copied (its environment by hard links), a mutant is applied
+there, and its tests run there; nothing is changed in place. A kernel is compiled before. Exit code 1 if a
+mutant survives, no longer applies, does not compile, or its tests do not run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,10 +36,23 @@ _COPIED: Final = (
     "pyproject.toml",
     "setup.py",
     "README.md",
+    "Makefile",
 )
 _LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "target", ".pytest_cache", ".hypothesis")
 _LIMIT_S: Final = 1800
+KILLED: Final = "killed"
 _FAILED: Final = 1  # pytest's exit code for tests that failed; others say that it could not run them
+_KERNEL: Final = """
+import runpy, setuptools, sys
+whole = setuptools.setup
+def of_one_kernel(**given):
+    kernels = [one for one in given.pop("ext_modules") if one.name.endswith("." + sys.argv[1])]
+    del given["rust_extensions"], sys.argv[1]
+    whole(ext_modules=kernels, **given)
+setuptools.setup = of_one_kernel
+runpy.run_path("setup.py")
+"""
+"""Compiles one kernel in place, with the flags that ship."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,12 @@ class Mutant:
     """Stands in the file exactly once."""
     new: str
     tests: tuple[str, ...]
-    """Of these at least one must fail."""
+    """Of these at least one must fail: pytest's, or words for `cargo test` where the file is Rust."""
+
+    @property
+    def crate(self) -> str:
+        """The folder of its crate; empty for other languages."""
+        return self.file.partition("/src/")[0] if self.file.endswith(".rs") else ""
 
     def applied(self, root: Path) -> str:
         """The file's text with the fault in it.
@@ -67,135 +87,13 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
-_ATOMIC: Final = "tests/integration/store/test_atomic.py::test_a_change_is_whole_or_not_there"
+def _read() -> Iterator[Mutant]:
+    for table in sorted((ROOT / "tools" / "mutated").glob("*.toml")):
+        for row in tomllib.loads(table.read_text())["mutant"]:
+            yield Mutant(**{**row, "tests": tuple(row["tests"])})
 
-MUTANTS: Final = (
-    Mutant(
-        "A1",
-        "an event's digest is written before the event, not with it",
-        "src/context_graph/store/sessions/event_log.py",
-        "        batch.put(EVENTS, layout.applied_key(",
-        "        self._engine.put(EVENTS, layout.applied_key(",
-        (f"{_ATOMIC}[event-kills]",),
-    ),
-    Mutant(
-        "A2",
-        "the counters are written after what they count, not with it",
-        "src/context_graph/store/graph/graph.py",
-        "        counters = work.finish()\n        self._engine.write(work.batch)\n",
-        "        self._engine.write(work.batch)\n        work.batch = self._engine.batch()\n"
-        "        counters = work.finish()\n        self._engine.write(work.batch)\n",
-        (f"{_ATOMIC}[store-kills]",),
-    ),
-    Mutant(
-        "A3",
-        "a session's first event is written after its snapshot, not with it",
-        "src/context_graph/store/sessions/sessions.py",
-        "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n"
-        "        self._put_state(batch, snapshot, runtime, goals, dream)\n",
-        "        self._put_state(batch, snapshot, runtime, goals, dream)\n"
-        "        self._engine.write(batch)\n"
-        "        batch = self._engine.batch()\n"
-        "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n",
-        (f"{_ATOMIC}[start-kills]",),
-    ),
-    Mutant(
-        "A4",
-        "a run's record is written after the run, not with it",
-        "src/context_graph/store/graph/run_batch.py",
-        "    store.history.put_run(work.batch, run)\n    if changes.undoes",
-        "    store.commit(work)\n    work = store.begin()\n    store.history.put_run(work.batch, run)\n"
-        "    if changes.undoes",
-        (f"{_ATOMIC}[consolidate-kills]", f"{_ATOMIC}[undo-kills]"),
-    ),
-    Mutant(
-        "A5",
-        "a tombstone is written before its memory is marked, not with it",
-        "src/context_graph/store/graph/graph.py",
-        "        self._apply([forget_edit(self, found, tombstone)])\n",
-        "        edit = forget_edit(self, found, tombstone)\n"
-        "        self._engine.put(*edit.writes[1])  # type: ignore[arg-type]\n"
-        "        self._apply([edit._replace(writes=[edit.writes[0], *edit.writes[2:]])])\n",
-        (f"{_ATOMIC}[forget-kills]",),
-    ),
-    Mutant(
-        "A6",
-        "the tombstone of what is deleted for good is written before the memory goes",
-        "src/context_graph/store/graph/graph.py",
-        "            for edit in remove_edits(self, found, stone, unlinked):\n",
-        "            if stone is not None:\n"
-        "                self._engine.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, stone))\n"
-        "            for edit in remove_edits(self, found, None, unlinked):\n",
-        (f"{_ATOMIC}[delete-kills]",),
-    ),
-    Mutant(
-        "C1",
-        "an event does not say durably that a capture is due",
-        "src/context_graph/store/sessions/event_log.py",
-        "        if capture:\n            batch.put(",
-        "        if capture and not session_id:\n            batch.put(",
-        (
-            "tests/integration/memory/test_capture.py::"
-            "test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing",
-        ),
-    ),
-    Mutant(
-        "U3",
-        "undo takes back the uses of an edge that came after the run",
-        "src/context_graph/store/graph/run_batch.py",
-        "            back = _with_uses(back, now)\n",
-        "            pass\n",
-        ("tests/integration/consolidation/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),
-    ),
-    Mutant(
-        "U5",
-        "a deletion for good leaves what was merged into the memory",
-        "src/context_graph/memory/editing.py",
-        "    stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]\n",
-        "    stones = [stone]\n",
-        ("tests/integration/memory/test_deleted_for_good.py",),
-    ),
-    Mutant(
-        "R2",
-        "an event's tool, prompt id and reason are written as they came",
-        "src/context_graph/owner/sessions/hook_call.py",
-        "    return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text\n",
-        "    return text[:_SHORT_CHARS]\n",
-        ("tests/integration/redact/test_secrets_on_disk.py",),
-    ),
-    Mutant(
-        "R4",
-        "the reasons of imported tombstones are written as they came",
-        "src/context_graph/memory/editing.py",
-        "    return replace(stone, reason=core.redactor.redact(stone.reason))\n",
-        "    return stone\n",
-        ("tests/integration/redact/test_secrets_on_disk.py",),
-    ),
-    Mutant(
-        "Q3",
-        "a memory that asks counts as much as one that tells",
-        "src/context_graph/memory/index/blend.py",
-        "    question: float = -0.3\n",
-        "    question: float = 0.0\n",
-        ("tests/integration/memory/test_blend.py",),
-    ),
-    Mutant(
-        "Q4",
-        "the session of a good hit lifts no other memory of it",
-        "src/context_graph/memory/index/blend.py",
-        "    session: float = 0.5\n",
-        "    session: float = 0.0\n",
-        ("tests/integration/memory/test_blend.py",),
-    ),
-    Mutant(
-        "S5",
-        "a segment is removed without being closed to its writers",
-        "src/context_graph/owner/sessions/log_reader.py",
-        "os.fchmod(self._handle, 0o400)",
-        "os.fchmod(self._handle, 0o600)",
-        ("tests/integration/owner/test_event_log.py",),
-    ),
-)
+
+MUTANTS: Final = tuple(_read())
 
 
 class Copy:
@@ -224,33 +122,69 @@ class Copy:
                 file.chmod(mode)
 
     def judge(self, mutant: Mutant) -> str:
-        """What became of it: "killed", or why not."""
+        """What became of it: KILLED, or why not."""
         target = self.root / mutant.file
+        modules = {path: path.read_bytes() for path in self._modules(target)}
         original = target.read_text()
         try:
             target.write_text(mutant.applied(self.root))
         except ValueError as error:
             return str(error)
         try:
-            code = self._tests(mutant.tests)
+            return self._tried(mutant)
         finally:
             target.write_text(original)
+            for path, data in modules.items():
+                path.unlink()
+                path.write_bytes(data)
+
+    def _modules(self, file: Path) -> list[Path]:
+        kernel = file.suffix == ".pyx"
+        return [*self.root.glob(f"src/context_graph/kernels/{file.stem}.*.so")] if kernel else []
+
+    def _tried(self, mutant: Mutant) -> str:
+        kernel = Path(mutant.file).stem if mutant.file.endswith(".pyx") else ""
+        build = [["-c", _KERNEL, kernel, "--quiet", "build_ext", "--inplace"]] if kernel else []
+        if any(self._run(self._python, *words) for words in build):
+            return f"{mutant.id} does not compile: {mutant.what}"
+        if mutant.crate:
+            if self._cargo(mutant.crate, "--no-run"):
+                return f"{mutant.id} does not compile: {mutant.what}"
+            failed = any(self._cargo(mutant.crate, *words.split()) for words in mutant.tests)
+            code = _FAILED if failed else 0
+        else:
+            code = self._pytest(mutant.tests)
         if code == _FAILED:
-            return "killed"
+            return KILLED
         return (
             f"{mutant.id} survives: {mutant.what}" if code == 0 else f"{mutant.id}: pytest ended with {code}"
         )
 
-    def _tests(self, tests: Sequence[str]) -> int:
-        python = self.root / ".venv" / "bin" / "python"
+    @property
+    def _python(self) -> str:
+        return str(self.root / ".venv" / "bin" / "python")
+
+    def _cargo(self, crate: str, *words: str) -> int:
+        return self._run("cargo", "test", "--quiet", "--offline", *words, folder=self.root / crate)
+
+    def _pytest(self, tests: Sequence[str]) -> int:
         options = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist")
-        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{python.parent}:{os.environ['PATH']}"}
+        return self._run(self._python, "-m", "pytest", *options, "-m", "not torture", *tests)
+
+    def _run(self, *words: str, folder: Path | None = None) -> int:
+        path = f"{Path(self._python).parent}:{os.environ['PATH']}"
+        # Without bytecode: a fault and its original may have one time and one size.
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
         done = subprocess.run(
-            [str(python), "-m", "pytest", *options, *tests],
-            cwd=self.root, env=env, timeout=_LIMIT_S, capture_output=True, text=True, check=False,
+            words, cwd=folder or self.root, env=env, timeout=_LIMIT_S, capture_output=True, text=True,
+            check=False,
         )  # fmt: skip
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        print("\n".join(f"    {line[:160]}" for line in failed))
+        failed = [
+            line
+            for line in done.stdout.splitlines()
+            if line.startswith(("FAILED", "ERROR", "test result: F"))
+        ]
+        print("".join(f"    {line[:160]}\n" for line in failed[:3]), end="")
         return done.returncode
 
 
@@ -261,16 +195,34 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
+def _chosen(given: argparse.Namespace, parser: argparse.ArgumentParser) -> list[Mutant]:
+    chosen = list(MUTANTS)
+    if given.only:
+        ids = {one.id for one in MUTANTS}
+        wanted = [one for one in given.only.split(",") if one]
+        chosen = [
+            one
+            for one in MUTANTS
+            if any(one.id == id_ or (id_ not in ids and one.id.startswith(id_)) for id_ in wanted)
+        ]
+        if unknown := [id_ for id_ in wanted if not any(one.id.startswith(id_) for one in MUTANTS)]:
+            parser.error(f"no mutant {', '.join(unknown)}")
+    if given.part:
+        number, _, count = given.part.partition("/")
+        if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+            parser.error(f"--part {given.part}: must be N/M, such as 1/2")
+        chosen = chosen[int(number) - 1 :: int(count)]
+    return chosen
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """See the module; the exit code."""
     parser = argparse.ArgumentParser(description="Put faults into a copy of the source and see a test fail.")
     parser.add_argument("--only", metavar="ID", help="these alone, with commas between them")
+    parser.add_argument("--part", metavar="N/M", help="the Nth of M shares")
     parser.add_argument("--list", action="store_true", help="say what they are and end")
     given = parser.parse_args(words)
-    wanted = {one for one in (given.only or "").split(",") if one}
-    chosen = [one for one in MUTANTS if not wanted or one.id in wanted]
-    if unknown := wanted - {one.id for one in MUTANTS}:
-        parser.error(f"no mutant {', '.join(sorted(unknown))}")
+    chosen = _chosen(given, parser)
     if given.list:
         print("\n".join(f"{one.id}  {one.what} ({one.file}; {', '.join(one.tests)})" for one in chosen))
         return 0
@@ -278,9 +230,9 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="cg-mutants-") as folder:
         copy = Copy(Path(folder))
         for mutant in chosen:
-            found = copy.judge(mutant)
-            bad += found != "killed"
-            print(f"{mutant.id}  {found}", flush=True)
+            verdict = copy.judge(mutant)
+            bad += verdict != KILLED
+            print(f"{mutant.id}  {verdict}", flush=True)
     print(f"{len(chosen) - bad} of {len(chosen)} killed")
     return 1 if bad else 0
 
