@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-all test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
+.PHONY: help dev build demo pictures test test-all test-root test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -74,6 +74,9 @@ test: build ## Each package's behaviour, each contract, a kill and a full disk o
 
 test-all: ALL := --all
 test-all: test ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
+
+test-root: build ## What only root can try, another user of the machine above all; CI runs this too (asks for sudo)
+	sudo --preserve-env=CI,TMPDIR env PYTHONDONTWRITEBYTECODE=1 $(abspath $(BIN))/python -m pytest -m root -p no:cacheprovider -p no:xdist tests
 
 test-fast: build ## Unit and kernel tests alone, in some two minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ALL) tests/unit tests/kernels

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
@@ -42,3 +43,13 @@ def test_every_security_test_backs_a_claim_or_is_the_control_of_one() -> None:
     """A file of security tests that no claim names would be looked for in vain."""
     for path in sorted((ROOT / "tests" / "security").glob("test_*.py")):
         assert f"`tests/security/{path.name}::" in SECTION, path.name
+
+
+def test_what_only_root_can_prove_is_run_by_ci_which_is_not_root() -> None:
+    """Else these claims would be skipped there, and nothing would say so."""
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "mark.root" in path.read_text("utf-8")]
+    assert len(marked) > 4
+    steps = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8"))["jobs"]["check"]["steps"]
+    assert "make test-root" in [step.get("run") for step in steps]
+    (recipe,) = re.findall(r"(?m)^test-root: .*\n\t(.*)", (ROOT / "Makefile").read_text("utf-8"))
+    assert recipe.startswith("sudo ") and " -m pytest -m root " in recipe and recipe.endswith(" tests")

@@ -21,7 +21,6 @@ from context_graph.errors import OwnerUnavailableError
 from context_graph.wire.client.connection import connect
 
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
 
 _READ_ALL = """
 import os, sys
@@ -65,7 +64,7 @@ def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
-@as_root
+@pytest.mark.root
 def test_no_file_below_the_data_root_can_be_read_or_written(
     open_folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +95,7 @@ def test_no_file_below_the_data_root_can_be_read_or_written(
     assert _somebody(_READ_ALL, str(Path("/proc/self/status"))) != [], "the test can tell"
 
 
-@as_root
+@pytest.mark.root
 def test_a_root_that_others_may_write_is_closed_to_them(open_folder: Path, cli: Cli) -> None:
     root = open_folder / "data"
     root.mkdir()
@@ -106,7 +105,7 @@ def test_a_root_that_others_may_write_is_closed_to_them(open_folder: Path, cli: 
     assert stat.S_IMODE(root.stat().st_mode) & 0o022 == 0
 
 
-@as_root
+@pytest.mark.root
 def test_a_socket_that_another_user_serves_is_not_talked_to(open_folder: Path, cli: Cli) -> None:
     """A path too long for a socket has it under /tmp, where anybody may be first."""
     root = open_folder / ("r" * 100)
@@ -148,7 +147,7 @@ def test_a_socket_that_another_user_serves_is_not_talked_to(open_folder: Path, c
         path.unlink(missing_ok=True)
 
 
-@as_root
+@pytest.mark.root
 def test_a_project_file_of_another_user_above_runs_nothing(tmp_path: Path, cli: Cli) -> None:
     """Somebody else's requirements in a shared folder above a project don't govern it."""
     shared = cli.project.parent

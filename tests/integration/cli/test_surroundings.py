@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.rights import plain_of
 from tests.support.sessions import hook, memory
 
 from context_graph.config import store_dir
@@ -112,14 +112,7 @@ def test_two_spellings_of_a_data_root_are_one_owner_and_one_store(cli: Cli) -> N
 @pytest.fixture
 def plain(cli: Cli, tmp_path: Path) -> Cli:
     """The program without root's right to read everything, where the tests run as root."""
-    if os.geteuid() != 0:
-        return cli
-    if shutil.which("setpriv") is None:
-        pytest.skip("root reads everything, and there is no setpriv to take that away")
-    launcher = tmp_path / "plain"
-    launcher.write_text(f'#!/bin/sh\nexec setpriv --bounding-set -all --inh-caps -all {cli.launcher} "$@"\n')
-    launcher.chmod(0o755)
-    return Cli(launcher, cli.project, cli.env)
+    return plain_of(cli, tmp_path)
 
 
 def others(path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.support.cli import Cli, stopped
 from tests.support.gates.in_process import gate_event
+from tests.support.rights import without_rights
 from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
@@ -337,7 +338,6 @@ def test_a_damaged_store_is_told_once(project: Cli) -> None:
     assert "context-graph: " not in said
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lose its rights for the doctor alone")
 def test_a_folder_that_can_t_be_written_is_told(project: Cli) -> None:
     """An open store goes on without its folder; the event log and the index do not."""
     project.run("setup", "--yes")
@@ -345,7 +345,7 @@ def test_a_folder_that_can_t_be_written_is_told(project: Cli) -> None:
     store = locate(None, project.env, project.project).store
     store.chmod(0o500)
     done = subprocess.run(
-        ["setpriv", "--inh-caps=-all", "--bounding-set=-all", project.launcher, "doctor", "--json"],
+        [*without_rights(), project.launcher, "doctor", "--json"],
         env=project.env,
         cwd=project.project,
         stdin=subprocess.DEVNULL,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ import pytest
 from mcp.types import ErrorData
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import Peer, connected
+from tests.support.rights import plain_of
 
 from context_graph.store.layout import NODES, wrap
 from context_graph.store.schema import open_database
@@ -367,9 +367,9 @@ def test_a_store_that_another_process_holds_is_a_lock_contention(cli: Cli) -> No
         engine.close()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_store_that_may_not_be_written_names_the_permission(cli: Cli) -> None:
+def test_a_store_that_may_not_be_written_names_the_permission(cli: Cli, tmp_path: Path) -> None:
     """EC-CORE-008 as a client sees it; the owner's own start is test_owner_lock's."""
+    cli = plain_of(cli, tmp_path)
     with connected(cli) as peer:
         peer.store("something")
     cli.run("owner", "stop")

@@ -207,7 +207,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(owner: OwnerHarness) -> Non
     assert not (owner.root / "precious").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of somebody else")
+@pytest.mark.root
 def test_a_folder_of_another_user_is_refused(owner: OwnerHarness) -> None:
     (owner.root / "run").mkdir(parents=True)
     os.chown(owner.root / "run", 65534, 65534)
@@ -231,7 +231,7 @@ def test_a_client_names_a_root_that_can_t_be_written(owner: OwnerHarness) -> Non
         request("echo", {}, location=owner.location)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not write here")
+@pytest.mark.root
 def test_a_root_without_write_permission_is_refused_and_nothing_is_made(owner: OwnerHarness) -> None:
     owner.root.mkdir(mode=0o755)
     owner.root.parent.chmod(0o755)

@@ -67,7 +67,7 @@ def test_the_socket_is_private_to_the_user(owner: OwnerHarness) -> None:
         assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can connect as somebody else")
+@pytest.mark.root
 def test_another_user_is_shown_out_even_where_the_folders_let_them_in(owner: OwnerHarness) -> None:
     """Invariant 4: peer uid checked."""
     owner.start()

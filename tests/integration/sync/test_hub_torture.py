@@ -351,7 +351,7 @@ except psycopg.Error as error:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.root
 def test_another_user_of_the_machine_reads_nothing(tmp_path: Path, server: Postgres) -> None:
     """Neither the member's files nor, without a password, the hub."""
     own = team(with_passwords(server))
