@@ -5,7 +5,7 @@ A later word about the same thing takes the place of an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
@@ -36,6 +36,9 @@ _CAUSE_CHARS: Final = 300
 _ASKED_CHARS: Final = 160
 _OFTEN: Final = 2
 _LOOKED_AT: Final = 2
+_WAYS: Final = {"test": "Tests", "build": "Build", "lint": "Checks", "run": "Run"}
+_OFTEN_USED: Final = "Often used:"
+_TIMES: Final = linear(r" \(\d+ times\)$")
 _PROGRAMS: Final = 8
 _PLANS: Final = "/.claude/plans/"
 """Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
@@ -368,12 +371,11 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
                 counted[shown] = counted.get(shown, 0) + times
             else:
                 others.setdefault(_called(shown), []).extend([shown] * times)
-    names = {"test": "Tests", "build": "Build", "lint": "Checks", "run": "Run"}
-    lines = [f"{names[kind]}: {_most(by_kind[kind], 3)}" for kind in names if kind in by_kind]
+    lines = [f"{_WAYS[kind]}: {_most(by_kind[kind], 3)}" for kind in _WAYS if kind in by_kind]
     often = sorted((runs for runs in others.values() if len(runs) >= _OFTEN), key=len, reverse=True)[
         :_PROGRAMS
     ]
-    lines += ["Often used:"] if often else []
+    lines += [_OFTEN_USED] if often else []
     lines += [f"- {shortened(max(runs, key=len), 160)} ({len(runs)} times)" for runs in often]
     if lines:
         at_ms = max((turn.at_ms for turn in gathered.turns), default=0)
@@ -384,6 +386,23 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
             at_ms=at_ms,
             said_by="command",
         )
+
+
+def ways_without(text: str, is_ruled_out: Callable[[str], bool]) -> str:
+    """The text of a note of ways without the commands that are ruled out; "" if it has no other."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        label, colon, rest = line.partition(": ")
+        if line.startswith("- "):
+            kept += [] if is_ruled_out(_TIMES.sub("", line[2:])) else [line]
+        elif colon and label in _WAYS.values():
+            left = [one for one in rest.split("; ") if not is_ruled_out(_TIMES.sub("", one))]
+            kept += [f"{label}: {'; '.join(left)}"] if left else []
+        else:
+            kept.append(line)
+    if kept[-1:] == [_OFTEN_USED]:
+        kept.pop()
+    return "\n".join(kept) if len(kept) > 1 else ""
 
 
 def _called(command: str) -> str:

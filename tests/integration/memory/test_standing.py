@@ -52,6 +52,22 @@ def test_a_rule_of_the_user_is_told_at_the_next_start_once(cli: Cli) -> None:
     assert again.count(rule) == 1, "its context had it no longer"
 
 
+def test_a_command_that_a_rule_is_against_is_told_as_no_way(cli: Cli) -> None:
+    for session, command in (("s-1", "python3 -m pytest -q"), ("s-2", "make check")):
+        hook(cli, "session-start", session, source="startup")
+        hook(cli, "prompt-submit", session, prompt="Add the basket and run its tests", prompt_id="p")
+        bash(cli, session, command)
+        bash(cli, session, command)
+        hook(cli, "session-end", session, reason="other")
+    question = "Which commands worked for the tests of the basket?"
+    start(cli, "s-3")
+    assert "pytest" in asked(cli, "s-3", question)
+    says(cli, "s-4", "We run the checks with make check, not with pytest directly.")
+    start(cli, "s-5")
+    text = asked(cli, "s-5", question)
+    assert "make check" in text and "python3 -m pytest" not in text
+
+
 def test_a_remark_about_the_task_is_no_rule(cli: Cli) -> None:
     says(cli, "s-1", "make this one button blue", "try again please", "skip that test for now")
     text = start(cli, "s-2")

@@ -19,6 +19,7 @@ _ENDING: Final = re.compile(r"\.([a-z][a-z0-9]{0,4})\Z")
 _TOKEN: Final = re.compile(r"[^\s,;，。；、「」『』“”„\"()]+")
 _LATIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _SIGNS: Final = re.compile(r"[\u3400-\u9fff\u30a0-\u30ff\u3005]+")
+_PYTHON: Final = re.compile(r"python[\d.]*+")
 _VERB: Final = re.compile(r"[a-z][\w-]*|-[A-Za-z][\w-]*")
 _TARGETS: Final = frozenset(
     [
@@ -188,6 +189,8 @@ def command_name(command: str) -> str:
     words = command.split()
     while words and (words[0] in ("sudo", "env", "time", "nohup") or "=" in words[0]):
         words = words[1:]
+    if len(words) > 2 and words[1] == "-m" and _PYTHON.fullmatch(words[0].rsplit("/", 1)[-1]):
+        words = words[2:]  # a module is the program that it is
     if not words:
         return ""
     program = words[0].rsplit("/", 1)[-1]

@@ -235,9 +235,11 @@ class MemoryHooks:
         """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
-        alike, shown = self._alike(event.session_id), self.ledger.shown(event.session_id)
-        left, moved = self.injections.left(event.session_id), self.ledger.moved
-        line = self._guarded("like work", self._calls.of_earlier_work, event, alike, shown, left, moved)
+        alike, by_prompt = self._alike(event.session_id)
+        if by_prompt:
+            return ""
+        known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
+        line = self._guarded("like work", self._calls.of_earlier_work, event, alike, *known)
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
@@ -335,8 +337,9 @@ class MemoryHooks:
         rows = [row for row in (*found.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
         rows = brought(rows, floor, self.ledger.moved(floor, what))
+        scores = {row.node.id: row.score for row in rows}
         nodes = self._standing.untold_of([row.node for row in rows], known)
-        quotes = self._quotes(list(zip(nodes, [row.score for row in rows], strict=True)), event.cwd)[:_SHOWN]
+        quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
         left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
         room = min(budget, left + sum(count(line.text) for line in rules))

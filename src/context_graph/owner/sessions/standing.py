@@ -74,9 +74,19 @@ class Standing:
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
     def untold_of(self, nodes: Iterable[MemoryNode], shown: Container[str]) -> list[MemoryNode]:
-        """``nodes`` without the rules that were told, word for word: a note of a change quotes its prompt."""
-        told = list(self._rules().told(shown))
-        return [replace(node, content=_without(node.content, told)) for node in nodes]
+        """``nodes`` without the rules that were told, word for word: a note of a change quotes its prompt.
+        Commands that a rule is against are left out too.
+        """
+        from context_graph.model.note import NoteKind, kind_of_memory
+        from context_graph.notes.make import ways_without
+
+        told, kept = list(self._rules().told(shown)), []
+        for node in nodes:
+            content = _without(node.content, told)
+            if kind_of_memory(node.metadata) is NoteKind.WAY:
+                content = ways_without(content, lambda command: self.contradicted("", [command]) is not None)
+            kept += [replace(node, content=content)] if content else []
+        return kept
 
     def at_path(self, session_id: str, path: str, shown: Container[str], tokens: int) -> list[Line]:
         """The rules whose scope is a file, by its path in the checkout."""

@@ -20,6 +20,8 @@ CASES = [
     ("Don't use rm -rf, use trash instead", "rm x.txt", False),
     ("tests are run with `make check`, never with pytest directly", "pytest tests", True),
     ("tests are run with `make check`, never with pytest directly", "make check", False),
+    ("we run the checks with make check, not with pytest directly", "python3 -m pytest -q", True),
+    ("we run the checks with make check, not with pytest directly", "python3 -m unittest", False),
     ("docker compose, not docker-compose", "docker-compose up", True),
     ("docker compose, not docker-compose", "docker compose up", False),
     ("always use uv for installing packages, never pip", "pip install x", True),
