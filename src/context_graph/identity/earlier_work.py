@@ -35,6 +35,8 @@ LEAST_SAID: Final = 100.0
 """What a prompt says, in nats times BM25's gain, at which half of what it shares counts: an issue's text says
 ten times as much, and a few words that some session has too are no sign of the same work."""
 
+LEAST_WORDS: Final = 12
+"""Of a query that is compared with the work of sessions."""
 EVENTS_NEEDED: Final = 3
 """Tool results that had something to say, before a session is compared."""
 TOLD_AFTER: Final = frozenset({3, 6, 12})
@@ -108,6 +110,7 @@ class EarlierWork:
         self._postings = Postings()
         self._live = bytearray()
         self._rows: dict[str, int] = {}
+        self._reader: EventReader | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -138,6 +141,20 @@ class EarlierWork:
         order = sorted(self._rows, key=self._rows.__getitem__)
         self._rows = {session_id: row for row, session_id in enumerate(order)}
         self._live = bytearray([1]) * len(order)
+
+    def like_query(self, query: str, without: Container[str]) -> list[Alike]:
+        """The sessions that did the like of what a query asks for, as `alike`; [] for a short one.
+
+        Cost: some 3 ms beside that of `alike`, almost nothing for a short query or without sessions.
+        """
+        if not self._rows or len(query.split()) < LEAST_WORDS:
+            return []
+        if self._reader is None:
+            self._reader = EventReader()
+        self._reader.read(query, "")
+        asked = Work()
+        asked.absorb(self._reader, prompt=True)
+        return self.alike(asked.strongest(BY_PROMPT), without, BY_PROMPT)
 
     def alike(
         self, strongest: bytes, without: Container[str], views: Container[int] = BY_WORK

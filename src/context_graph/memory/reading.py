@@ -215,7 +215,7 @@ class Reading:
         floor: float = 0.0,
         looks_up: bool = False,
         alike: Mapping[str, float] | None = None,
-        by_prompt: bool = False,
+        by_query: bool = False,
     ) -> Recall:
         """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
@@ -228,7 +228,7 @@ class Reading:
             looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1]: their
                 memories are likelier to be meant.
-            by_prompt: That session has not worked yet: they are like what its prompt asks for.
+            by_query: That session has not worked yet: they did the like of what the query asks for.
         """
         with self._core.operation("recall") as core:
             return core.recaller.recall(
@@ -240,7 +240,7 @@ class Reading:
                 floor=floor,
                 looks_up=looks_up,
                 alike=alike,
-                by_prompt=by_prompt,
+                by_query=by_query,
             )
 
     def sought(self, query: str) -> Sought:

@@ -185,7 +185,7 @@ class Recaller:
         floor: float = 0.0,
         looks_up: bool = False,
         alike: Mapping[str, float] | None = None,
-        by_prompt: bool = False,
+        by_query: bool = False,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -201,7 +201,7 @@ class Recaller:
             looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
                 list ends where nothing speaks for a memory any more.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1].
-            by_prompt: That session has not worked yet: they are like what its prompt, the query, asks for.
+            by_query: That session has not worked yet: they did the like of what the query asks for.
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -231,7 +231,7 @@ class Recaller:
                 _JUDGED_BY_LETTERS
                 if joins_words(query)
                 else _JUDGED_BY_WORK
-                if alike and not by_prompt
+                if alike and not by_query
                 else _EXPANDED
             )
             shown = spread(ranked, self.index.rows, self._node_of, judged)
@@ -245,7 +245,7 @@ class Recaller:
                 first=start == 0,
                 looks_up=looks_up,
                 alike=alike,
-                by_prompt=by_prompt,
+                by_query=by_query,
             )
             if order.likeliest < floor:
                 return Recall([], total)
@@ -378,7 +378,7 @@ class Recaller:
         first: bool,
         looks_up: bool,
         alike: Mapping[str, float] | None,
-        by_prompt: bool,
+        by_query: bool,
     ) -> Order:
         """The order of the first page, or today's; the best by their relevance, unless age counts too."""
         best = shown.rows
@@ -393,7 +393,7 @@ class Recaller:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
             judged = self._judged(shown, wanted, live, looks_up=looks_up)
-            judged = self._led_on(self._like_work(judged, alike or {}, by_prompt=by_prompt), followed)
+            judged = self._led_on(self._like_work(judged, alike or {}, by_query=by_query), followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
             best[: len(judged)] = [row for row, _, _ in judged]
@@ -431,16 +431,13 @@ class Recaller:
             judged.append((row, likely, signs))
         return judged
 
-    def _like_work(
-        self, judged: list[Judged], alike: Mapping[str, float], *, by_prompt: bool
-    ) -> list[Judged]:
+    def _like_work(self, judged: list[Judged], alike: Mapping[str, float], *, by_query: bool) -> list[Judged]:
         """The same, with what the work of their sessions says for them."""
         if not alike:
             return judged
-        sessions = [(node := self._node_at(row)) and node.session_id for row, _, _ in judged]
-        shares = [alike.get(name or "", 0.0) for name in sessions]
-        weigh = relevance.in_order_of_like_work if by_prompt else relevance.of_like_work
-        likely = weigh([one for _, one, _ in judged], shares)
+        nodes = (self._node_at(row) for row, _, _ in judged)
+        sessions = [node.session_id if node is not None and node.session_id else "" for node in nodes]
+        likely = relevance.with_like_work([one for _, one, _ in judged], sessions, alike, by_query=by_query)
         return [(row, one, signs) for (row, _, signs), one in zip(judged, likely, strict=True)]
 
     def _node_at(self, row: int) -> MemoryNode | None:

@@ -141,6 +141,23 @@ def probability(kind: Kind, signs: Mapping[str, float], *, looks_up: bool = Fals
     return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
 
 
+def with_like_work(
+    relevances: Sequence[float], sessions: Sequence[str], alike: Mapping[str, float], *, by_query: bool
+) -> list[float]:
+    """The relevances of memories of these sessions, with what the work of each says for them.
+
+    By the query: of each session for its likeliest, the others would stand before the best of other sessions.
+    """
+    shares = [alike.get(name, 0.0) for name in sessions]
+    if not by_query:
+        return of_like_work(relevances, shares)
+    rising = sorted(range(len(relevances)), key=relevances.__getitem__)
+    best = {sessions[at]: at for at in rising}.values()
+    return in_order_of_like_work(
+        relevances, [share if at in best else 0.0 for at, share in enumerate(shares)]
+    )
+
+
 def of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[float]:
     """The relevances of memories whose sessions' work has those shares in common with the asking session's.
 

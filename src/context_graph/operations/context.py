@@ -74,9 +74,9 @@ class Host(Protocol):
         """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
         ...
 
-    def alike(self, session_id: str | None) -> Mapping[str, float]:
-        """Earlier sessions whose work is like what that one has done so far, with how much, [0, 1]; {} while
-        nothing can be said.
+    def alike(self, query: str, session_id: str | None) -> tuple[Mapping[str, float], bool]:
+        """Earlier sessions whose work is like what that one has done so far, with how much, [0, 1]; until
+        something can be said of that, or without a session, those that did what the query asks for, and True.
         """
         ...
 

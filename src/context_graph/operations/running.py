@@ -174,6 +174,7 @@ def _decoded(given: str, most: int) -> bytes:
 
 def _recall(context: Context, given: memories.Recall) -> Answer:
     memex, filters = _searched(context, given.scope), RecallFilters.parse(given.filters)
+    alike, by_query = context.host.alike(given.query, context.session_id)
     found = memex.recall(
         given.query,
         top_k=given.top_k,
@@ -182,7 +183,8 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
         cursor=given.cursor,
         floor=given.min_relevance,
         looks_up=True,
-        alike=context.host.alike(context.session_id),
+        alike=alike,
+        by_query=by_query,
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     memex.did(Deed.RECALLED)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.identity.earlier_work import BY_PROMPT, KEPT, LEAST_SAID, MOST_TERMS, EarlierWork, Work
+from context_graph.identity.earlier_work import (
+    BY_PROMPT,
+    KEPT,
+    LEAST_SAID,
+    LEAST_WORDS,
+    MOST_TERMS,
+    EarlierWork,
+    Work,
+)
 from context_graph.identity.ego import EventReader
 
 READER = EventReader()
@@ -57,18 +65,27 @@ def test_work_on_the_same_comes_first(events, prompt: str, wanted: str) -> None:
     assert 1.0 >= found[0].share > 2 * max((row.share for row in found[1:]), default=0.0)
 
 
-def test_a_prompt_finds_the_work_whose_words_and_names_it_has() -> None:
-    asked = work_of((), "normalise_year turns two digit years into the wrong date")
-    alike = stored().alike(asked.strongest(), (), BY_PROMPT)
+ASKED = "normalise_year turns an invoice date of two digits into a wrong year, and parse_invoice_date fails"
+
+
+def test_a_query_finds_the_work_whose_words_and_names_it_has() -> None:
+    alike = stored().like_query(ASKED, ())
     assert alike[0].session_id == "payments"
     assert all(row.share < 0.5 * alike[0].share for row in alike[1:])
+    assert "payments" not in {row.session_id for row in stored().like_query(ASKED, {"payments"})}
 
 
-def test_what_little_a_prompt_says_counts_less() -> None:
-    words = "normalise_year invoice parse_invoice_date amounts cents ledger digit years"
-    short, long = (work_of((), text).strongest() for text in ("invoice", words))
-    first, second = (stored().alike(asked, (), BY_PROMPT)[0].share for asked in (short, long))
-    assert 0.0 < first < 0.1 < second < 1.0
+def test_a_short_query_is_compared_with_no_work() -> None:
+    assert stored().like_query(" ".join(ASKED.split()[: LEAST_WORDS - 1]), ()) == []
+    assert EarlierWork().like_query(ASKED, ()) == []
+
+
+def test_what_little_a_query_says_counts_less() -> None:
+    words = " ".join(f"word{n} of the invoice_date{n}" for n in range(60))
+    earlier = stored()
+    earlier.put("long", work_of(((words, words),)).strongest())
+    short, long = (earlier.like_query(text, ())[0].share for text in (ASKED, words))
+    assert 0.0 < short < 0.5 < long < 1.0
     assert LEAST_SAID > 0.0
 
 

@@ -209,6 +209,15 @@ def test_of_two_memories_with_the_same_words_that_of_the_like_session_comes_firs
         plain = memex.recall(FACT).nodes
         last = plain[-1].node.session_id
         assert last is not None
-        brought = memex.recall(FACT, alike={last: 0.5}, by_prompt=True).nodes
+        brought = memex.recall(FACT, alike={last: 0.5}, by_query=True).nodes
     assert brought[0].node.session_id == last
     assert brought[0].score == pytest.approx(plain[0].score)
+
+
+def test_like_work_brings_one_memory_of_a_session_before_those_of_others(tmp_path: Path) -> None:
+    with open_memex(tmp_path) as memex:
+        for number in range(6):
+            memex.store(f"{FACT}, said {number}", rationale="kept for a test", session_id=f"s{number // 2}")
+        alike = {"s0": 0.5, "s1": 0.4, "s2": 0.3}
+        brought = memex.recall(FACT, alike=alike, by_query=True).nodes
+    assert [one.node.session_id for one in brought[:3]] == ["s0", "s1", "s2"]

@@ -107,8 +107,8 @@ class StoreHost:
                 return known
         return own or None
 
-    def alike(self, session_id: str | None) -> Mapping[str, float]:
-        return dict(self._open().sessions.alike(session_id)) if session_id else {}
+    def alike(self, query: str, session_id: str | None) -> tuple[Mapping[str, float], bool]:
+        return self._open().sessions.alike_for(query, session_id)
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
         context = self._open()

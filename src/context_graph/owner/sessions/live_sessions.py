@@ -18,7 +18,6 @@ from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, S
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.earlier_work import (
-    BY_PROMPT,
     BY_WORK,
     EVENTS_NEEDED,
     EVENTS_REPLAYED,
@@ -195,15 +194,11 @@ class LiveSessions:
             return []
         return self._earlier_work().alike(work.strongest(BY_WORK), {live.snapshot.session_id})
 
-    def alike_at_prompt(self, session_id: str) -> tuple[dict[str, float], bool]:
-        """Session -> share of `alike`; until there is any, of what the prompt asks for, and then True."""
-        if alike := self.alike(session_id):
+    def alike_for(self, query: str, session_id: str | None) -> tuple[dict[str, float], bool]:
+        """Session -> share of `alike`; until there is any, of what the query asks for, and then True."""
+        if session_id and (alike := self.alike(session_id)):
             return dict(alike), False
-        live = self.get(session_id)
-        if live is None:
-            return {}, False
-        work = self._work(live).strongest(BY_PROMPT)
-        return dict(self._earlier_work().alike(work, {live.snapshot.session_id}, BY_PROMPT)), True
+        return dict(self._earlier_work().like_query(query, {session_id or ""})), True
 
     def _work(self, live: LiveSession) -> Work:
         session_id, since = live.snapshot.session_id, max(0, live.sequence - EVENTS_REPLAYED)

@@ -62,7 +62,7 @@ class MemoryHooks:
         chores: Runs the background work.
         brief: Is told of the files about which there may be something to tell.
         users: Opens the memory of an account by the name of its store, if there is one or it is to be made.
-        alike: Earlier sessions whose work is like a session's, with how much, [0, 1], and whether its prompt
+        alike: Earlier sessions whose work is like a session's, with how much, [0, 1], and whether the query
             says so, because it has not worked yet.
     """
 
@@ -77,7 +77,7 @@ class MemoryHooks:
         settings: Settings,
         brief: BriefCache,
         users: Users,
-        alike: Callable[[str], tuple[Mapping[str, float], bool]],
+        alike: Callable[[str, str], tuple[Mapping[str, float], bool]],
         log: logging.Logger,
     ) -> None:
         self._store, self._alike = store, alike
@@ -235,8 +235,8 @@ class MemoryHooks:
         """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
-        alike, by_prompt = self._alike(event.session_id)
-        if by_prompt:
+        alike, by_query = self._alike("", event.session_id)
+        if by_query:
             return ""
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
         line = self._guarded("like work", self._calls.of_earlier_work, event, alike, *known)
@@ -321,8 +321,8 @@ class MemoryHooks:
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
-        alike, by_prompt = self._alike(event.session_id)
-        found = memex.recall(asked, top_k=_RECALLED, alike=alike, by_prompt=by_prompt)
+        alike, by_query = self._alike(asked, event.session_id)
+        found = memex.recall(asked, top_k=_RECALLED, alike=alike, by_query=by_query)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []

@@ -105,7 +105,7 @@ class StoreContext:
             settings=settings,
             brief=self._brief,
             users=users,
-            alike=lambda session_id: self.sessions.alike_at_prompt(session_id),
+            alike=lambda query, session_id: self.sessions.alike_for(query, session_id),
             log=log,
         )
         self.next_start = NextStart(folder, project, store, self.memory_hooks, left=left, log=log)
