@@ -646,6 +646,38 @@ def test_messages_are_short_and_their_placeholders_filled(gate: Gate) -> None:
     assert len(reason) < 2500
 
 
+@pytest.mark.parametrize(
+    ("entry", "said", "way_out"),
+    [
+        ({}, "do what its name asks first", "When this is done: `context-graph-cli req satisfy r`"),
+        ({"satisfied_by_skill": "planner"}, "run the skill planner first", "When this is done: `"),
+        (
+            {"evidence": {"dirs": ["docs"], "require_markers": ["## Risks"], "require_verdict": "APPROVED"}},
+            "a Markdown file in docs, with '## Risks', with '## Verdict' of APPROVED",
+            "When this is done: `",
+        ),
+        ({"human_only": True}, "a person has to look at this first", "Ask the user to run in a terminal: `"),
+        (
+            {"type": "dynamic", "command": "echo 9", "thresholds": {"block": 3}},
+            "it is 9, the limit is 3: bring it down, or ask the user to approve",
+            "Only if the user says so: `context-graph-cli req satisfy r`",
+        ),
+    ],
+)
+def test_without_a_message_its_type_says_what_is_asked_and_how_it_is_met(
+    gate: Gate, entry: dict[str, Any], said: str, way_out: str
+) -> None:
+    gate.config({"r": entry})
+    lines = gate.edit().reason.splitlines()
+    assert len(lines) == 3 and said in lines[1] and lines[2].startswith(way_out), lines
+
+
+def test_what_a_user_approves_is_not_the_models_to_mark_as_met(gate: Gate) -> None:
+    gate.config({"plan": {}, "n": {"type": "dynamic", "command": "echo 9", "thresholds": {"block": 3}}})
+    way_out = gate.edit().reason.splitlines()[-1]
+    assert way_out == "When this is done, and the user approves n: `context-graph-cli req satisfy plan n`"
+
+
 def test_a_requirement_whose_name_needs_quotes_is_quoted_in_the_escape(gate: Gate) -> None:
     gate.config({"two words": {}})
     assert "req satisfy 'two words'`" in gate.edit().reason

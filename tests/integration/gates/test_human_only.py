@@ -382,6 +382,19 @@ def test_a_change_of_the_client_s_hooks_is_told_once(gate: Gate, where: str) -> 
     assert not gate.after("Bash", {"command": "ls"}).context
 
 
+def test_another_branch_is_no_change_of_the_state_that_was_left(gate: Gate) -> None:
+    gate.config({"plan": {}, "h": {"human_only": True, "trigger_tools": ["Never"]}})
+    gate.event("SessionStart", source="startup")
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    gate.after("Bash", {"command": "ls"})
+    path = next(gate.state_folder.glob("*.json"))
+    git(gate.repo, "switch", "-q", "-c", "other")
+    gate.edit()
+    assert not gate.after("Bash", {"command": "git switch -c other"}).context
+    path.unlink()
+    assert f"{path} was changed" in gate.after("Bash", {"command": "rm"}).context
+
+
 def test_settings_that_were_not_there_are_told_if_they_speak_of_hooks(gate: Gate) -> None:
     path = gate.repo / ".claude" / "settings.local.json"
     gate.event("SessionStart", source="startup")

@@ -81,6 +81,9 @@ class World:
     def fails(self, *args: str) -> None:
         self.req(*args, code=1)
 
+    def mistypes(self, *args: str) -> None:
+        self.req(*args, code=2)
+
     def host(self, session: str, *args: str) -> None:
         """A command of the session's own shell."""
         self.project.req(*args, CLAUDE_CODE_SESSION_ID=self.id(session))

@@ -428,7 +428,7 @@ SCENARIOS: dict[str, tuple[str, list[Step]]] = {
             ("fails", "satisfy", "plam", "--session", "$A8"),
             ("req", "satisfy", "plam", "--session", "$A8", "--force"),
             ("fails", "clear", "--session", "$A8"),
-            ("fails", "nonsense"),
+            ("mistypes", "nonsense"),
         ],
     ),
     "enable and disable reach the gate": (

@@ -195,9 +195,11 @@ def what_is_wrong(rules: Rules) -> str:
     """Why the configuration, or a part of it, is not enforced as written; empty if it is."""
     errors = rules.told("error")
     if rules.held:
-        kept = ", ".join(rules.held[:_SHOWN])
+        count = len(rules.held)
+        kept = ", ".join(rules.held[:_SHOWN]) + (f" and {count - _SHOWN} more" if count > _SHOWN else "")
+        holds = "holds as it was" if count == 1 else "hold as they were"
         return (
-            f"the requirements ask for less than this session has seen; {kept} holds as it was. If the "
+            f"the requirements ask for less than this session has seen; {kept} {holds}. If the "
             "change is meant, ask the user to run `context-graph-cli req accept`"
         )[:_CHARS]
     if not rules.readable:

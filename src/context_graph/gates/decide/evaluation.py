@@ -21,6 +21,9 @@ from context_graph.gates.state.state_files import StateFiles
 CALCULATIONS_S = 0.8
 """A hook that does not answer soon is given up, and then its call passes."""
 
+NOT_SATISFIED = "not satisfied"
+"""The verdict's ``why`` where nothing more is known."""
+
 _RETRY_S = 30.0
 """How long a failed calculation is believed."""
 
@@ -162,7 +165,7 @@ def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
         return "only a person's own satisfaction counts"
     if said:
         return "its satisfaction has expired"
-    return _met_elsewhere(requirement, context) or "not satisfied"
+    return _met_elsewhere(requirement, context) or NOT_SATISFIED
 
 
 def _met_elsewhere(requirement: Requirement, context: EvaluationContext) -> str:

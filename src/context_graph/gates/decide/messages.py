@@ -12,7 +12,7 @@ from typing import Any
 
 from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
-from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
+from context_graph.gates.decide.evaluation import NOT_SATISFIED, EvaluationContext, Verdict, evaluate
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
@@ -79,7 +79,7 @@ def _items(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
 def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
     requirement = verdict.requirement
     text = _text(verdict, context)
-    said = "" if verdict.why == "not satisfied" else verdict.why
+    said = "" if verdict.why == NOT_SATISFIED else verdict.why
     if not text and not said:
         said = _default(requirement)
     if requirement.name in context.rules.held:
@@ -90,10 +90,16 @@ def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
     line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
     lines = [line.rstrip(": ")]
     lines += [f"  [ ] {item[:_LINE]}" for item in requirement.checklist[:_ITEMS]]
-    skill = requirement.auto_resolve_skill or "".join(requirement.satisfied_by_skill[:1])
-    if skill and not requirement.human_only and skill not in text:
+    skill = _skill(requirement)
+    if skill and skill not in line:
         lines.append(f"  met by the skill {skill}")
     return lines
+
+
+def _skill(requirement: Requirement) -> str:
+    """The skill that meets it; none meets one for a person."""
+    named = requirement.auto_resolve_skill or "".join(requirement.satisfied_by_skill[:1])
+    return "" if requirement.human_only else named
 
 
 def _text(verdict: Verdict, context: EvaluationContext) -> str:
@@ -139,22 +145,33 @@ def _default(requirement: Requirement) -> str:
         return "a person has to look at this first"
     if requirement.type == "dynamic":
         return "ask the user to approve it"
+    if requirement.evidence is not None:
+        return f"write down what its name asks first: {_artefact(requirement.evidence)}"
+    if _skill(requirement):
+        return f"run the skill {_skill(requirement)} first"
     return "do what its name asks first, then mark it as met"
+
+
+def _artefact(wanted: dict[str, Any]) -> str:
+    """The file that a requirement with ``evidence`` needs."""
+    parts = [f"with {marker!r}" for marker in wanted["markers"]]
+    parts += [f"with '## Verdict' of {wanted['verdict']}"] if wanted["verdict"] else []
+    return ", ".join([f"a Markdown file in {' or '.join(wanted['dirs'] or ['.claude/plans'])}", *parts])
 
 
 def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
     """How to go on: what the model marks as met, what it asks the user for. A guard is met by its cure."""
-    by_kind: dict[str, dict[str, None]] = {"model": {}, "guard": {}, "person": {}}
+    by_kind: dict[str, dict[str, None]] = {"blocking": {}, "dynamic": {}, "guard": {}, "person": {}}
     for verdict in verdicts:
         entry = verdict.requirement
-        kind = "person" if entry.human_only else "guard" if entry.type == "guard" else "model"
-        by_kind[kind][entry.name] = None
-    model, guards, persons = map(list, by_kind.values())
+        by_kind["person" if entry.human_only else entry.type][entry.name] = None
+    model, numbers, guards, persons = map(list, by_kind.values())
     lines = [f"Ask the user to run in a terminal: {_command(persons, context)}"] if persons else []
     if model:
-        lines.append(f"When this is done: {_command(model, context)}")
-    elif guards and not persons:
-        lines.append(f"Only if the user says so: {_command(guards, context)}")
+        agreed = f", and the user approves {', '.join(map(name_as_data, numbers))}" if numbers else ""
+        lines.append(f"When this is done{agreed}: {_command([*model, *numbers], context)}")
+    elif numbers or (guards and not persons):
+        lines.append(f"Only if the user says so: {_command(numbers or guards, context)}")
     return lines
 
 
@@ -174,7 +191,8 @@ def one_line(verdict: Verdict) -> str:
     """A requirement as one line of a list."""
     requirement = verdict.requirement
     text = requirement.templates.get("short_message") or requirement.short_message or requirement.description
-    return " ".join((text or verdict.why).split())[:120]
+    said = requirement.message or _default(requirement) if verdict.why == NOT_SATISFIED else verdict.why
+    return " ".join((text or said).split())[:120]
 
 
 def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:

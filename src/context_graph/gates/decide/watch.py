@@ -35,10 +35,12 @@ def tell_changes(decision: Decision, project: Project) -> None:
     decision.configuration_changed(project)
     settings = _settings(decision, project)
     now = {path: mark for path, (mark, _) in settings.items()}
+    before = seen.files(project.root)
+    states = before.keys() - now.keys()  # also of branches that it has left
     if project.repo is not None:
-        state = decision.files(project).path_of(branch)
-        now.update({state: "there"} if os.path.exists(state) else {})
-    changed = [path for path, mark in seen.files(project.root).items() if now.get(path, "") != mark]
+        states |= {decision.files(project).path_of(branch)}
+    now.update({path: "there" for path in states if os.path.exists(path)})
+    changed = [path for path, mark in before.items() if now.get(path, "") != mark]
     seen.keep_files(project.root, now, _calls(settings), decision.event.at)
     for path in changed:
         decision.tell_both(f"{path} was changed, and it decides what the requirements can hold")
