@@ -62,8 +62,7 @@ class MemoryHooks:
         chores: Runs the background work.
         brief: Is told of the files about which there may be something to tell.
         users: Opens the memory of an account by the name of its store, if there is one or it is to be made.
-        alike: Earlier sessions whose work is like a session's, with how much, [0, 1], and whether the query
-            says so, because it has not worked yet.
+        alike: Sessions whose work is like a session's, and how much, [0, 1]; True where a query says so.
     """
 
     def __init__(
@@ -235,9 +234,7 @@ class MemoryHooks:
         """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
-        alike, by_query = self._alike("", event.session_id)
-        if by_query:
-            return ""
+        alike, _ = self._alike("", event.session_id)
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
         line = self._guarded("like work", self._calls.of_earlier_work, event, alike, *known)
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
