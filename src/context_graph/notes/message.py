@@ -182,6 +182,8 @@ def _sentences(text: str) -> Iterator[str]:
     """The sentences of one paragraph or item."""
     begin = 0
     for found in _ENDS.finditer(text):
+        if "`" in found[0] and text[found.end() : found.end() + 1].islower():
+            continue  # the stop is the code's: `./...`
         if found.end() - begin >= _LEAST_SENTENCE or is_polite(text[begin : found.end()]):
             yield text[begin : found.end()]
             begin = found.end()

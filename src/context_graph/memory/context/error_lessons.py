@@ -53,6 +53,7 @@ _NAMED: Final = linear(r"[\"'`“”‘’«»]([^\"'`“”‘’«»]{1,80})[\
 _NAME_LIKE: Final = linear(r"[\w@-]+(?:[./:\\][\w@-]+)+|[\w-]*\d[\w.-]*|[a-z]+_\w+|(?:^|\s)-l\w+")
 _PLACE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*|\S*(?:Error|Exception|ERROR):?")
 """Where an error is, and what it is called."""
+_LINE_OF_FILE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*")
 _NAMES_ERROR: Final = linear(
     r"(?i)error|exception|fatal|cannot|could not|can't|not found|denied|refused|unable"
 )
@@ -86,7 +87,9 @@ class _Lesson:
 
     def is_for(self, error: str, here: str) -> bool:
         """Whether it is about what an error, its command and its output, in lower case, name."""
-        if self.solved_by.startswith(_EDIT) and quoted_in(error) != quoted_in(self.text):
+        if self.solved_by.startswith(_EDIT) and (
+            quoted_in(error) != quoted_in(self.text) or _telling(error) != self.words
+        ):
             return False
         if self.names:
             return all(name in here for name in self.names)
@@ -202,8 +205,8 @@ def is_of_a_test(error: str) -> bool:
 
 
 def _telling(error: str) -> frozenset[str]:
-    """The words of an error, without what it names."""
-    return frozenset(_WORD.findall(_NAMED.sub(" ", error).casefold()))
+    """The words of an error, without what it names and where it is."""
+    return frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)).casefold()))
 
 
 def _are_alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:

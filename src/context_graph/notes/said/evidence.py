@@ -226,3 +226,5 @@ class Reading:
                 yield "p:asks"
         if at + 1 < len(self.clauses):
             yield from (f"n:{kind}" for kind in self.around[at + 1] & {"task", "state", "reason", "standing"})
+            if self.prompt.sentences[at + 1].asks:
+                yield "n:asks"

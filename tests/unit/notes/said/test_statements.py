@@ -21,6 +21,11 @@ def only(prompt: str) -> Statement:
             "the totals look odd. weights are in grams here, not kilos. check the sum",
             "weights are in grams here, not kilos.",
         ),
+        (
+            "We use pnpm in this repo, please do not run npm again.",
+            "We use pnpm in this repo, please do not run npm again.",
+        ),
+        ("Please never write to the shared bucket.", "Please never write to the shared bucket."),
         ("looks good. from now on no abbreviations in names", "from now on no abbreviations in names"),
         (
             "oh no. everything under snapshots/ is generated, we never edit that by hand. put it back",
@@ -52,6 +57,8 @@ def test_what_holds_further_is_quoted_without_the_task_around_it(prompt: str, sa
         "   \n\n ",
         "fix the typo in the header",
         "run the whole suite again please",
+        "Reports show two totals for users in Berlin. Fix it.",
+        "Mails arrive twice for customers in Oslo. Any idea why?",
         "what does the retry wrapper do?",
         "should we always pin versions?",
         "use green for this one label",
