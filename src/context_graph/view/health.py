@@ -29,14 +29,20 @@ def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bo
     Args:
         store: What the owner says of the store (`doctor.look`).
         at_ms: Now, Unix milliseconds.
-        hooks_set_up: Asked only where no event came within a day.
+        hooks_set_up: Whether settings or a plugin have our hooks.
     """
     broken = [part["error"] for part in (store["memory"], store["sessions"]) if "error" in part]
     if broken:
         return False, f"Not working: {broken[0]}"
     last = store["sessions"].get("last_event_ms")
     ago = at_ms - last if last else None
-    if (ago is None or ago > _DAY_MS) and not hooks_set_up():
+    if not hooks_set_up():
+        if ago is not None and ago <= _DAY_MS:
+            return True, (
+                f"No hooks are set up here, but an event came {span(ago / 1000)} ago: by a plugin that "
+                "`claude --plugin-dir` loads, another program, or hooks that are gone since; "
+                "`context-graph-cli setup` makes it last."
+            )
         before = f"the last event was {span(ago / 1000)} ago, and " if ago is not None else ""
         return False, f"Not working: {before}no hooks are set up here; run `context-graph-cli setup`."
     held = counted(store["memory"].get("live", 0), "memory", "memories")

@@ -166,6 +166,8 @@ def test_before_it_asks_it_says_on_one_screen_what_goes_where_and_why(cli: Cli) 
     come = sum(line.startswith("+") for line in whole[whole.index('-  "model": "opus"') :])
     (listed,) = [line for line in short if line.startswith("  hooks")]
     assert listed.split()[1:] == [str(settings), f"(+{come}", "-1)"]
+    assert "`git add -A` will commit these files" in short[-2] and "`--local`" in short[-2]
+    assert "git add" not in cli.run("setup", "--local", "--dry-run").stdout
     told = cli.run("setup", "--yes").stdout.splitlines()
     assert len(told) < 24
     after = told[told.index("next:") + 1 :]

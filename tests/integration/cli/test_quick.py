@@ -53,6 +53,7 @@ def modules_of(cli: Cli, *words: str) -> set[str]:
 )
 def test_a_plain_command_loads_no_typer_and_no_engine(cli: Cli, words: tuple[str, ...]) -> None:
     """What makes them fast, where a time would only say how busy the machine is."""
+    assert cli.run("setup", "--yes", "--no-skills").returncode == 0
     hook(cli, "prompt-submit", "s-1", prompt="hello")
     loaded = modules_of(cli, *words)
     assert "context_graph.cli.main" in loaded

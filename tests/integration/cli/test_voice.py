@@ -197,6 +197,10 @@ def test_status_says_in_its_first_line_whether_it_works_and_what_it_knew(cli: Cl
     shown = json.loads(cli.run("status", "--json").stdout)
     assert shown["works"] and shown["sentence"].endswith(" 1 memory, 2 shown today.")
     assert first().startswith("Working: last event ")
+    assert cli.run("setup", "--remove", "--yes").returncode == 0
+    assert first().startswith("No hooks are set up here, but an event came ")
+    assert cli.run("setup", "--host", "codex", "--yes").returncode == 0
+    assert first().startswith("Working: last event ")
 
 
 def test_status_without_an_owner_says_that_it_does_not_work_and_why(cli: Cli, tmp_path: Path) -> None:

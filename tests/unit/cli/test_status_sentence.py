@@ -29,16 +29,16 @@ def found(*, ago_ms: int | None, waiting: int = 0, sessions: Any = None, **memor
     }
 
 
-def never() -> bool:
-    raise AssertionError("the settings are read only where no event came within a day")
+def set_up() -> bool:
+    return True
 
 
-def test_events_of_today_are_enough_to_say_that_it_works() -> None:
+def test_events_of_today_say_that_it_works_where_hooks_are_set_up() -> None:
     said = "Working: last event 3 min ago, 12 memories, 2 shown today."
-    assert summary(found(ago_ms=180_000), never) == (True, said)
-    assert summary(found(ago_ms=180_000, waiting=3), never) == (True, f"{said} 3 events not recorded yet.")
+    assert summary(found(ago_ms=180_000), set_up) == (True, said)
+    assert summary(found(ago_ms=180_000, waiting=3), set_up) == (True, f"{said} 3 events not recorded yet.")
     one = found(ago_ms=0, live=1, shown_since=0)
-    assert summary(one, never) == (True, "Working: last event just now, 1 memory, 0 shown today.")
+    assert summary(one, set_up) == (True, "Working: last event just now, 1 memory, 0 shown today.")
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,12 @@ def test_events_of_today_are_enough_to_say_that_it_works() -> None:
             False,
             "Not working: the last event was 2 d ago, and no hooks are set up here; run",
         ),
+        (HOUR, False, True, "No hooks are set up here, but an event came 1 h ago: by a plugin"),
         (None, True, True, "Ready: hooks are set up and nothing has happened yet; 12 memories."),
         (None, False, False, "Not working: no hooks are set up here; run `context-graph-cli setup`."),
     ],
 )
-def test_without_a_late_event_the_settings_decide(
+def test_where_no_hooks_are_set_up_it_never_says_working(
     ago_ms: int | None, set_up: bool, works: bool, said: str
 ) -> None:
     told = summary(found(ago_ms=ago_ms), lambda: set_up)
@@ -63,9 +64,9 @@ def test_without_a_late_event_the_settings_decide(
 
 
 def test_a_damaged_store_is_named() -> None:
-    assert summary(found(ago_ms=0, error="a record is corrupt"), never) == (
+    assert summary(found(ago_ms=0, error="a record is corrupt"), set_up) == (
         False,
         "Not working: a record is corrupt",
     )
     broken = found(ago_ms=0, sessions={"error": "the file is gone"})
-    assert summary(broken, never) == (False, "Not working: the file is gone")
+    assert summary(broken, set_up) == (False, "Not working: the file is gone")

@@ -33,6 +33,24 @@ def show(rows: Sequence[tuple[str, str]]) -> None:
         print("".join(f"{'':{widest}}  {line}\n" for line in lines[1:]), end="")
 
 
+def print_folded(text: str, *, indent: int = 0, begun: bool = False) -> None:
+    """Print ``text``, on a terminal folded to its width between words; a pipe gets it as it is.
+
+    Args:
+        indent: Blanks before each line.
+        begun: The first line has what is before it already.
+    """
+    blanks = " " * indent
+    lines = [text]
+    if sys.stdout.isatty():
+        import textwrap
+
+        room = max(_LEAST_ROOM, width() - indent)
+        # A path or command that is cut can't be copied.
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    print(f"\n{blanks}".join([("" if begun else blanks) + lines[0], *lines[1:]]))
+
+
 def _moves(stream: TextIO) -> bool:
     """Whether it is a terminal that knows colours and a cursor."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
