@@ -14,15 +14,14 @@ from context_graph.cli.command_table import (
     BRIEF,
     DIRECT,
     HOOKS,
-    INJECT_CONTEXT,
     MCP,
     RESTORE_IDENTITY,
     Command,
-    read_options,
 )
 from context_graph.cli.main import build_app
 from context_graph.cli.req import commands as req
 from context_graph.cli.req.table import COMMANDS
+from context_graph.cli.words import read_words
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
@@ -197,7 +196,7 @@ def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
         command = ALL[f"req {name}"]
         assert {option.name for option in entry.options} == set(options_of(command)), name
         flags = {option for option, param in options_of(command).items() if param.is_flag}
-        assert flags == {option.name for option in entry.options if not option.metavar}, name
+        assert flags == {option.name for option in entry.options if option.is_flag}, name
         arguments = [param for param in command.params if param.param_type_name == "argument"]
         wanted = [] if entry.words is None else [-1 if entry.words.many else 1]
         assert [param.nargs for param in arguments] == wanted, name
@@ -213,12 +212,12 @@ def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
             ("satisfy", {"names": ["a", "b"], "session": "x", "ttl": "5"}),
         ),
         (["config", "show", "a", "--sources"], ("config show", {"name": "a", "sources": True})),
-        (["config"], ("config show", {"name": ""})),
+        (["config"], ("config show", {})),
         (["config", "a", "--sources"], ("config show", {"name": "a", "sources": True})),
         (["config", "a", "--enable"], None),
         (["config", "--help"], None),
         (["log", "--limit", "3"], ("log", {"limit": "3"})),
-        (["clear", "-a", "-b", "feature/x"], ("clear", {"names": [], "all": True, "branch": "feature/x"})),
+        (["clear", "-a", "-b", "feature/x"], ("clear", {"all": True, "branch": "feature/x"})),
         (["status", "extra"], None),
         (["enable", "a", "b"], None),
         (["satisfy", "a", "--session"], None),
@@ -232,7 +231,7 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
     words: list[str], found: object
 ) -> None:
     """Wrong options and questions for help get Typer's words."""
-    assert req.read_words(words) == found
+    assert req.read(words) == found
 
 
 @pytest.mark.parametrize(
@@ -249,12 +248,7 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
 )
 def test_the_direct_way_leaves_all_that_is_not_plain_to_typer(words: list[str], given: object) -> None:
     """A wrong option gets Typer's words."""
-    assert read_options(words, RESTORE_IDENTITY.options) == given
-
-
-@pytest.mark.parametrize(("word", "given"), [("compact", {"format": "compact"}), ("short", None)])
-def test_the_direct_way_leaves_a_word_that_is_no_choice_to_typer(word: str, given: object) -> None:
-    assert read_options(["--format", word], INJECT_CONTEXT.options) == given
+    assert read_words(words, RESTORE_IDENTITY.options) == given
 
 
 def test_the_cold_block_is_the_owners_own() -> None:

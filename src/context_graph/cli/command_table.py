@@ -7,54 +7,14 @@ costs 0.1 s a call.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from context_graph.errors import CommandLineError
+from context_graph.cli.words import Option as Option
 
 if TYPE_CHECKING:
     import typer
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option: a word of ``choices``, a text called ``metavar``, or with neither a flag."""
-
-    name: str
-    help: str
-    metavar: str = ""
-    choices: tuple[str, ...] = ()
-    default: str | None = None
-
-    @property
-    def parameter(self) -> str:
-        """The name of the function's parameter."""
-        return self.name[2:].replace("-", "_")
-
-    @property
-    def is_flag(self) -> bool:
-        return not (self.metavar or self.choices)
-
-    @property
-    def kind(self) -> str:
-        """flag, text, or the words of a choice, joined by `|`."""
-        return "flag" if self.is_flag else "|".join(self.choices) or "text"
-
-    def check(self, value: Any) -> None:
-        """Raise CommandLineError for a word that is none of the choices."""
-        if self.choices and value not in (None, *self.choices):
-            raise CommandLineError(f"{self.name} is {value!r:.60}; choose one of {', '.join(self.choices)}")
-
-    @property
-    def annotation(self) -> Any:
-        """The annotation that makes a parameter this option for Typer."""
-        import typer
-
-        metavar = "|".join(self.choices) or self.metavar or None
-        option = typer.Option(self.name, metavar=metavar, help=self.help)
-        return Annotated[bool if self.is_flag else str | None, option]
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,49 +371,12 @@ DIRECT: Final = {
 
 def typer_command(app: typer.Typer, command: Command, run: Callable[..., None]) -> None:
     """Give ``app`` the command, which calls ``run`` with the options that were given by name."""
+    from context_graph.cli.typer_words import typer_function
 
-    def call(**given: Any) -> None:
-        for one in command.options:
-            one.check(given[one.parameter])
-        run(**given)
-
-    call.__doc__ = command.help
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                one.parameter,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=False if one.is_flag else one.default,
-                annotation=one.annotation,
-            )
-            for one in command.options
-        ]
-    )
-    app.command(command.word, short_help=command.short, epilog=command.codes or None)(call)
+    register = app.command(command.word, short_help=command.short, epilog=command.codes or None)
+    register(typer_function(command.options, (), command.help, run))
 
 
 def wants_json(given: Mapping[str, Any]) -> bool:
     """Whether ``given`` asks for JSON, by either of the two options."""
     return bool(given.get(JSON.parameter)) or given.get(OUTPUT.parameter) == "json"
-
-
-def read_options(words: Sequence[str], options: Sequence[Option]) -> dict[str, Any] | None:
-    """The parameters in ``words``, or None if they are not only known options with values."""
-    named = {one.name: one for one in options}
-    given: dict[str, Any] = {}
-    rest = iter(words)
-    for word in rest:
-        name, joined, value = word.partition("=")
-        option = named.get(name)
-        if option is None or (option.is_flag and joined):
-            return None
-        if option.is_flag:
-            given[option.parameter] = True
-            continue
-        found = value if joined else next(rest, None)
-        if found is None or (not joined and found.startswith("-")):
-            return None
-        if option.choices and found not in option.choices:
-            return None
-        given[option.parameter] = found
-    return given

@@ -261,15 +261,18 @@ def run_directly(words: Sequence[str]) -> bool:
         from context_graph.cli.memory.actions import run_plain
 
         return run_plain(words[1:])
-    from context_graph.cli.command_table import DIRECT, read_options
+    from context_graph.cli.command_table import DIRECT
+    from context_graph.cli.words import read_words
 
     rest = words[1:]
     command = DIRECT.get(("", words[0])) if words else None
     if command is None and len(words) > 1:
         command, rest = DIRECT.get((words[0], words[1])), words[2:]
-    given = read_options(rest, command.options) if command is not None else None
+    given = read_words(rest, command.options) if command is not None else None
     if command is None or given is None:
         return False
+    for one in command.options:
+        one.check(given.get(one.parameter))
     _work_of(command)(**given)
     return True
 

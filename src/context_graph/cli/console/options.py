@@ -14,6 +14,7 @@ DbPath = Annotated[str | None, typer.Option(DB_PATH.name, metavar=DB_PATH.metava
 SessionId = Annotated[
     str | None, typer.Option(SESSION_ID.name, metavar=SESSION_ID.metavar, help=SESSION_ID.help)
 ]
+_OUTPUT = Annotated[str | None, typer.Option(OUTPUT.name, metavar="|".join(OUTPUT.choices), help=OUTPUT.help)]
 Json = Annotated[bool, typer.Option(JSON.name, help=JSON.help)]
 
 
@@ -33,7 +34,7 @@ def both_forms(command: Callable[..., None]) -> Callable[..., None]:
     parameters.insert(
         at,
         inspect.Parameter(
-            "output", inspect.Parameter.KEYWORD_ONLY, default=OUTPUT.default, annotation=OUTPUT.annotation
+            "output", inspect.Parameter.KEYWORD_ONLY, default=OUTPUT.default, annotation=_OUTPUT
         ),
     )
     call.__name__, call.__doc__ = command.__name__, command.__doc__

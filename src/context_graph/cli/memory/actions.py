@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from context_graph.cli.command_table import Option
 from context_graph.cli.console.calling import Finished, ask, finish
 from context_graph.cli.console.terminal import confirmed, shown, updating
 from context_graph.cli.memory import text
-from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
+from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.memory.figures import stats_text
+from context_graph.cli.words import Argument, Option, read_words
 from context_graph.errors import CommandLineError, ContextGraphError, UsageError
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
@@ -247,7 +247,12 @@ def run(word: str, given: Mapping[str, Any]) -> None:
 
 def run_plain(words: Sequence[str]) -> bool:
     """Run the command that plain ``words`` (behind `memory`) name; whether they do."""
-    given = read_words(words[1:], rows(words[0])) if words and words[0] in COMMANDS else None
+    if not words or words[0] not in COMMANDS:
+        return False
+    taken = [row.word() for row in rows(words[0])]
+    options = [one for one in taken if isinstance(one, Option)]
+    arguments = [one for one in taken if isinstance(one, Argument)]
+    given = read_words(words[1:], options, arguments)
     if given is None:
         return False
     run(words[0], given)

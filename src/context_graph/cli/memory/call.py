@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
-from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
+from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT
 from context_graph.cli.console.calling import ask, finish, read_stdin
 from context_graph.cli.console.terminal import shown
+from context_graph.cli.words import Argument, Option
 from context_graph.errors import CommandLineError, InvalidInputError
 from context_graph.wire.frames import CLIENT_PID
 
@@ -41,6 +42,16 @@ class Row(NamedTuple):
     @property
     def is_argument(self) -> bool:
         return not self.name.startswith("-")
+
+    def word(self, *, help: str = "", metavar: str = "TEXT", default: str | None = None) -> Option | Argument:
+        """The row as `words.read_words` and Typer take it."""
+        if self.is_argument:
+            name = {"required": self.kind != "word?", "many": self.kind == "words"}
+            return Argument(self.name, self.wire, help, **name)
+        choices = tuple(self.kind.split("|")) if "|" in self.kind else ()
+        shown = "" if self.kind == "flag" or choices else metavar
+        many = self.kind == "list"
+        return Option(self.name, help, shown, choices, default, many=many, field=self.wire)
 
 
 def ask_memory(
@@ -81,51 +92,6 @@ def rows_of(rows: Sequence[tuple[str, str, str]], action: Action) -> tuple[Row, 
     """All rows of a command: the operation's, the action's and those that every command has."""
     own = (*action.more, OUTPUT, JSON, DB_PATH)
     return (*(Row(*row) for row in rows), *(Row(one.name, one.parameter, one.kind) for one in own))
-
-
-def read_words(words: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | None:
-    """What ``words`` give, by the rows' wire names; None where they are not plain: that is left to Typer."""
-    named = {row.name: row for row in rows if not row.is_argument}
-    given: dict[str, Any] = {}
-    plain: list[str] = []
-    left = iter(words)
-    for word in left:
-        if word == "-" or not word.startswith("-"):
-            plain.append(word)
-            continue
-        name, joined, value = word.partition("=")
-        row = named.get(name)
-        if row is None or (row.kind == "flag" and joined):
-            return None
-        if row.kind == "flag":
-            given[row.wire] = True
-            continue
-        found = value if joined else next(left, None)
-        if found is None or (not joined and found.startswith("-") and not _is_number(found)):
-            return None
-        if row.kind == "list":
-            given.setdefault(row.wire, []).append(found)
-        else:
-            given[row.wire] = found
-    return given if _place(plain, rows, given) else None
-
-
-def _place(plain: list[str], rows: Sequence[Row], given: dict[str, Any]) -> bool:
-    """Give the arguments their words; whether they fit."""
-    for row in rows:
-        if not row.is_argument:
-            continue
-        if not plain:
-            return row.kind == "word?"
-        if row.kind == "words":
-            given[row.wire], plain = plain, []
-        else:
-            given[row.wire], plain = plain[0], plain[1:]
-    return not plain
-
-
-def _is_number(text: str) -> bool:
-    return text.lstrip("-").replace(".", "", 1).isdigit()
 
 
 def perform(verb: str, action: Action, rows: Sequence[Row], given: Mapping[str, Any]) -> None:

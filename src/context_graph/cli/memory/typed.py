@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import typer
 
-from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
+from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT
 from context_graph.cli.memory import files as memory_files
-from context_graph.cli.memory.actions import ASSUMED, COMMANDS, SAME, run
+from context_graph.cli.memory.actions import ASSUMED, COMMANDS, EDIT, SAME, run
 from context_graph.cli.memory.call import Row
 from context_graph.cli.memory.edit import EDITED, edit
 from context_graph.cli.memory.moved import adopt
+from context_graph.cli.typer_words import typer_function
+from context_graph.cli.words import Argument, Option
 from context_graph.operations import OPERATIONS
 from context_graph.operations.consolidations import Consolidate, Goals
 from context_graph.operations.filters import Filters
@@ -62,32 +64,23 @@ def _row(one: Parameter) -> Row:
 
 def table() -> dict[str, tuple[Row, ...]]:
     """What `cli.memory.table` lists; tools/docs/built.py writes it there."""
-    return {_word(one): tuple(row for _, row in taken(one.arguments)) for one in OPERATIONS if one.short}
+    return {_command(one): tuple(row for _, row in taken(one.arguments)) for one in OPERATIONS if one.short}
 
 
-def _word(operation: Operation) -> str:
+def _command(operation: Operation) -> str:
     return operation.verb.rpartition(".")[2]
 
 
-def _typed(one: Parameter, row: Row) -> tuple[Any, Any]:
-    """The Typer annotation of a parameter, and its default."""
+def _word(one: Parameter, row: Row) -> Option | Argument:
+    """The parameter as Typer takes it, with its help."""
     words = one.extra("command") or one.words
     if row.kind == "words":
-        said = words[:-1] + "; several words need no quotes; - reads stdin."
-        return Annotated[list[str], typer.Argument(metavar=row.name, help=said)], inspect.Parameter.empty
-    if row.kind == "word":
-        return Annotated[str, typer.Argument(metavar=row.name, help=words)], inspect.Parameter.empty
-    if row.kind == "word?":
-        return Annotated[str | None, typer.Argument(metavar=f"[{row.name}]", help=words)], None
-    if row.kind == "flag":
-        return Annotated[bool, typer.Option(row.name, help=words)], False
-    if row.kind == "list":
+        words = words[:-1] + "; several words need no quotes; - reads stdin."
+    elif row.kind == "list":
         words = words[:-1] + "; may be given again."
-        option = typer.Option(row.name, help=words, metavar=one.extra("metavar") or "TEXT")
-        return Annotated[list[str] | None, option], None
-    kind = row.kind if "|" in row.kind else _METAVARS.get(row.kind, "TEXT")
-    option = typer.Option(row.name, help=words, metavar=one.extra("metavar") or kind)
-    return Annotated[str | None, option], ASSUMED.get(row.wire) or _default(one)
+    metavar = one.extra("metavar") or _METAVARS.get(row.kind, "TEXT")
+    default = None if row.kind in ("flag", "list") else ASSUMED.get(row.wire) or _default(one)
+    return row.word(help=words, metavar=metavar, default=default)
 
 
 def _default(one: Parameter) -> str | None:
@@ -96,31 +89,19 @@ def _default(one: Parameter) -> str | None:
     return f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
 
 
-def _own(options: tuple[Option, ...]) -> dict[str, tuple[Any, Any]]:
-    return {one.parameter: (one.annotation, False if one.is_flag else one.default) for one in options}
-
-
-def _add(word: str, short: str, told: str, options: Mapping[str, tuple[Any, Any]]) -> None:
+def _add(word: str, short: str, told: str, taken: Sequence[Option | Argument]) -> None:
     def called(**given: Any) -> None:
         run(word, given)
 
-    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, (annotation, default) in {**options, **_own((OUTPUT, JSON, DB_PATH))}.items()
-        ]
-    )
-    called.__doc__ = told
-    app.command(word, short_help=short)(called)
+    options = [one for one in (*taken, OUTPUT, JSON, DB_PATH) if isinstance(one, Option)]
+    arguments = [one for one in taken if isinstance(one, Argument)]
+    app.command(word, short_help=short)(typer_function(options, arguments, told, called))
 
 
-_EDIT: Final = {
-    "id": (Annotated[str, typer.Argument(metavar="ID", help=NODE_ID)], inspect.Parameter.empty),
-    "content": (
-        Annotated[str | None, typer.Option("--content", metavar="TEXT", help=EDITED)],
-        None,
-    ),
-}
+_EDIT: Final = (
+    EDIT[0].word(help=NODE_ID),
+    EDIT[1].word(help=EDITED),
+)
 
 app = typer.Typer(
     help="Store, find, show, link and forget what this project remembers; consolidate it; move it as files.",
@@ -131,9 +112,9 @@ _SECOND: Final = {first: second for second, first in SAME.items()}
 
 for _one in OPERATIONS:
     if _one.short:
-        _name, _told = _word(_one), inspect.getdoc(_one.arguments) or ""
-        _ways = {row.wire: _typed(parameter, row) for parameter, row in taken(_one.arguments)}
-        _ways |= _own(COMMANDS[_name].more)
+        _name, _told = _command(_one), inspect.getdoc(_one.arguments) or ""
+        _ways = [_word(parameter, row) for parameter, row in taken(_one.arguments)]
+        _ways += COMMANDS[_name].more
         _add(_name, _one.short, _told, _ways)
         if second := _SECOND.get(_name):
             _same = _told.replace(f"context-graph-cli memory {_name}", f"context-graph-cli memory {second}")

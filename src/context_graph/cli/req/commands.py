@@ -7,18 +7,20 @@ the table.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from context_graph.cli.command_table import JSON, OUTPUT
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req.table import COMMANDS, Command
+from context_graph.cli.words import read_words
 from context_graph.config import locate
-from context_graph.errors import CommandLineError, UsageError
+from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.event import CACHE_FOLDER
 
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 
 def call_directly(words: Sequence[str]) -> int | None:
     """Run the command that ``words`` (behind `req`) say, if they are plain: its exit code; else None."""
-    found = read_words(words)
+    found = read(words)
     return None if found is None else _run(*found)
 
 
-def read_words(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+def read(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     """(command, parameters) of the words behind `req`; None where they are not plain.
 
     No word at all means `status`; `config NAME` means `config show NAME`, as in the original.
@@ -41,27 +43,8 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     if name is None:
         return None
     command = COMMANDS[name]
-    options = {word: one for one in command.options for word in (one.name, one.short)}
-    given: dict[str, Any] = {}
-    plain: list[str] = []
-    left = iter(rest)
-    for word in left:
-        if not word.startswith("-"):
-            plain.append(word)
-            continue
-        option_name, joined, value = word.partition("=")
-        option = options.get(option_name)
-        if option is None or (not option.metavar and joined):
-            return None
-        try:
-            found = (value if joined else next(left)) if option.metavar else True
-        except StopIteration:
-            return None
-        given[option.parameter] = found
-    if command.words is None or (len(plain) > 1 and not command.words.many):
-        return None if plain else (name, given)
-    given[command.words.parameter] = plain if command.words.many else "".join(plain)
-    return name, given
+    values = read_words(rest, command.options, [command.words] if command.words else [])
+    return None if values is None else (name, values)
 
 
 def _command(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
@@ -82,10 +65,12 @@ def _run(name: str, given: dict[str, Any]) -> int:
     Raises:
         UsageError: What the user has to mend; exit code 1.
     """
-    output = given.pop("format", "text")
-    if output not in ("text", "json"):
-        raise CommandLineError(f"--format is {output!r:.60}; choose one of text, json")
-    as_json = given.pop("json", False) or output == "json"
+    output = given.pop(OUTPUT.parameter, "text")
+    OUTPUT.check(output)
+    as_json = given.pop(JSON.parameter, False) or output == "json"
+    words = COMMANDS[name].words
+    if words is not None and words.many:
+        given.setdefault(words.field, [])
     try:
         return _done(COMMANDS[name], given, as_json=as_json)
     except OSError as error:
@@ -124,6 +109,8 @@ def build_app() -> typer.Typer:
     """The commands as Typer knows them: for help, and for the words about wrong options."""
     import typer
 
+    from context_graph.cli.typer_words import typer_function
+
     app = typer.Typer(
         help="Requirement gates: what must be met before a tool runs or a session stops.",
         rich_markup_mode=None,
@@ -138,39 +125,12 @@ def build_app() -> typer.Typer:
     for name, command in COMMANDS.items():
         group, _, word = name.rpartition(" ")
         register = apps.get(group, app).command(word, short_help=command.short, epilog=command.codes)
-        register(_typed(name, command))
+        arguments = [command.words] if command.words else []
+        register(typer_function(command.options, arguments, command.help, partial(_call, name)))
     return app
 
 
-def _typed(name: str, command: Command) -> Callable[..., None]:
-    """A function whose signature tells Typer what the command takes."""
-    import typer
-
+def _call(name: str, **given: Any) -> None:
     from context_graph.cli.console.calling import Finished
 
-    def call(**given: Any) -> None:
-        chosen = {key: value for key, value in given.items() if value not in (None, "", False)}
-        if "names" in given:
-            chosen["names"] = list(given["names"] or ())
-        raise Finished(_run(name, chosen))
-
-    parameters: list[tuple[str, Any, Any]] = []
-    words = command.words
-    if words is not None:
-        argument = typer.Argument(metavar=words.metavar, help=words.help)
-        kind: Any = list[str] | None if words.many else str
-        parameters.append((words.parameter, Annotated[kind, argument], None if words.many else ""))
-    for one in command.options:
-        names = (one.name, one.short) if one.short else (one.name,)
-        option = typer.Option(*names, metavar=one.metavar or None, help=one.help)
-        kind = bool if not one.metavar else str if one.default is not None else str | None
-        parameters.append((one.parameter, Annotated[kind, option], one.default if one.metavar else False))
-    call.__doc__ = inspect.cleandoc(command.help)
-    call.__annotations__ = {name: kind for name, kind, _ in parameters}
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for name, kind, default in parameters
-        ]
-    )
-    return call
+    raise Finished(_run(name, {key: value for key, value in given.items() if value not in (None, "", False)}))

@@ -6,43 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from context_graph.cli.command_table import JSON, OUTPUT
 from context_graph.cli.native import become_launcher
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
+from context_graph.cli.words import Argument, Option
 from context_graph.gates.commands import commands, git_hooks, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 
 _CODES = "Exit codes: 0 done; 1 could not be done; 2 a usage error."
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option. ``metavar`` is empty for a switch; the parameter is the name without dashes."""
-
-    name: str
-    help: str
-    metavar: str = ""
-    short: str = ""
-    default: Any = ""
-    shown: bool = False
-    """Only decides how the answer is shown, or is taken for old scripts: ``run`` does not get it."""
-
-    @property
-    def parameter(self) -> str:
-        return self.name[2:]
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a command that are no options: all of them, or at most one."""
-
-    help: str
-    metavar: str = "[NAME]"
-    many: bool = False
-
-    @property
-    def parameter(self) -> str:
-        return "names" if self.many else "name"
 
 
 @dataclass(frozen=True)
@@ -56,7 +28,7 @@ class Command:
     text: Callable[[Any, dict[str, Any], CommandContext], str]
     short: str
     help: str
-    words: Words | None = None
+    words: Argument | None = None
     options: tuple[Option, ...] = ()
     codes: str = _CODES
     fails: Callable[[Any], bool] = lambda found: False
@@ -68,13 +40,11 @@ SESSION = Option(
     "The session; its first digits are enough, four or more. Default: CLAUDE_CODE_SESSION_ID, else the "
     "live session that started this command.",
     "ID",
-    "-s",
+    short="-s",
 )
-BRANCH = Option("--branch", "For every session, on that branch.", "NAME", "-b")
-JSON = Option("--json", "Print JSON instead of text.")
-OUTPUT = Option("--format", "text, or json as with --json.", "text|json", default="text")
-NAMES = Words("Requirements, as `req status` names them.", "NAME…", many=True)
-NAME = Words("A requirement; all of them without.")
+BRANCH = Option("--branch", "For every session, on that branch.", "NAME", short="-b")
+NAMES = Argument("NAME…", "names", "Requirements, as `req status` names them.", many=True)
+NAME = Argument("NAME", "name", "A requirement; all of them without.")
 _SATISFY = (
     SESSION,
     BRANCH,
@@ -82,9 +52,8 @@ _SATISFY = (
         "--ttl",
         "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
         "TIME",
-        default=None,
     ),
-    Option("--metadata", "An object to keep with it.", "JSON", "-m", default=None),
+    Option("--metadata", "An object to keep with it.", "JSON", short="-m"),
     Option("--force", "Also a name that the configuration does not have."),
     OUTPUT,
     JSON,
@@ -101,7 +70,7 @@ COMMANDS = {
         """,
         options=(
             SESSION,
-            Option("--branch", "Another branch than HEAD's.", "NAME", "-b"),
+            Option("--branch", "Another branch than HEAD's.", "NAME", short="-b"),
             OUTPUT,
             JSON,
             Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
@@ -158,7 +127,7 @@ COMMANDS = {
         (
             Option("--all", "Every requirement.", short="-a"),
             SESSION,
-            Option("--branch", "Everybody's on that branch, not one session's.", "NAME", "-b"),
+            Option("--branch", "Everybody's on that branch, not one session's.", "NAME", short="-b"),
             OUTPUT,
             JSON,
         ),
@@ -284,7 +253,7 @@ COMMANDS = {
 
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,
-        Words("The tool's name; Edit without.", "[TOOL]"),
+        Argument("TOOL", "name", "The tool's name; Edit without."),
         (
             Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"),
             SESSION,
@@ -302,7 +271,7 @@ COMMANDS = {
 
         Example: context-graph-cli req keys scope
         """,
-        Words("A key; all of them without."),
+        Argument("NAME", "name", "A key; all of them without."),
         (
             OUTPUT,
             JSON,
