@@ -226,6 +226,14 @@ def test_doctor_names_what_is_wrong_with_its_cure(gate: Gate) -> None:
     assert "req init" in upkeep.doctor(gate.place())[0]["cure"]
 
 
+def test_settings_that_are_a_pipe_hold_no_doctor_up(gate: Gate) -> None:
+    os.mkfifo(gate.claude / "settings.json")
+    (problem,) = [
+        one for one in upkeep.installation(gate.place(), str(gate.home)) if one["level"] == "error"
+    ][:1]
+    assert "settings.json" in problem["what"] and "no regular file" in problem["what"]
+
+
 def test_list_counts_what_is_satisfied(gate: Gate) -> None:
     commands.satisfy(gate.place(), ["plan", "t"], session=A)
     commands.satisfy(gate.place(), ["plan"], session=B, ttl=5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -15,11 +14,13 @@ from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current
 from context_graph.gates.state.state_files import read_document, stale_markers
 from context_graph.git.repository import ask_git, branch_names
-from context_graph.small_files import Locked, number
+from context_graph.regular_file import read_bytes
+from context_graph.small_files import Locked, from_json, number
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
 _LEFT_S = 3600.0
+_SETTINGS_BYTES = 1 << 20
 _GATING = ("PreToolUse", "PostToolUse", "Stop", "SessionStart")
 _CURE = "`context-graph-cli setup`"
 
@@ -265,8 +266,7 @@ def _is_at_work(context: CommandContext) -> bool:
 
 def _read(path: str) -> tuple[dict[str, Any], str]:
     try:
-        with open(path, encoding="utf-8") as source:
-            value = json.load(source)
+        value = from_json(read_bytes(path, _SETTINGS_BYTES))
     except FileNotFoundError:
         return {}, ""
     except (OSError, ValueError, RecursionError) as error:

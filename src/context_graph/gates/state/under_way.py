@@ -162,7 +162,8 @@ class UnderWay:
         Raises:
             OSError: If it can't be removed.
         """
-        self.change(lambda kept: kept.update({name: {} for name in _SECTIONS}))
+        if self._path and os.path.exists(self._path):
+            self.change(lambda kept: kept.update({name: {} for name in _SECTIONS}))
 
 
 def tips_of(repo: Repo) -> dict[str, Any]:
