@@ -42,12 +42,18 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
         if name.startswith("rollout-") and name.endswith(".jsonl")
     )
     plain = [one for one in islice(paths, MAX_FILES) if not one.is_symlink()]
-    own = (one for one in plain if _is_below(meta_of(one).get("cwd"), project))
+    own = (one for one in plain if _is_below(_meta_of(one).get("cwd"), project))
     return sorted(own, key=lambda one: one.name)
 
 
-def meta_of(path: Path) -> dict[str, Any]:
-    """What a rollout says of its session: ``id`` and ``cwd``; {} for no rollout. Raises no error."""
+def id_of(path: Path) -> str:
+    """The id of the session in ``path``; "" where it is no rollout. Raises no error."""
+    meta = _meta_of(path)
+    return str(meta.get("id") or path.stem) if meta else ""
+
+
+def _meta_of(path: Path) -> dict[str, Any]:
+    """What a rollout says of its session: ``id`` and ``cwd``; {} for no rollout."""
     try:
         for line in islice(lines_of(path, Counter()), _FIRST_LINES):
             payload = (line or {}).get("payload")
@@ -68,7 +74,7 @@ def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[To
 
     Raises OSError where the file can't be read.
     """
-    reader = _Rollout(str(meta_of(path).get("cwd") or ""), seen)
+    reader = _Rollout(str(_meta_of(path).get("cwd") or ""), seen)
     for number, line in enumerate(lines_of(path, odd), start=1):
         if number % _TICK == 0:
             yield Told(reader.at_ms, "", {})

@@ -26,6 +26,7 @@ from context_graph.text.phrases import word_set
 
 NAMES: Final = (
     *("margin", "beyond", "opening", "lead", "files", "opening_files", "file_name", "cosine", "size"),
+    "passage",
 )
 """The signs; `Asked.signs` says what each is."""
 
@@ -195,7 +196,7 @@ class Asked:
             weighed.append(_Weighed(word, max(0.0, -math.log(min(1.0, likely)))))
         return weighed
 
-    def signs(self, content: str, margin: float, cosine: float) -> dict[str, float]:
+    def signs(self, content: str, margin: float, cosine: float, passage: float) -> dict[str, float]:
         """The values of NAMES for a memory.
 
         margin: its score's distance from the store's mean, in standard deviations, at most 5. beyond: what
@@ -203,6 +204,7 @@ class Asked:
         tens of nats. opening: the share of what its opening says that it has; lead: that its first line has.
         files: ln(1 + what the words in its files' paths say that the question has); opening_files: that the
         opening has; file_name: of the names without folders. cosine: of the meanings. size: ln(memories) / 5.
+        passage: the cosine of its sentence that comes nearest (`nearest`).
         """
         content = content[:_CONTENT_CHARS]
         first = content.split("\n", 1)[0][:_LEAD_CHARS]
@@ -221,6 +223,7 @@ class Asked:
             "file_name": self._worth(files),
             "cosine": cosine,
             "size": self._size,
+            "passage": passage,
         }
 
     def _said(self, terms: set[int], lower: str) -> float:

@@ -28,6 +28,7 @@ from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
 from context_graph.notes.rules import said_by
 from context_graph.notes.searched import searched_text
+from context_graph.notes.templates import Templates
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 Users = Callable[[str], Memex | None]
@@ -41,6 +42,8 @@ GATHERED: Final = "gathered"
 CAPTURE_TAG: Final = "session-summary"
 IMPORTED: Final = "imported"
 """Tag of what was kept by another program before."""
+_TEMPLATES: Final = "templates"
+"""Name of the fact that has what the prompts of a store's sessions share."""
 _RATIONALE: Final = "Summary of a session, made from its recorded events when it paused or ended."
 _DECIDED: Final = 0.6
 _PLAIN: Final = 0.5
@@ -90,16 +93,38 @@ def absorb(
     gathered: Gathered,
     events: Iterable[tuple[int, HookEvent]],
     leaves_out: Callable[[str], bool] | None,
+    templates: Templates,
 ) -> int:
     """Have both take in the events; how many were new to one of them, twice those that were to both.
 
-    What a prompt says is worked out once.
+    What a prompt says is worked out once, of all its words; its task is what is no template.
     """
     new = 0
-    for numbered in events:
-        said = said_by(numbered[1])
+    for number, event in events:
+        said = said_by(event)
+        numbered = (number, _without_template(event, templates))
         new += work.absorb((numbered,), leaves_out, said) + gathered.absorb((numbered,), leaves_out, said)
     return new
+
+
+def _without_template(event: HookEvent, templates: Templates) -> HookEvent:
+    if not event.is_prompt:
+        return event
+    own, parts = templates.own(event.input_text), event.parts
+    return replace(event, input_text=own, parts=replace(parts, words=templates.own(parts.words)))
+
+
+def templates_of(memex: Memex) -> Templates:
+    """What the prompts of a store's sessions have in common. Cost: one look-up."""
+    with memex.core.operation("get") as core:
+        return Templates.from_json(core.store.meta(_TEMPLATES))
+
+
+def _learn_templates(memex: Memex, templates: Templates) -> None:
+    """Count the prompts of a session that was stored for the first time."""
+    templates.learn()
+    with memex.core.operation("store", writes=True) as core:
+        core.store.put_meta(_TEMPLATES, templates.to_json())
 
 
 def capture(
@@ -139,8 +164,8 @@ def capture(
         return None
     before = there.node if there else None
     work, gathered = work_of(before), gathered_of(before)
-    since = events_after(min(work.last_event, gathered.last_event))
-    new = absorb(work, gathered, since, leaves_out)
+    since, templates = events_after(min(work.last_event, gathered.last_event)), templates_of(memex)
+    new = absorb(work, gathered, since, leaves_out, templates)
     if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch
@@ -161,6 +186,8 @@ def capture(
     made = memex.put_many([*nodes, _node(node_id, session_id, work, text, metadata, project, before)])[-1]
     end_older(memex, nodes)
     forget_void(memex, _notes_of(before), metadata[NOTES])
+    if before is None:
+        _learn_templates(memex, templates)
     if learn is not None:
         learn(work, work_of(before))
     return made
@@ -171,12 +198,16 @@ def keep_imported(
     session_id: str,
     work: SessionWork,
     gathered: Gathered,
+    templates: Templates,
     *,
     project: str | None,
     dry_run: bool = False,
     users: Users | None = None,
 ) -> str:
     """Store the summary of a session that was recorded elsewhere, or refresh it; what was done.
+
+    Args:
+        templates: That its events were taken in with (`absorb`).
 
     Its events have no numbers here, so that hooks that tell of the session later are all taken in.
 
@@ -209,6 +240,8 @@ def keep_imported(
     memex.put_many([*nodes, replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node])
     end_older(memex, nodes)
     forget_void(memex, _notes_of(before), metadata[NOTES])
+    if before is None:
+        _learn_templates(memex, templates)
     return did
 
 

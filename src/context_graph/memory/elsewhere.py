@@ -18,7 +18,8 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
 from context_graph.memory.index.blend import DEFAULT, Blend, Scores, Wanted
 from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.recall import SEMANTIC, Recalled
+from context_graph.memory.nearest import SEMANTIC, nearest
+from context_graph.memory.recall import Recalled
 from context_graph.memory.writing import text_to_embed
 from context_graph.model.memory import MemoryNode
 
@@ -83,7 +84,9 @@ def ranked(
         found = []
         for row in best:
             cosine = max(-1.0, min(1.0, scores.dense[row] / SEMANTIC))
-            signs = asked.signs(by_row[row].content, margins[row], cosine)
+            content = by_row[row].content
+            passage = nearest(provider, content, wanted.dense)
+            signs = asked.signs(content, margins[row], cosine, passage)
             likely = relevance.probability(relevance.kind_of_memory(by_row[row]), signs)
             found.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))
     return sorted(found, key=lambda one: -one.score)

@@ -224,7 +224,7 @@ class Reading:
             top_k: 1 to 100 (EC-CORE-005).
             recency: [0, 1], how much newer memories are preferred.
             cursor: The last page's `next_cursor`.
-            floor: [0, 1], least probability that the best ten hold an answer; below it nothing is found.
+            floor: [0, 1], least probability that the best ones hold an answer; below it nothing is found.
             looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1]: their
                 memories are likelier to be meant.

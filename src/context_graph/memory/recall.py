@@ -40,9 +40,9 @@ from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.order import Judged, Order, end_of_evidence
 from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.index.spread import Spread, spread, without_notes
+from context_graph.memory.nearest import SEMANTIC, nearest
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
-from context_graph.model.spaces import SPACES, WEIGHTS
 
 MAX_QUERY_CHARS: Final = 4096
 MAX_TOP_K: Final = 100
@@ -52,16 +52,14 @@ _EXPANDED: Final = 10
 _JUDGED_BY_LETTERS: Final = 40
 """Memories that are judged where words are inflected and joined: the index knows whole words, and of most of
 them English stems."""
-_JUDGED_BY_WORK: Final = 24
-"""Where the work of the session that asks is known: it tells a memory that shares few of the words."""
+_JUDGED: Final = 24
+"""Memories that are judged else: one sentence of a long one may answer, of which its mean says little."""
 _HOPS: Final = 3
 """How far they are followed."""
 _EXPANDED_ON: Final = 1
 """Memories that a hop reached whose edges are followed on; edges are read from the disk."""
 MAX_EDGES: Final = 32
 """Edges of one answer whose traversal is counted, the strongest."""
-SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
-"""Product of two Semantic slices of one direction."""
 TIMES: Final = (
     "yesterday today tomorrow tonight last next ago week weekend month year day morning evening night "
     "recently soon since january february march april may june july august september october november "
@@ -75,12 +73,12 @@ class Recalled:
 
     node: MemoryNode
     score: float
-    """relevance_score in [0, 1]: how likely it is what was asked for (`relevance`); beyond the best ten it
+    """relevance_score in [0, 1]: how likely it is what was asked for (`relevance`); beyond those judged it
     only falls with the rank."""
     parts: dict[str, float] = field(compare=False)
     """Why: ``cosine`` of the vectors, [-1, 1]; ``terms``, the idf-weighted share of the query's terms that it
     has, [0, 1]; ``bm25``; ``own`` and ``others``, its own score and what neighbours, session and edges add.
-    The best ten also have what their score is made of, `relevance.NAMES`."""
+    Those judged also have what their score is made of, `relevance.NAMES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +92,8 @@ class Recall:
     """None when there is no next page."""
     followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
     """Edges that were followed from one of these memories to another."""
+    dense: memoryview[float] | None = field(default=None, compare=False, repr=False)
+    """The meaning of what was asked, as it was compared; None where nothing was."""
 
     def led_to(self) -> dict[str, list[UUID]]:
         """Memory -> the edges followed to it: of an edge's two ends the one that answers less."""
@@ -227,13 +227,7 @@ class Recaller:
             if asks_nothing(query):
                 return Recall([], total)
             ranked, followed = self._rank(wanted, live, mask, recency)
-            judged = (
-                _JUDGED_BY_LETTERS
-                if joins_words(query)
-                else _JUDGED_BY_WORK
-                if alike and not by_query
-                else _EXPANDED
-            )
+            judged = _JUDGED_BY_LETTERS if joins_words(query) else _JUDGED
             shown = spread(ranked, self.index.rows, self._node_of, judged)
             if not self._has_evidence(wanted, mask, ranked[0]):
                 return Recall([], total)
@@ -256,7 +250,7 @@ class Recaller:
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
-        return Recall(nodes, total, cursor, edges)
+        return Recall(nodes, total, cursor, edges, wanted.dense)
 
     def nearest(self, text: str, most: int) -> list[MemoryNode]:
         """The live memories that words and meaning bring nearest to ``text``, at most ``most``, unjudged.
@@ -426,7 +420,9 @@ class Recaller:
             if basis != row and (summary := self._node_at(basis)) is not None:
                 content = f"{content}\n{summary.content}"  # found by it, and judged with it
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
-            signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)))
+            said = "" if node is None else node.content
+            passage = nearest(self.provider, said, wanted.dense)
+            signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)), passage)
             likely = relevance.probability(relevance.kind_of_memory(node), signs, looks_up=looks_up)
             judged.append((row, likely, signs))
         return judged
@@ -437,6 +433,9 @@ class Recaller:
             return judged
         nodes = (self._node_at(row) for row, _, _ in judged)
         sessions = [node.session_id if node is not None and node.session_id else "" for node in nodes]
+        if by_query:  # it says which of the likely ones first
+            best = sorted(range(len(judged)), key=lambda at: -judged[at][1])[:_EXPANDED]
+            sessions = [name if at in best else "" for at, name in enumerate(sessions)]
         likely = relevance.with_like_work([one for _, one, _ in judged], sessions, alike, by_query=by_query)
         return [(row, one, signs) for (row, _, signs), one in zip(judged, likely, strict=True)]
 

@@ -48,19 +48,19 @@ class Kind(StrEnum):
 
 _CONSTANT: Final[Mapping[Kind, float]] = {
     Kind.SUMMARY: -2.494,
-    Kind.NOTE: -2.7,
+    Kind.NOTE: -3.6,
     Kind.CODE: -3.875,
     Kind.TEXT: -1.99,
 }
 _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
-    Kind.SUMMARY: (0.161, 1.053, 0.557, 1.821, 0.186, 0.504, 0.447, 0.943, -0.934),
-    Kind.NOTE: (0.1, 1.0, 2.4, 0.0, 0.0, 0.5, 0.3, 2.2, 0.0),
-    Kind.CODE: (0.581, 1.064, 2.204, 1.339, 0.0, 0.0, 0.0, 6.297, -3.012),
-    Kind.TEXT: (0.34, 1.699, 0.705, 2.667, 0.0, 0.0, 0.0, 1.434, -1.534),
+    Kind.SUMMARY: (0.161, 1.053, 0.557, 1.821, 0.186, 0.504, 0.447, 0.943, -0.934, 0.0),
+    Kind.NOTE: (0.1, 1.0, 2.4, 0.0, 0.0, 0.5, 0.3, 1.2, 0.0, 3.0),
+    Kind.CODE: (0.581, 1.064, 2.204, 1.339, 0.0, 0.0, 0.0, 6.297, -3.012, 0.0),
+    Kind.TEXT: (0.34, 1.699, 0.705, 2.667, 0.0, 0.0, 0.0, 1.434, -1.534, 0.0),
 }
 """Of NAMES; but for notes made by `python -m research.fit.floor --fit DATA`."""
 
-_LOOKED_UP: Final = (-3.4, (0.1, 0.7, 1.6, 0.0, 0.0, 0.5, 0.3, 5.0, 0.0))
+_LOOKED_UP: Final = (-4.0, (0.1, 0.7, 1.6, 0.0, 0.0, 0.5, 0.3, 2.0, 0.0, 4.0))
 """Constant and weights of notes where somebody asks: he asks in other words than theirs, and judges himself
 what is near."""
 
@@ -88,6 +88,10 @@ single word in common is likelier to be about something else the more there are.
 _LEAST_SHARED: Final = 0.15
 """Share of what the opening says that a memory must have at a prompt, unless the meanings are close."""
 _CLOSE: Final = 0.45
+_ASKED_FOR: Final = 0.4
+"""Log-odds by which the floor is lower where the prompt asks something: an answer saves a search."""
+_LEAST_ASKED: Final = 0.1
+"""As _LEAST_SHARED, where the prompt asks something."""
 _MEANS: Final = (2.0, _CLOSE)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
 _LIKE_WORK: Final = 8.0
@@ -96,8 +100,10 @@ _LIKE_PROMPT: Final = 28.0
 """The same, for what a prompt and an earlier session's work have in common."""
 _USUAL_SHARE: Final = 0.1
 """What any two sessions of a project have in common."""
+_LITTLE: Final = 1e-9
 _BESIDE: Final = 0.6
-"""Share of the best one's relevance that another must have."""
+_BESIDE_ASKED: Final = 0.4
+"""Share of the best one's relevance that another must have; less where the prompt asks something."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
@@ -204,49 +210,71 @@ def bar_of(node: MemoryNode) -> str:
     return note_kind(node.metadata) or kind_of(node.content)
 
 
-def floor_unasked(floor: float, kind: str) -> float:
+def floor_unasked(floor: float, kind: str, *, asks: bool = False) -> float:
     """The least relevance of a memory that nobody asked for, from a text's; 0 lets all pass, 1 none.
 
     Args:
         kind: As `bar_of` gives it.
+        asks: Whether the prompt asks something.
     """
     if not 0.0 < floor < 1.0:
         return floor
-    return 1.0 / (1.0 + math.exp(-math.log(floor / (1.0 - floor)) - _BARS[kind]))
+    raised = _BARS[kind] - _ASKED_FOR * asks
+    return 1.0 / (1.0 + math.exp(-math.log(floor / (1.0 - floor)) - raised))
 
 
-def is_brought(floor: float, kind: str, relevance: float, signs: Mapping[str, float]) -> bool:
+def is_brought(
+    floor: float, kind: str, relevance: float, signs: Mapping[str, float], *, asks: bool = False
+) -> bool:
     """Whether a prompt brings a memory that nobody asked for.
 
     Args:
         floor: The setting, [0, 1]: what a text must reach.
         kind: As `bar_of` gives it.
         signs: What the relevance is made of (`asked.NAMES`).
+        asks: Whether the prompt asks something: then one sentence that is near is enough.
     """
+    if not 0.0 < floor < 1.0:
+        return relevance >= floor
+    opening, cosine = signs.get("opening", 0.0), signs.get("cosine", 0.0)
     slope, start = _BEYOND
     least = min(_MOST_BEYOND, slope * signs.get("size", 0.0) + start)
     worth, usual = _MEANS
-    means = worth * max(0.0, signs.get("cosine", 0.0) - usual) * signs.get("opening", 0.0)
-    shares = signs.get("opening", 0.0) >= _LEAST_SHARED or signs.get("cosine", 0.0) >= _CLOSE
-    says_enough = shares and (kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least)
-    return relevance >= floor_unasked(floor, kind) and (says_enough or not 0.0 < floor < 1.0)
+    means = worth * max(0.0, cosine - usual) * opening
+    if asks:
+        says_enough = opening >= _LEAST_ASKED or max(cosine, signs.get("passage", 0.0)) >= _CLOSE
+    else:
+        shares = opening >= _LEAST_SHARED or cosine >= _CLOSE
+        says_enough = shares and (kind == NoteKind.RULE or signs.get("beyond", 0.0) + means >= least)
+    return says_enough and relevance >= floor_unasked(floor, kind, asks=asks)
 
 
-def brought(rows: Iterable[_Row], floor: float, moved: float) -> list[_Row]:
-    """Those of ``rows`` that a prompt brings, best first: one summary at most, and none far below the best.
+def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> list[_Row]:
+    """Those of ``rows`` that a prompt brings, those first that are farthest above their bars: one summary at
+    most, and none far below the likeliest.
 
     Args:
         floor: As of `is_brought`.
         moved: The floor as what was used has moved it; it never rises for rules: what a user said is never
             silenced.
+        asks: As of `is_brought`.
     """
     likely: list[_Row] = []
     has_summary = False
     for row in sorted(rows, key=lambda row: -row.score):
         bar = bar_of(row.node)
         least = min(floor, moved) if bar == NoteKind.RULE else moved
-        if (bar == Kind.SUMMARY and has_summary) or not is_brought(least, bar, row.score, row.parts):
+        if (bar == Kind.SUMMARY and has_summary) or not is_brought(
+            least, bar, row.score, row.parts, asks=asks
+        ):
             continue
         has_summary = has_summary or bar == Kind.SUMMARY
         likely.append(row)
-    return [row for row in likely if row.score >= _BESIDE * likely[0].score]
+    beside = _BESIDE_ASKED if asks else _BESIDE
+    least = beside * likely[0].score if likely else 0.0
+    likely = [row for row in likely if row.score >= least]
+    return sorted(likely, key=lambda row: _BARS[bar_of(row.node)] - _log_odds(row.score))
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(max(_LITTLE, probability) / max(_LITTLE, 1.0 - probability))

@@ -16,6 +16,7 @@ from context_graph.notes.failures import Lesson, normalised
 from context_graph.notes.gather import Gathered, Turn
 from context_graph.notes.message import Unit, best_of, telling, units_of
 from context_graph.text.patterns import linear
+from context_graph.text.phrases import asks_something
 from context_graph.text.sentences import shortened
 
 _MOST: Final = {
@@ -47,10 +48,6 @@ _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
 _SHORTENS: Final = linear(r"\s*2>&1|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
 """What only cuts a command's output."""
-_ASKS: Final = linear(
-    r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
-    r"wie|was|warum|wo|comment|pourquoi|cómo|por qué|como|как|почему|为什么|怎么|どう|なぜ)(?:\W|$)"
-)
 _ABOUT_WORK: Final = linear(
     r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) (?:you|it|that|this|everything)(?:\W|$)|"
     r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
@@ -277,7 +274,7 @@ def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
     kept = best_of(units, _ANSWER_CHARS)
     if _ABOUT_WORK.found(turn.prompt):
         return
-    asks = _ASKS.found(turn.prompt)
+    asks = asks_something(turn.prompt)
     if (
         not turn.prompt
         or not kept

@@ -120,6 +120,23 @@ def _without_marks(text: str) -> str:
     return " ".join(_BOLD.sub(lambda found: found[1] or "", bare).split())
 
 
+_ASKS: Final = linear(
+    r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
+    r"wie|was|warum|wo|comment|pourquoi|cómo|por qué|como|как|почему|为什么|怎么|どう|なぜ)(?:\W|$)"
+)
+_QUESTION_CHARS: Final = 300
+
+
+def asks_something(prompt: str) -> bool:
+    """Whether a prompt is a question or has one, in the languages that notes know."""
+    return _ASKS.found(prompt)
+
+
+def is_question(prompt: str) -> bool:
+    """Whether a prompt asks something and sets no longer task."""
+    return len(prompt) <= _QUESTION_CHARS and asks_something(prompt)
+
+
 def is_small_talk(prompt: str) -> bool:
     """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command; in any
     language that `text.function_words` knows.

@@ -190,8 +190,8 @@ def test_after_a_compaction_it_is_told_again(cli: Cli) -> None:
 
 
 def test_a_session_is_told_no_more_than_its_budget(cli: Cli) -> None:
-    goal = "Describe at length what this module has to do, because it matters to all who read it: " * 3
     for number in range(12):
+        goal = " ".join(f"purpose{number}x{at}" for at in range(40))
         session(cli, f"s-{number}", f"src/part{number}.py", goal=f"{number}: {goal}")
     begin(cli, "s-99")
     texts = [read(cli, "s-99", f"src/part{number}.py") for number in range(12)]

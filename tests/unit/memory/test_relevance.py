@@ -102,15 +102,15 @@ def test_a_paste_behind_the_question_takes_nothing_from_its_relevance() -> None:
     """An issue of 200 words reaches the floor as one sentence does: shares are of the opening."""
     question = "Retries of the upload queue lose the last chunk"
     paste = "\n" + "Traceback of Ziegfeld, Quux and others in frobnicate. " * 60
-    short, long = (asked(text).signs(SUMMARY, 2.0, 0.5) for text in (question, question + paste))
+    short, long = (asked(text).signs(SUMMARY, 2.0, 0.5, 0.5) for text in (question, question + paste))
     assert probability(Kind.SUMMARY, long) >= probability(Kind.SUMMARY, short) > 0.5
     assert short["opening"] == pytest.approx(long["opening"])
 
 
 def test_files_named_in_the_question_speak_for_a_summary() -> None:
     assert files_of(SUMMARY) == ["src/queue/upload_retry", "tests/queue/test_retry"]
-    with_file = asked("Why is upload_retry.py so slow?").signs(SUMMARY, 1.0, 0.3)
-    without = asked("Why is the scheduler so slow?").signs(SUMMARY, 1.0, 0.3)
+    with_file = asked("Why is upload_retry.py so slow?").signs(SUMMARY, 1.0, 0.3, 0.3)
+    without = asked("Why is the scheduler so slow?").signs(SUMMARY, 1.0, 0.3, 0.3)
     assert with_file["file_name"] > 0.0 and with_file["files"] > 0.0 and with_file["opening_files"] > 0.0
     assert without["file_name"] == without["opening_files"] == 0.0
     assert probability(Kind.SUMMARY, with_file) > probability(Kind.SUMMARY, without)
@@ -147,7 +147,7 @@ def test_relevance_stays_between_0_and_1_and_falls_along_the_list(tmp_path: Path
 def test_what_says_nothing_has_signs_too(text: str) -> None:
     for looks_up in (False, True):
         signs = Asked(text, default_provider(), lambda terms: [0.0] * len(terms), 1, looks_up=looks_up)
-        assert signs.signs(FACT, 0.0, 0.0)["opening"] == 0.0
+        assert signs.signs(FACT, 0.0, 0.0, 0.0)["opening"] == 0.0
 
 
 def test_signs_are_those_that_the_weights_are_for() -> None:
@@ -157,7 +157,7 @@ def test_signs_are_those_that_the_weights_are_for() -> None:
         seen.append(terms)
         return [math.log(2.0)] * len(terms)
 
-    signs = Asked("upload retry", default_provider(), idfs, 10).signs(SUMMARY, 0.5, 0.25)
+    signs = Asked("upload retry", default_provider(), idfs, 10).signs(SUMMARY, 0.5, 0.25, 0.25)
     assert tuple(signs) == NAMES and signs["margin"] == 0.5 and signs["cosine"] == 0.25 and seen
 
 

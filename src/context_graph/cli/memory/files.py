@@ -109,13 +109,14 @@ def import_memories(
         ),
     ] = None,
     source: Annotated[
-        Literal["claude-code", "codex", "auto-memory", "claude-md", "server-memory", "claude-mem"] | None,
+        Literal["claude-code", "codex", "gemini", "auto-memory", "claude-md", "server-memory", "claude-mem"]
+        | None,
         typer.Option(
             "--from",
             help="Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
-            "sessions ($CODEX_HOME, else ~/.codex), the notes of "
-            "its own memory, CLAUDE.md files, the JSON lines of the reference memory server, or claude-mem's "
-            "database.",
+            "sessions ($CODEX_HOME, else ~/.codex), Gemini CLI's (.gemini in $GEMINI_CLI_HOME, else in ~), "
+            "the notes of its own memory, CLAUDE.md files, the JSON lines of the reference memory server, or "
+            "claude-mem's database.",
         ),
     ] = None,
     overwrite: Annotated[
@@ -180,6 +181,8 @@ def _import_from(
         path = Path(os.environ["CLAUDE_MEM_DATA_DIR"])
     if path is None and source == "codex" and os.environ.get("CODEX_HOME"):
         path = Path(os.environ["CODEX_HOME"], "sessions")
+    if path is None and source == "gemini" and os.environ.get("GEMINI_CLI_HOME"):
+        path = Path(os.environ["GEMINI_CLI_HOME"], ".gemini", "tmp")
     place = {"path": os.path.abspath(path)} if path is not None else {}
     begun = _call("memory.import-from", {"source": source, "dry_run": dry_run, **place}, db_path)
     step: dict[str, Any] = {"at": 0, "done": False}

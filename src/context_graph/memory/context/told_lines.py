@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from context_graph.memory.context.passages import passage, shortened_to
+from context_graph.memory.context.passages import Near, passage, shortened_to
 from context_graph.model.note import NoteKind
 from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 
@@ -96,6 +96,7 @@ def fenced(
     count: Callable[[str], int],
     lines: Sequence[Line] = (),
     label: bool = True,
+    near: Near | None = None,
 ) -> Fenced:
     """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included; each text once.
 
@@ -104,6 +105,7 @@ def fenced(
         count: Exact token count of a text.
         lines: Lines that stand before the memories, whatever the budget leaves for those.
         label: Whether the text says what it is.
+        near: How near a text comes to the query by its meaning, [-1, 1].
     """
     told = [line.text if line.is_head else f"- {line.text}" for line in lines]
     says = RECORDS if label else ""
@@ -116,7 +118,7 @@ def fenced(
         if _plain(quote.content) in said:
             continue
         most = budget if quote.whole else NEXT_TOKENS if shown else LINE_TOKENS
-        line, text = _line(quote, asked, min(most, budget - used), now_ms, count)
+        line, text = _line(quote, asked, min(most, budget - used), now_ms, count, near)
         if not line or chars + len(line) + 1 > MAX_FENCED_CHARS:
             continue
         tokens = count(line)
@@ -152,7 +154,12 @@ def _who(quote: Quote) -> str:
 
 
 def _line(
-    quote: Quote, asked: frozenset[str], room: int, now_ms: int, count: Callable[[str], int]
+    quote: Quote,
+    asked: frozenset[str],
+    room: int,
+    now_ms: int,
+    count: Callable[[str], int],
+    near: Near | None,
 ) -> tuple[str, str]:
     """(the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be left."""
     head = f"- [{quote.node_id[:ID_CHARS]}] {lead_of(quote, now_ms)}: "
@@ -163,7 +170,7 @@ def _line(
         if limit < LEAST_TOKENS and count(text) > limit:
             return "", ""
         text = shortened_to(text, limit, count) if quote.whole and count(text) > limit else text
-        text = text if quote.whole else passage(quote.content, asked, limit, count)
+        text = text if quote.whole else passage(quote.content, asked, limit, count, near)
         line = f"{head}{quoted(_on_one_line(text))}{tail}"
         over = count(line) - room
         if over <= 0:

@@ -9,29 +9,45 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.claude import transcripts
 from context_graph.config.paths import client_dir
 from context_graph.errors import InvalidInputError
-from context_graph.hosts import codex_sessions
+from context_graph.hosts import codex_sessions, gemini_sessions
 from context_graph.model import HookEvent, cut_session_id
 from context_graph.owner.sessions.hook_call import recorded_event
 
 if TYPE_CHECKING:
+    from context_graph.claude.transcripts import Told
     from context_graph.memory.capture import Users
     from context_graph.memory.exchange.documents import Note
     from context_graph.memory.memex import Memex
     from context_graph.model.edge import GraphEdge
     from context_graph.redact import TextRedactor
 
-SOURCES: Final = ("claude-code", "codex", "auto-memory", "claude-md", "server-memory", "claude-mem")
-SESSIONS: Final = frozenset({"claude-code", "codex"})
-"""Those whose files are sessions."""
+CLAUDE: Final = "claude-code"
+SOURCES: Final = (*(CLAUDE, "codex", "gemini", "auto-memory", "claude-md", "server-memory", "claude-mem"),)
+
+
+class _Reader(Protocol):
+    """What reads another program's session files."""
+
+    def sessions_in(self, folder: Path, project: Path) -> list[Path]: ...
+    def id_of(self, path: Path) -> str: ...
+    def told_by(self, path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]: ...
+
+
+_HOSTS: Final[Mapping[str, tuple[str, _Reader, str]]] = {
+    "codex": ("Codex CLI", codex_sessions, "~/.codex/sessions"),
+    "gemini": ("Gemini CLI", gemini_sessions, "~/.gemini/tmp"),
+}
+"""Other programs whose files are sessions: their names, what reads them, where they are."""
+SESSIONS: Final = frozenset({CLAUDE, *_HOSTS})
 STEP_S: Final = 0.08
 """Of one step: hooks are served in between."""
 _MOST: Final = 4
@@ -112,11 +128,12 @@ class ImportFrom:
 
     def _files(self) -> list[Path]:
         if self.path is not None and self.path.is_file():
-            other = transcripts.what_else(self.path) if self.source == "claude-code" else ""
+            other = transcripts.what_else(self.path) if self.source == CLAUDE else ""
             if other:
                 raise InvalidInputError(f"{self.path}: this is {other}, not a transcript of Claude Code")
-            if self.source == "codex" and not codex_sessions.meta_of(self.path):
-                raise InvalidInputError(f"{self.path}: this is no session file of Codex CLI")
+            host = _HOSTS.get(self.source)
+            if host is not None and not host[1].id_of(self.path):
+                raise InvalidInputError(f"{self.path}: this is no session file of {host[0]}")
             return [self.path]
         folder = self.path
         if folder is not None and not folder.is_dir():
@@ -134,8 +151,8 @@ class ImportFrom:
             raise InvalidInputError(f"--from {self.source}: this store belongs to no project; name a PATH")
         if self.source == "claude-md":
             return self.place.project
-        if self.source == "codex":
-            return Path(os.path.expanduser("~/.codex/sessions"))
+        if self.source in _HOSTS:
+            return Path(os.path.expanduser(_HOSTS[self.source][2]))
         if self.source == "claude-mem":
             return Path(os.path.expanduser("~/.claude-mem"))
         where = transcripts.memory_of if self.source == "auto-memory" else transcripts.folder_of
@@ -143,10 +160,10 @@ class ImportFrom:
 
     def _usual(self, folder: Path | None) -> list[Path]:
         home = folder or self._home()
-        if self.source == "claude-code":
+        if self.source == CLAUDE:
             return transcripts.sessions_in(home)
-        if self.source == "codex":
-            return codex_sessions.sessions_in(home, self.place.project or Path("/"))
+        if self.source in _HOSTS:
+            return _HOSTS[self.source][1].sessions_in(home, self.place.project or Path("/"))
         if self.source == "claude-md":
             named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
             own = [] if folder else [client_dir(self.place.env) / "CLAUDE.md"]
@@ -165,36 +182,37 @@ class ImportFrom:
 
     def _session(self, path: Path) -> Iterator[None]:
         """The summary of one transcript."""
-        from context_graph.memory.capture import absorb, keep_imported
+        from context_graph.memory.capture import absorb, keep_imported, templates_of
         from context_graph.memory.context.summary import SessionWork
         from context_graph.notes.gather import Gathered
 
         place = self.place
-        is_codex = self.source == "codex"
-        named = str(codex_sessions.meta_of(path).get("id") or path.stem) if is_codex else path.stem
+        host = _HOSTS.get(self.source)
+        named = (host is not None and host[1].id_of(path)) or path.stem
         session_id = place.redactor.redact_id(cut_session_id(named))
         if place.is_known(session_id):
             self.done["skipped"] += 1
             return
-        work, gathered = SessionWork(), Gathered()
+        work, gathered, templates = SessionWork(), Gathered(), templates_of(place.memex)
         waiting, number = list[tuple[int, HookEvent]](), 0
-        reader = codex_sessions.told_by if is_codex else transcripts.told_by
-        for told in reader(path, self.odd, self._seen):
+        read = transcripts.told_by if host is None else host[1].told_by
+        for told in read(path, self.odd, self._seen):
             if told.name and number < _EVENTS:
                 number += 1
                 told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor, place.env
                 waiting.append((number, recorded_event(*told_as)))
             if len(waiting) >= _ABSORBED or not told.name:
-                absorb(work, gathered, waiting, place.leaves_out)
+                absorb(work, gathered, waiting, place.leaves_out, templates)
                 waiting = []
             yield
-        absorb(work, gathered, waiting, place.leaves_out)
+        absorb(work, gathered, waiting, place.leaves_out, templates)
         project = str(place.project) if place.project is not None else None
         did = keep_imported(
             place.memex,
             session_id,
             work,
             gathered,
+            templates,
             project=project,
             dry_run=self.dry_run,
             users=place.users,

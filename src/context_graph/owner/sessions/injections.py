@@ -168,8 +168,12 @@ def composed(
     """The fenced text as `Injections.show` tells it, and the memories in it."""
     from context_graph.memory.context.told_lines import fenced
     from context_graph.memory.embed import default_provider
+    from context_graph.memory.nearest import closeness
+    from context_graph.text.phrases import is_question
 
     counter = default_provider()
+    # Of what was done to a task's like the places are told, of what answers a question the answer.
+    dense = recall.dense if recall is not None and is_question(query) else None
     shown = fenced(
         quotes,
         query=query,
@@ -178,6 +182,7 @@ def composed(
         count=counter.count_tokens,
         lines=lines,
         label=label,
+        near=closeness(counter, dense) if dense is not None else None,
     )
     return shown, [*_of_lines(lines, counter.count_tokens), *_of_quotes(shown, quotes, recall)]
 

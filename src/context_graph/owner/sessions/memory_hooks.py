@@ -315,6 +315,7 @@ class MemoryHooks:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.recall import MAX_QUERY_CHARS
         from context_graph.memory.relevance import brought
+        from context_graph.text.phrases import is_question
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
@@ -333,7 +334,7 @@ class MemoryHooks:
 
         rows = [row for row in (*found.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
-        rows = brought(rows, floor, self.ledger.moved(floor, what))
+        rows = brought(rows, floor, self.ledger.moved(floor, what), asks=is_question(asked))
         scores = {row.node.id: row.score for row in rows}
         nodes = self._standing.untold_of([row.node for row in rows], known)
         quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
@@ -362,7 +363,8 @@ class MemoryHooks:
         return recalled_of_user(self._memex(), memex, asked, _RECALLED) if memex is not None else ()
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
-        """(memory, relevance) as quotes, best first, with how what each rests on is today.
+        """(memory, relevance) as quotes, in their order, with how what each rests on is today; those last
+        whose files are gone.
 
         What another memory superseded is left out; git is asked later what was merged.
         """
@@ -372,26 +374,19 @@ class MemoryHooks:
 
         nodes = [node for node, _ in likely]
         verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
-        quotes = []
+        quotes, gone = [], dict[str, bool]()
         for (node, score), verdict in zip(likely, verdicts, strict=True):
             if verdict is not None and verdict.standing is Standing.SUPERSEDED:
                 continue
             weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
-            told = (str(node.id), node.content, node.source, node.created_at_ms)
-            note = node.metadata.get(NOTE)
-            quotes.append(
-                Quote(
-                    *told,
-                    score * weight,
-                    text,
-                    author_of(node),
-                    kind=kind_of_memory(node.metadata),
-                    said_by=str(note.get("said_by", "")) if isinstance(note, dict) else "",
-                )
-            )
+            gone[str(node.id)] = verdict is not None and verdict.standing is Standing.GONE
+            told = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
+            note, kind = node.metadata.get(NOTE), kind_of_memory(node.metadata)
+            said_by = str(note.get("said_by", "")) if isinstance(note, dict) else ""
+            quotes.append(Quote(*told, author_of(node), kind=kind, said_by=said_by))
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
-        return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
+        return sorted(quotes, key=lambda quote: gone[quote.node_id])
 
     def _holding(self, nodes: Sequence[MemoryNode], folder: str) -> dict[str, str]:
         """Ids of those of ``nodes`` that no other memory superseded, with how what each rests on is today."""

@@ -1,0 +1,96 @@
+"""One sentence of a long memory may answer a question: it is judged, and told, by that sentence."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from context_graph.memory.context.passages import passage
+from context_graph.memory.embed import default_provider, dense_part
+from context_graph.memory.nearest import closeness, nearest
+from context_graph.memory.relevance import brought, is_brought
+from context_graph.model.memory import MemoryNode
+from context_graph.model.note import KIND, NoteKind
+from context_graph.text.phrases import is_question
+from context_graph.text.quoting import words_of
+
+POINTS = """How this project works:
+- Orders are read from the queue by three workers, each with its own lock
+- Invoices are numbered by year, and the counter starts again in January
+- Style sheets are written by hand, no tool packs or compiles them
+- The search index is built at night from the catalogue of products
+- Passwords are hashed with argon2 before they reach the database"""
+PROVIDER = default_provider()
+FLOOR = 0.4
+
+
+def meaning(text: str) -> memoryview[float]:
+    return dense_part(PROVIDER.encode(text).embedding)
+
+
+def test_the_nearest_of_ten_points_says_more_than_their_mean() -> None:
+    question = "is there a compiler for our css style sheets?"
+    whole = closeness(PROVIDER, meaning(question))(POINTS)
+    assert nearest(PROVIDER, POINTS, meaning(question)) > whole + 0.1
+    assert nearest(PROVIDER, POINTS, meaning(question)) > nearest(
+        PROVIDER, POINTS, meaning("which wines go with goose?")
+    )
+
+
+@pytest.mark.parametrize("content", ["", " ", "x", "\n\n", "word " * 5000, "。" * 100])
+def test_any_text_has_a_nearest_sentence(content: str) -> None:
+    assert -1.0 <= nearest(PROVIDER, content, meaning("what is x")) <= 1.0
+
+
+def test_what_is_told_of_a_list_is_the_point_that_is_meant() -> None:
+    question = "is there a compiler for our css style sheets?"
+    near = closeness(PROVIDER, meaning(question))
+    told = passage(POINTS, words_of("which compiler?"), 24, PROVIDER.count_tokens, near)
+    assert "Style sheets are written by hand" in told and "argon2" not in told
+
+
+def test_a_question_needs_less_than_a_task() -> None:
+    """A line that answers saves a search; a line beside a task may lead astray."""
+    near = {"beyond": 0.1, "opening": 0.05, "cosine": 0.3, "passage": 0.5, "size": 0.9}
+    assert is_brought(FLOOR, NoteKind.DECISION, 0.25, near, asks=True)
+    assert not is_brought(FLOOR, NoteKind.DECISION, 0.25, near)
+    assert not is_brought(FLOOR, NoteKind.DECISION, 0.9, {**near, "passage": 0.3}, asks=True)
+    assert not is_brought(FLOOR, NoteKind.DECISION, 0.1, near, asks=True)
+
+
+def test_what_is_farthest_above_its_bar_comes_first() -> None:
+    """Of a change and a way that are as likely, the way costs less where it is wrong."""
+    signs = {"beyond": 1.0, "opening": 0.6, "cosine": 0.5, "passage": 0.5}
+
+    def row(kind: NoteKind, score: float) -> Any:
+        node = MemoryNode(
+            id=uuid4(),
+            content="Tests: make check",
+            rationale="kept for a test",
+            created_at_ms=1,
+            last_accessed_ms=1,
+            metadata={KIND: kind},
+        )
+        return SimpleNamespace(node=node, score=score, parts=signs)
+
+    rows = [row(NoteKind.CHANGE, 0.8), row(NoteKind.WAY, 0.7), row(NoteKind.CHANGE, 0.75)]
+    assert brought(rows, FLOOR, FLOOR, asks=False) == [rows[1], rows[0], rows[2]]
+    weak = row(NoteKind.RULE, 0.35)
+    assert weak in brought([*rows, weak], FLOOR, FLOOR, asks=True)
+    assert weak not in brought([*rows, weak], FLOOR, FLOOR, asks=False)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["Which port is free?", "why do we pin Node", "wie laufen die Tests", "怎么部署？", "And the CSS?"],
+)
+def test_questions_are_recognised(prompt: str) -> None:
+    assert is_question(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["Add a test for the parser.", "Fix it. " * 60 + "Why?", ""])
+def test_tasks_are_no_questions(prompt: str) -> None:
+    assert not is_question(prompt)
