@@ -82,7 +82,6 @@ def test_no_more_calls_wait_than_a_connection_may_have(owner: OwnerHarness) -> N
 @pytest.mark.parametrize(
     ("how", "code", "words"),
     [
-        ({"fail": "usage"}, -32602, "as asked"),
         ({"fail": "store_full"}, -32002, "Insufficient disk space"),
         ({"bug": 1}, -32603, "Internal error"),
     ],
@@ -95,6 +94,13 @@ def test_late_failures_are_told_like_any_other(
         error = client.call("later", ms=20, **how)["error"]
         assert error["code"] == code
         assert words in error["message"]
+
+
+def test_a_late_call_that_was_wrong_is_a_result_that_says_so(owner: OwnerHarness) -> None:
+    owner.start()
+    with closing(attach(owner)) as client:
+        result = client.call("later", ms=20, fail="usage")["result"]
+    assert result["isError"] is True and "as asked" in str(result["content"])
 
 
 def test_a_bridge_that_goes_takes_its_work_with_it(owner: OwnerHarness) -> None:

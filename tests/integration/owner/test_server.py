@@ -244,7 +244,7 @@ def test_an_error_of_the_service_becomes_its_exit_code(
         b"context-graph: it failed: as asked\n",
     )
     assert owner.ask("hooks.fail", error=code, format="claude").exit_code == 0
-    assert owner.ask("fail", error="database_corruption").exit_code == 2
+    assert owner.ask("fail", error="database_corruption").exit_code == 3
 
 
 def test_a_bug_in_the_service_is_logged_and_the_event_kept(owner: OwnerHarness) -> None:

@@ -351,6 +351,6 @@ def test_a_busy_store_is_told_of_in_few_lines_and_other_stores_not_at_all(
 def test_a_wrong_question_names_what_is_wrong(source: OwnerSource) -> None:
     with pytest.raises(ContextGraphError, match="--limit '0' must be a number from 1 to 1000"):
         source.memories(limit=0)
-    with pytest.raises(ContextGraphError, match="no consolidation"):
+    with pytest.raises(ContextGraphError, match="no change abcd1234"):
         source.run("abcd1234")
     assert os.environ["CONTEXT_GRAPH_HOME"], "asked of a data root of its own"
