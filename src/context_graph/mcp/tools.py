@@ -256,7 +256,9 @@ def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
     if told.job is not None:
         deferred.on_cancel = told.job.cancel
         return deferred
-    pulse = call.host.memory().pulse(empty_recall=told.nothing).as_dict() if call.tells_pulse else None
+    pulse = None
+    if call.tells_pulse:
+        pulse = call.host.memory().pulse(empty_recall=told.nothing, touched=told.touched).as_dict()
     return answer(told.found, pulse, quotes=told.quotes)
 
 

@@ -433,12 +433,16 @@ class Reading:
         """The store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; up to 60 us."""
         return self._core.loaded_entropy
 
-    def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
-        """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004)."""
+    def pulse(self, *, empty_recall: bool = False, touched: Sequence[UUID] = ()) -> CognitivePulse:
+        """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004), and
+        clarify where a memory that was ``touched`` contradicts another.
+        """
         with self._core.operation("pulse") as core:
             derived = core.derived
             arrived = derived.index.arrived_after
-            found = derived.metrics.pulse(self, now_ms(), core.past, arrived, empty_recall=empty_recall)
+            found = derived.metrics.pulse(
+                self, now_ms(), core.past, arrived, empty_recall=empty_recall, touched=touched
+            )
             core.keep_past()
             return found
 

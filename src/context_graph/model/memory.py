@@ -172,6 +172,8 @@ class CognitivePulse:
     entropy: float
     coherence: float
     suggested_action: SuggestedAction
+    about: str = ""
+    """What is to be clarified, by the ids of the memories; "" where nothing in particular is."""
 
     def __post_init__(self) -> None:
         check_unit("entropy", self.entropy)
@@ -183,6 +185,7 @@ class CognitivePulse:
             "entropy": round(self.entropy, 2),
             "coherence": round(self.coherence, 2),
             "suggested_action": self.suggested_action.value,
+            **({"about": self.about} if self.about else {}),
         }
 
 

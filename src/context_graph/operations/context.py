@@ -188,6 +188,7 @@ class Answer:
     Attributes:
         quotes: Some of it may be text from memories, or made of it.
         nothing: A search that found no memory.
+        touched: The memories that it brings, the best first.
         job: The work that goes on; its answer comes later.
         text: The answer if it is not JSON.
     """
@@ -195,5 +196,6 @@ class Answer:
     found: Mapping[str, Any] = field(default_factory=dict)
     quotes: bool = False
     nothing: bool = False
+    touched: Sequence[UUID] = ()
     job: Job | None = None
     text: str = ""

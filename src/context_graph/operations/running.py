@@ -195,7 +195,8 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     beside = _of_user(context, given.query, given.top_k, given.min_relevance, filters) if first else ()
     found = replace(found, nodes=by_standing([*found.nodes, *beside], verdicts))
     view = views.recall_view(memex, found, context.verbosity, verdicts)
-    return Answer(view, quotes=_quotes(context), nothing=views.all_weak(found))
+    touched = [row.node.id for row in found.nodes]
+    return Answer(view, quotes=_quotes(context), nothing=views.all_weak(found), touched=touched)
 
 
 def _searched(context: Context, scope: str) -> Memex:
@@ -257,7 +258,7 @@ def _inject(context: Context, given: memories.Inject) -> Answer:
     _count_use(context, memex, found.node_ids, found.followed)
     memex.did(Deed.RECALLED)
     view = views.injection_view(memex, found, context.verbosity)
-    return Answer(view, quotes=_quotes(context), nothing=not found.node_ids)
+    return Answer(view, quotes=_quotes(context), nothing=not found.node_ids, touched=found.node_ids)
 
 
 def _standing(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> dict[UUID, Verdict]:

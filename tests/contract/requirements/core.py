@@ -29,6 +29,7 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-003": Requirement(
         "A pulse has entropy, coherence and a suggested action, in JSON",
         (
+            "tests/integration/memory/test_introspection.py::test_an_answer_with_one_side_of_a_contradiction_says_what_is_to_be_clarified",
             "tests/integration/memory/test_introspection.py::test_a_young_store_says_nothing_about_its_state",
             "tests/integration/memory/test_introspection.py::test_the_pulse_is_json_of_some_thirty_tokens",
             "tests/unit/model/test_memory.py::test_a_pulse_is_json_by_the_seed_s_names",

@@ -171,6 +171,22 @@ def test_texts_that_oppose_each_other_are_a_contradiction_until_it_is_settled(me
     assert memex.utl().conflict == 0.0
 
 
+def test_an_answer_with_one_side_of_a_contradiction_says_what_is_to_be_clarified(memex) -> None:
+    """REQ-CORE-003: it names the two, for whom their question is; others' answers say nothing of it."""
+    first, second, other = store(memex, LIMIT.format(100), LIMIT.format(200), SUBJECTS[0])
+    assert kinds(memex) == [TaskType.CONTRADICTION]
+    for node in (first, second):
+        pulse = memex.pulse(touched=[other.id, node.id])
+        assert pulse.suggested_action is SuggestedAction.CLARIFY
+        assert str(first.id)[:8] in pulse.about and str(second.id)[:8] in pulse.about
+        assert pulse.as_dict()["about"] == pulse.about and "100" in pulse.about
+    assert memex.pulse(touched=[other.id]).about == memex.pulse().about == ""
+    assert "about" not in memex.pulse().as_dict()
+    assert memex.pulse(touched=[first.id], empty_recall=True).suggested_action is SuggestedAction.EXPLORE
+    memex.link(second.id, first.id, "supersedes")
+    assert memex.pulse(touched=[first.id]).about == ""
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

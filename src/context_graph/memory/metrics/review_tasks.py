@@ -37,6 +37,7 @@ MAX_WAITING: Final = 4096
 MAX_FOUND: Final = 1024
 MAX_TASKS: Final = 20
 MAX_TARGETS: Final = 10
+_ID_CHARS: Final = 8
 ACCEPTED: Final = "accepted"
 """Key in the metadata of a memory that somebody found fine as it is, alone or not."""
 LONE_DAYS: Final = 14
@@ -279,6 +280,15 @@ class ReviewTasks:
             reason = f"no link, no memory like it, not used in {LONE_DAYS} days"
             tasks.append(_task(TaskType.ORPHAN, list(self._lone), reason))
         return tasks[:MAX_TASKS]
+
+    def contradiction_of(self, nodes: Iterable[UUID]) -> str:
+        """The unsettled contradiction that one of ``nodes`` is part of, by ids and words; "" for none."""
+        pairs = (pair for node in nodes for pair in sorted(self._pairs_of.get(node, ()), key=sorted))
+        for pair in pairs:
+            if self._found[pair].kind is TaskType.CONTRADICTION:
+                ids = " and ".join(f"[{str(node)[:_ID_CHARS]}]" for node in sorted(pair))
+                return f"{ids} {self._found[pair].reason}"
+        return ""
 
     def _groups(self) -> list[list[UUID]]:
         """Groups of memories that mean the same, largest first."""

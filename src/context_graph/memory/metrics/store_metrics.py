@@ -11,7 +11,7 @@ import json
 import math
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -360,21 +360,27 @@ class StoreMetrics:
         arrived: Callable[[int], int],
         *,
         empty_recall: bool = False,
+        touched: Sequence[UUID] = (),
     ) -> CognitivePulse:
         """The header of an answer (REQ-CORE-003, 019).
 
-        After an empty recall it suggests to explore (EC-CORE-004), whatever ``past`` says.
+        Whatever ``past`` says, after an empty recall it is to explore (EC-CORE-004), and to clarify where a
+        ``touched`` memory contradicts another.
 
         Args:
             past: The store's; it notes what is asked for.
             arrived: Commit number -> memories that came after it.
+            touched: The memories that the answer brings.
 
         Cost: up to 75 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
         found = self._suggested(reader, now_ms, past, arrived, PULSE_EFFORT)
         metrics = self.metrics()
-        action = SuggestedAction.EXPLORE if empty_recall else found.action
-        return CognitivePulse(round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS), action)
+        values = round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS)
+        if empty_recall:
+            return CognitivePulse(*values, SuggestedAction.EXPLORE)
+        about = self._review.contradiction_of(touched)
+        return CognitivePulse(*values, SuggestedAction.CLARIFY if about else found.action, about)
 
     def _suggested(
         self, reader: Reader, now_ms: int, past: PulsePast, arrived: Callable[[int], int], effort: Effort
