@@ -102,7 +102,8 @@ def test_a_session_on_another_task_is_new_work(cli: Cli) -> None:
     assert shown["previous_session_id"] == "s-1"
     measured = f"{shown['cross_session_ic']:.2f}"
     assert f"({measured}), after s-1" in cli.run("session", "show").stdout
-    assert f"new work ({measured}), after s-1" in cli.run("session", "list").stdout
+    newest = json.loads(cli.run("session", "list", "--json").stdout)["sessions"][0]
+    assert (newest["relation"], newest["previous_session_id"]) == ("new work", "s-1")
     verbose = cli.run("consciousness", "inject-context", "--format", "verbose").stdout
     assert f"new work, cross-session IC={measured}" in verbose
 
