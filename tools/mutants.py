@@ -169,7 +169,7 @@ class Copy:
 
     def _pytest(self, tests: Sequence[str]) -> int:
         options = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist")
-        return self._run(self._python, "-m", "pytest", *options, "-m", "not torture", *tests)
+        return self._run(self._python, "-m", "pytest", *options, "--all", "-m", "not torture", *tests)
 
     def _run(self, *words: str, folder: Path | None = None) -> int:
         path = f"{Path(self._python).parent}:{os.environ['PATH']}"

@@ -59,7 +59,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     try:
-        server = started(folder / "postgres")
+        server = started()
         print(f"{described(machine())}; {given.memories} memories, {given.rounds} rounds")
         if given.only in (None, "exchange", "idle"):
             found["cases"] = cases(server, folder, given)

@@ -59,7 +59,7 @@ def main() -> None:
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     try:
-        server = started(folder / "postgres")
+        server = started()
         lines = told(folder / "store", given.memories)
         print(f"{described(machine())}; projects of {given.memories} memories, {len(lines)} lines each")
         if given.curve:

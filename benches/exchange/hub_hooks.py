@@ -44,7 +44,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     homes: dict[str, Path] = {}
     try:
-        own = team(started(folder / "postgres"))
+        own = team(started())
         cables = {
             "hub up": Cable(own.server.address),
             "hub slow: 1 s a query": Cable(own.server.address, delay_s=1.0),

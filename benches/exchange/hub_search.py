@@ -62,7 +62,7 @@ def main() -> int:
     home = folder / "one" / "project"
     home.mkdir(parents=True)
     try:
-        own = team(with_memory(started(folder / "postgres")))
+        own = team(with_memory(started()))
         print(f"{described(machine())}; {given.memories} memories in {given.projects} projects", flush=True)
         provider, contents = default_provider(), list(islice(texts(11), given.memories))
         found: dict[str, Any] = {"filled_s": fill(own, contents, given.projects)}

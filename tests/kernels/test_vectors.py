@@ -57,6 +57,8 @@ def test_values_near_the_largest_double_do_not_overflow(kernels, doubles) -> Non
     largest = doubles([1.7e308] * 13)
     assert kernels.cosine13(largest, doubles(UNIFORM)) == pytest.approx(1.0)
     assert kernels.cosine13(largest, largest) == 1.0
+    slanted = doubles([1.7e308] * 6 + [0.0] * 7)
+    assert kernels.cosine13(slanted, largest) == pytest.approx(math.sqrt(6 / 13))
     assert kernels.purpose_entropy(largest) == pytest.approx(1.0)
 
 

@@ -30,6 +30,7 @@ from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, 
 from context_graph.sync.clock import packed
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
+from context_graph.sync.register import value_digest
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Stretch
 from context_graph.sync.transport import Told
@@ -180,7 +181,7 @@ def change(seq: int, **given: Any) -> Change:
 POISON: dict[str, bytes] = {
     "no JSON": b"{",
     "deep": b'{"v":' + b"[" * 100_000,
-    "another version": canonical({"v": 99}),
+    "another version": encode(change(1, v=VERSION + 1)),
     "another's log": encode(change(1, machine="b" * 32)),
     "no id": encode(change(1, subject="../../etc/passwd")),
     "unknown field": encode(change(1, fields={"seq": 1})),
@@ -314,3 +315,49 @@ def test_what_is_private_by_its_metadata_is_told_to_nobody(tmp_path: Path) -> No
             other.all_edges()
         )
         assert str(own.id) not in str(place._logs)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_values_with_one_stamp_all_take_the_same(tmp_path: Path, order: tuple[int, int]) -> None:
+    """A clock that was wrong gives one stamp to what it stamps anew."""
+    logs = ("c" * 32, "d" * 32)
+    whole = {"content": "a fact in a sentence", "rationale": WHY, "created_at_ms": 5}
+    drawn = [{**whole, "importance": importance} for importance in (0.25, 0.75)]
+    lines = [encode(change(1, machine=log, fields=one)) for log, one in zip(logs, drawn, strict=True)]
+    with ExitStack() as stack:
+        memex = open_memex(tmp_path / "one")
+        stack.callback(memex.close)
+        for which in order:
+            OpenStore(memex).merge("place", Stretch(logs[which], [lines[which]], 1))
+        largest = max((0.25, 0.75), key=value_digest)
+        assert [node.importance for node in memex.list().nodes] == [largest]
+
+
+class Blind:
+    """Knows no secret, as a build of before a rule for it."""
+
+    def finds(self, text: str) -> bool:
+        return False
+
+    def redact(self, text: str) -> str:
+        return text
+
+    redact_id = redact
+
+    def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
+        return text
+
+
+def test_a_secret_that_was_stored_before_its_rule_leaves_masked(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    place = InMemory()
+    with ExitStack() as stack:
+        before = Memex.open(tmp_path / "one", redactor=Blind())
+        before.store(f"The deploy token is {secret}", rationale=WHY)
+        before.close()
+        memex = open_memex(tmp_path / "one")
+        stack.callback(memex.close)
+        assert secret in memex.list().nodes[0].content, "else nothing is proved"
+        told(memex, place)
+        lines = [one.line.decode() for machine in place.machines() for one in place.pull(machine, 0).told]
+        assert lines and secret not in "".join(lines) and "[redacted:" in "".join(lines)

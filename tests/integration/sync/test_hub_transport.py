@@ -473,3 +473,13 @@ def test_migrations_run_once_and_a_later_hub_is_refused(server: Postgres, hub: C
                 hub().head(ONE)
         finally:
             admin.execute("DELETE FROM context_graph.migration WHERE number = 999")
+
+
+def test_another_line_in_the_place_of_what_was_read_is_noticed(hub: Callable[..., Hub]) -> None:
+    """A hub put back to an older backup, in which a machine has gone on since: its number says nothing."""
+    place = hub()
+    place.push(ONE, lines(1, 3))
+    right = str(line(2).change.clock)
+    for mark, is_behind in ((right, False), ("12345", True), ("", False)):
+        pages = dict(place.news({ONE: 2}, (), {ONE: mark}))
+        assert pages[ONE].is_behind is is_behind, mark

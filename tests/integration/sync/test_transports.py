@@ -100,7 +100,8 @@ def test_a_link_that_has_just_taken_the_place_of_a_segment_is_not_read(
 def test_a_link_in_the_place_of_a_machine_s_folder_leads_to_no_other_log(tmp_path: Path, act: str) -> None:
     """Whoever may write to the folder may set it, and it may lead to another project's."""
     elsewhere, place = Folder(tmp_path / "elsewhere"), Folder(tmp_path / "place")
-    elsewhere.push(TWO, [*lines(1, 2, TWO)])
+    elsewhere.push(TWO, lines(1, 2, TWO))
+    elsewhere.push(TWO, lines(3, 4, TWO))  # written anew, they would be one file
     elsewhere.want(TWO, {ONE: [(1, 2)]})
     place.push(TWO, lines(1, 1, TWO))
     (tmp_path / "place" / ONE).symlink_to(tmp_path / "elsewhere" / TWO)

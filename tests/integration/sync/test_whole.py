@@ -292,20 +292,24 @@ def test_two_whose_clocks_were_both_ahead_end_equal(three: Stores, place: Path) 
 
 def test_what_was_merged_and_deleted_for_good_is_quoted_in_no_file(three: Stores, place: Path) -> None:
     """The survivor of a merge quotes what was merged into it, and was told with that by another machine."""
-    author, merger, newcomer = three
+    author, merger, editor = three
     survivor = author.store("The launch word is said aloud", rationale=WHY)
     loser = author.store("the launch word is xylophonist", rationale=WHY)
     settle([author, merger], place)
     assert run(merger, merges=[Merge(survivor.id, (loser.id,), 0.97)]).undo_token
-    told(merger, place)
-    assert len(holding(place, "xylophonist")) == 2, "else nothing is proved"
+    settle([merger, editor], place)
+    there = editor.get(survivor.id)
+    assert there is not None
+    editor.update([replace(there, metadata={**there.metadata, "seen": True})])
+    told(editor, place)  # whose log says nothing else of the deleted one
+    assert len(holding(place, "xylophonist")) == 3, "else nothing is proved"
     author.forget(loser.id, soft=False, reason="user_requested")
-    for one in (author, merger, author):
+    for one in (author, merger, editor, author):
         told(one, place)
     assert holding(place, "xylophonist") == []
     settle(three, place)
-    assert holding(place, "xylophonist") == [] and state(author) == state(merger) == state(newcomer)
-    assert texts(newcomer) == {"The launch word is said aloud"}
+    assert holding(place, "xylophonist") == [] and state(author) == state(merger) == state(editor)
+    assert texts(editor) == {"The launch word is said aloud"}
 
 
 def test_what_a_dead_process_had_begun_to_write_is_taken_away(three: Stores, place: Path) -> None:
