@@ -39,7 +39,7 @@ def events(number: int) -> Iterator[HookEvent]:
     """A session that works on one of the places."""
     path, function, about = PLACES[number % 2]
     bodies = [
-        ("UserPromptSubmit", {"prompt": f"Please see to {about}, ticket {number}", "prompt_id": "p"}),
+        ("UserPromptSubmit", {"prompt": f"{_noise(number)} {about} {_noise(number, 9)}", "prompt_id": "p"}),
         *(
             (
                 "PostToolUse",
