@@ -330,8 +330,13 @@ def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
 
 
 def _with(text: str, old: str, new: str) -> str:
-    """``text`` with another word in the place of a word of it."""
-    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w|\.\w)", lambda _: new, spelt(text), flags=re.IGNORECASE)
+    """``text`` with another token in the place of one of it, given in lower case."""
+
+    def replaced(found: re.Match[str]) -> str:
+        bare = found[0].rstrip(".:") or found[0]
+        return new + found[0][len(bare) :] if bare.lower() == old else found[0]
+
+    return _TOKEN.sub(replaced, spelt(text))
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

@@ -48,7 +48,7 @@ def look(scenario: Callable[[Driver], Awaitable[None]], size: tuple[int, int] = 
 
 def test_each_screen_shows_what_happened(filled: Cli) -> None:
     async def scenario(view: Driver) -> None:
-        await view.sees("Working: last event")
+        await view.sees("No hooks are set up here, but an event came")
         await view.press("2")
         await view.sees(
             "Rate limits count per API key", "decided in review", "[red]x[/red] \\x1b[31mThe build"
