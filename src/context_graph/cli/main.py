@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from context_graph.cli.console.terminal import complain
 from context_graph.cli.native import become_launcher, is_native, serve
 from context_graph.errors import CommandLineError, ContextGraphError, exit_code_of
 
@@ -85,14 +86,14 @@ def _run_whole(words: list[str]) -> NoReturn:
     try:
         _run(words)
     except ContextGraphError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        complain(error)
         raise SystemExit(_code(words, error)) from None
     except BrokenPipeError:
         # The reader has gone; nothing more can be said, and Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except Exception as error:  # the top of the program: one line instead of a traceback
-        print(f"{PROGRAM}: {_known(error) or f'internal error: {_whereabouts(error)}'}", file=sys.stderr)
+        complain(_known(error) or f"internal error: {_whereabouts(error)}")
         raise SystemExit(_code(words, ContextGraphError())) from None
     raise SystemExit(0)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
+from context_graph.cli.console.terminal import complain
 from context_graph.errors import ConfigError
 
 _HELP: Final = ("--help", "-h")
@@ -41,7 +42,7 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
         launcher = os.fspath(find_launcher())
         os.execv(launcher, [launcher, *words])
     except (ConfigError, OSError) as error:
-        print(f"context-graph-cli: {error}", file=sys.stderr)
+        complain(error)
     if words[0] == "consciousness":
         print(_COLD_BRIEF)
         raise SystemExit(0)

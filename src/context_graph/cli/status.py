@@ -13,7 +13,7 @@ from typing import Any, Final
 from context_graph.cli.command_table import wants_json
 from context_graph.cli.console.calling import Finished, ask
 from context_graph.cli.console.tables import counted, size, span
-from context_graph.cli.console.terminal import show, shown
+from context_graph.cli.console.terminal import print_folded, show, shown
 from context_graph.cli.native import become_launcher
 from context_graph.config import checkout_top, client_dir, project_dir
 from context_graph.errors import ContextGraphError, exit_code_of
@@ -45,14 +45,17 @@ def status(**given: Any) -> None:
         found = _health(folder)
     except ContextGraphError as error:
         broken: dict[str, Any] = {"project": str(folder), "works": False, "sentence": f"Not working: {error}"}
-        print(json.dumps(broken, ensure_ascii=False) if as_json else shown(broken["sentence"]))
+        if as_json:
+            print(json.dumps(broken, ensure_ascii=False))
+        else:
+            print_folded(shown(broken["sentence"]))
         raise Finished(
             error.reply_code if isinstance(error, _RefusedError) else exit_code_of(error, "status")
         ) from error
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:
-        print(shown(found["sentence"]))
+        print_folded(shown(found["sentence"]))
         hidden = {"state", *(() if given.get("verbose") else (NUMBERS,))}  # the one is the sentence
         lines = [one for one in found["lines"] if one["name"] not in hidden]
         show([("project", found["project"]), *((one["name"], one["text"]) for one in lines)])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -243,6 +246,61 @@ def test_a_table_fits_a_narrow_terminal(cli: Cli, columns: int) -> None:
         rows = cli.run(*words, env={"COLUMNS": str(columns)}).stdout.splitlines()
         assert max(map(len, rows)) <= columns, rows
     assert node_id[:8] in cli.run("memory", "list", env={"COLUMNS": str(columns)}).stdout
+
+
+def test_in_40_columns_a_table_keeps_the_id_and_room_for_what_tells_most(cli: Cli) -> None:
+    node_id = remember(cli, "Staging listens on 8443, which only the deploy job knows", "--tag", "deployment")
+    head, row = cli.run("memory", "list", env={"COLUMNS": "40"}).stdout.splitlines()
+    assert head.split() == ["ID", "AGE", "CONTENT"]
+    assert row.startswith(node_id[:8]) and "Staging listens on" in row
+    assert "deployment" in cli.run("memory", "list", env={"COLUMNS": "80"}).stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["memory", "get", "1234"],
+        ["memory", "show", "ffffffff"],
+        ["memory", "recall", "x", "--top-k", "0"],
+        ["memory", "recall", "anything"],
+        ["req", "init", "--preset", "strict"],
+        ["req", "status"],
+        ["req", "satisfy", "nothing"],
+        ["status"],
+        ["hub", "status"],
+    ],
+    ids=_named,
+)
+def test_a_terminal_gets_lines_that_end_between_words_and_commands_whole(cli: Cli, words: list[str]) -> None:
+    env = {"TERM": "dumb", "COLUMNS": "64"}
+    seen = at_terminal(cli, "", *words, env=env)[1].replace("\r\n", "\n")
+    lines = seen.splitlines()
+    too_long = [line for line in lines if len(line) > 64 and str(cli.project) not in line]
+    assert lines and not too_long, seen
+    piped = cli.run(*words)
+    whole = piped.stdout + piped.stderr
+    spoken = set(re.findall(r"`[^`\n]+`", whole))
+    assert {one for one in spoken if len(one) <= 64} <= set(re.findall(r"`[^`\n]+`", seen)), seen
+    if words != ["status"] and words[1] != "init":  # the one shows ages, the other finds its file
+        assert seen.split() == whole.split()
+        assert whole.count("\n") <= len(lines)
+
+
+def test_a_terminal_that_only_hears_of_problems_is_measured_too(cli: Cli) -> None:
+    """Standard output goes to a file, as with `> list.txt`."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 44, 0, 0))
+    env = {key: value for key, value in cli.env.items() if key != "COLUMNS"}
+    words = [str(cli.launcher), "memory", "recall", "x", "--top-k", "0"]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=side, env=env, cwd=cli.project,
+        timeout=60, check=False,
+    )  # fmt: skip
+    os.close(side)
+    lines = os.read(main, 65536).decode().splitlines()
+    os.close(main)
+    assert done.returncode == 2
+    assert lines == ["context-graph-cli: --top-k is 0, must be", "between 1 and 100"]
 
 
 def test_an_input_that_is_none_is_named_and_only_five_faults_are_shown(cli: Cli, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GatePro
     assert re.search(r"^✗ plan +session: not satisfied$", shown, re.MULTILINE)
     assert re.search(r"^✓ size +branch: by cli, \d+ s ago$", shown, re.MULTILINE)
     assert "later" not in shown and "human_only" in shown
-    assert shown.rstrip().endswith("context-graph-cli req satisfy plan sign_off")
+    assert shown.rstrip().endswith("`context-graph-cli req satisfy plan sign_off`")
     verbose = project.req("status", "--verbose", "--session", A)
     assert (
         "Say first what you will change." in verbose
@@ -52,6 +52,20 @@ def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GatePro
     )
     summary = project.req("status", "--summary", "--session", A)
     assert summary == "2 of 3 requirements unmet on feature/x: plan, sign_off\n"
+
+
+def test_without_a_session_status_complains_of_nothing_and_its_command_works(project: GateProject) -> None:
+    project.configure(
+        "version: '1.0'\nenabled: true\nrequirements:\n  plan: {enabled: true, scope: session}\n"
+    )
+    status = project.cli.run("req", "status")
+    assert (status.returncode, status.stderr) == (0, "")
+    assert status.stdout.splitlines()[0].split(" · ")[1] == "no live session (--session ID names one)"
+    (command,) = re.findall(r"`context-graph-cli req ([^`]+)`", status.stdout)
+    assert command == "satisfy plan --branch feature/x"
+    assert "satisfied: plan" in project.req(*command.split())
+    after = project.req("status")
+    assert "✓ plan" in after and "When this is done" not in after
 
 
 def test_status_json_is_what_programs_need(project: GateProject) -> None:
@@ -171,7 +185,7 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
     assert B in project.req("sessions", "--project")
     assert "is there already" in project.req("init", code=1)
     assert project.req("init", "--preset", "strict", "--preview").startswith("# ")
-    assert "did you mean plan?" in project.req("satisfy", "plam", "--session", A, code=1)
+    assert "did you mean plan? --force" in project.req("satisfy", "plam", "--session", A, code=1)
     assert "no such option: --bogus; did you mean" in project.req("status", "--bogus", code=2)
 
 

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TextIO
 
+from context_graph.cli.console.terminal import complain, print_folded
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.wire.client import request
 from context_graph.wire.frames import Reply
 
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
-_OWNERS: Final = b"context-graph: "
+_OWNERS: Final = "context-graph: "
 _STDIN_S: Final = 5.0
 _READ_BYTES: Final = 1 << 16
 
@@ -46,7 +47,7 @@ def ask(
     reply = request(verb, given, body, location=locate(db_path), timeout_s=timeout_s)
     if reply.exit_code or quiet:
         return reply
-    _emit(sys.stderr, _as_ours(reply.stderr))
+    _say(reply.stderr)
     return replace(reply, stderr=b"")
 
 
@@ -67,13 +68,17 @@ def ask_json(
 def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
     """Print the owner's answer and exit with its code, or with ``exit_code``."""
     _emit(sys.stdout, reply.stdout)
-    _emit(sys.stderr, _as_ours(reply.stderr))
+    _say(reply.stderr)
     raise Finished(reply.exit_code if exit_code is None else exit_code)
 
 
-def _as_ours(said: bytes) -> bytes:
-    """The owner's error under the name of the program that is run."""
-    return b"context-graph-cli: " + said.removeprefix(_OWNERS) if said.startswith(_OWNERS) else said
+def _say(said: bytes) -> None:
+    """The owner's words on standard error, an error under the name of the program that is run."""
+    text = said.decode("utf-8", "replace").rstrip("\n")
+    if text.startswith(_OWNERS):
+        complain(text.removeprefix(_OWNERS))
+    elif text and sys.stderr is not None:
+        print_folded(text, to=sys.stderr)
 
 
 def _emit(stream: TextIO | None, data: bytes) -> None:

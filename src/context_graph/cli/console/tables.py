@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ _CHAIN_ENDS: Final = {
     "cycle": " <- (a cycle)",
     "limit": " <- ...",
 }
-_LEAST_LAST: Final = 12
+_LEAST_LAST: Final = 20
 """Of a table's last column, which tells most, in a narrow terminal."""
 _LEAST_CELL: Final = 4
 _USUAL_WIDTH: Final = 80
@@ -243,12 +244,16 @@ def _number(value: object) -> str:
 def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     """Columns as wide as they need; unless ``whole``, all but the first are cut to the terminal's width.
 
-    Each row is one line: no text can look like a row of its own.
+    Each row is one line: no text can look like a row of its own. Where that leaves the last column, which
+    tells most, too little room, those before it are left out, from the right.
     """
     lines = [tuple(map(one_line, row)) for row in rows]
+    least = min(_LEAST_LAST, max(len(row[-1]) for row in lines))
+    while not whole and len(lines[0]) > 2 and _least_width(lines) + least > width():
+        lines = [(*row[:-2], row[-1]) for row in lines]
     *widths, last = (max(map(len, column)) for column in zip(*lines, strict=True))
     room = width() - sum(widths) - 2 * len(widths)
-    while not whole and room < min(last, _LEAST_LAST):
+    while not whole and room < least:
         widest = max(range(1, len(widths)), key=widths.__getitem__, default=0)
         if not widest or widths[widest] <= _LEAST_CELL:
             break
@@ -257,6 +262,12 @@ def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     sizes = [*widths, max(last, room) if whole else max(_LEAST_CELL, room)]
     cells = ([_cut(cell, size).ljust(size) for cell, size in zip(row, sizes, strict=True)] for row in lines)
     return "\n".join("  ".join(row).rstrip() for row in cells)
+
+
+def _least_width(lines: Sequence[tuple[str, ...]]) -> int:
+    """Of all columns but the last, with what is between them: the first is never cut."""
+    first, *others = (max(map(len, column)) for column in [*zip(*lines, strict=True)][:-1])
+    return first + sum(min(other, _LEAST_CELL) for other in others) + 2 * (1 + len(others))
 
 
 def _cut(text: str, size: int) -> str:
@@ -268,10 +279,10 @@ def width() -> int:
     said = os.environ.get("COLUMNS", "")
     if said.isascii() and said.isdigit() and int(said[:6]) > 0:
         return int(said[:6])
-    try:
-        return os.get_terminal_size(1).columns or _USUAL_WIDTH
-    except OSError:
-        return _USUAL_WIDTH
+    for descriptor in (1, 2):  # one of them may go to a file
+        with contextlib.suppress(OSError):
+            return os.get_terminal_size(descriptor).columns or _USUAL_WIDTH
+    return _USUAL_WIDTH
 
 
 def columns(lines: Sequence[tuple[str, str]]) -> str:

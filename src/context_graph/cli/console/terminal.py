@@ -1,4 +1,4 @@
-"""Prints for a terminal: names with their values, progress bars, and text made safe to show."""
+"""Prints for a terminal: text folded between words, names with their values, progress bars, problems."""
 
 from __future__ import annotations
 
@@ -14,41 +14,67 @@ from context_graph.view.safe import shown as shown
 
 _NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"
 _LEAST_ROOM = 20
+_KEPT = "\0"
+"""In the place of a blank that no line ends at; `shown` leaves none in a text."""
 
 
 def show(rows: Sequence[tuple[str, str]]) -> None:
-    """Print the pairs one below the other; on a terminal with colours, and folded to its width."""
-    if not _moves(sys.stdout) or os.environ.get("NO_COLOR"):
+    """Print the pairs one below the other; on a terminal folded to its width, in the colours that it has."""
+    if not sys.stdout.isatty():
         print(columns(rows))
         return
-    import textwrap  # rich would do it too, and takes 0.1 s to load
-
+    has_colours = _moves(sys.stdout) and not os.environ.get("NO_COLOR")
     widest = max((len(name) for name, _ in rows), default=0)
-    room = max(_LEAST_ROOM, width() - widest - 2)
     for name, text in rows:
         wrong = name == "problem" or text.startswith(("✗", "⚠"))
-        # A path or command that is cut can't be copied.
-        lines = textwrap.wrap(shown(text), room, break_long_words=False, break_on_hyphens=False) or [""]
-        print(f"{_WRONG if wrong else _NAME}{name.ljust(widest)}{_PLAIN}  {lines[0]}")
-        print("".join(f"{'':{widest}}  {line}\n" for line in lines[1:]), end="")
+        colour, plain = (_WRONG if wrong else _NAME, _PLAIN) if has_colours else ("", "")
+        print(f"{colour}{name.ljust(widest)}{plain}  ", end="")
+        print_folded(shown(text), indent=widest + 2, begun=True)
 
 
-def print_folded(text: str, *, indent: int = 0, begun: bool = False) -> None:
+def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO | None = None) -> None:
     """Print ``text``, on a terminal folded to its width between words; a pipe gets it as it is.
 
     Args:
         indent: Blanks before each line.
         begun: The first line has what is before it already.
+        to: Standard output, if it is not said.
     """
-    blanks = " " * indent
-    lines = [text]
-    if sys.stdout.isatty():
-        import textwrap
-
+    stream = to or sys.stdout
+    lines = text.split("\n")
+    if stream.isatty():
         room = max(_LEAST_ROOM, width() - indent)
-        # A path or command that is cut can't be copied.
-        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-    print(f"\n{blanks}".join([("" if begun else blanks) + lines[0], *lines[1:]]))
+        lines = [part for line in lines for part in _folded(line, room)]
+    blanks = " " * indent
+    print(
+        "\n".join(blanks * (bool(line) and not (begun and not n)) + line for n, line in enumerate(lines)),
+        file=stream,
+    )
+
+
+def _folded(line: str, room: int) -> list[str]:
+    """``line`` in parts of at most ``room`` columns, each as far from the left as it is.
+
+    A path, or a command between backticks, is broken only if it fits no line: a cut one can't be copied.
+    """
+    if len(line) <= room:
+        return [line]
+    import re  # rich would fold it too, and takes 0.1 s to load
+    import textwrap
+
+    margin = line[: len(line) - len(line.lstrip(" "))]
+    most = room - len(margin)
+    whole = re.sub(r"`[^`]+`", lambda it: it[0].replace(" ", _KEPT) if len(it[0]) <= most else it[0], line)
+    parts = textwrap.wrap(
+        whole, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    return [part.replace(_KEPT, " ") for part in parts]
+
+
+def complain(problem: object) -> None:
+    """Say on standard error what is wrong, under the program's name; nothing where that is closed."""
+    if sys.stderr is not None:
+        print_folded(f"context-graph-cli: {problem}", to=sys.stderr)
 
 
 def _moves(stream: TextIO) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
+
+from context_graph.cli.console.terminal import complain
 
 if TYPE_CHECKING:
     import typer
@@ -41,7 +42,7 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
         path = context.command_path if context is not None else program
         said = _worded(error)
         said += " " if said.endswith("?") else "; "
-        print(f"{program}: {said}`{path} --help` tells what it takes", file=sys.stderr)
+        complain(f"{said}`{path} --help` tells what it takes")
         return _USAGE
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT
 from context_graph.cli.console.calling import ask, finish, read_stdin
-from context_graph.cli.console.terminal import shown
+from context_graph.cli.console.terminal import print_folded, shown
 from context_graph.cli.words import Argument, Option
 from context_graph.errors import CommandLineError, InvalidInputError
 from context_graph.wire.frames import CLIENT_PID
@@ -112,8 +112,10 @@ def perform(verb: str, action: Action, rows: Sequence[Row], given: Mapping[str, 
     if masked := found.get("masked"):
         told = ", ".join(f"{count} {kind}" for kind, count in masked.items())
         print(f"masked before it was written: {told}", file=sys.stderr)
-    whole = as_json or output == "json"
-    print(json.dumps(found, ensure_ascii=False) if whole else shown(action.text(found)))
+    if as_json or output == "json":
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        print_folded(shown(action.text(found)))
 
 
 def converted(row: Row, value: Any) -> Any:

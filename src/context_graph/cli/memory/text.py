@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_graph.cli.console.tables import age, columns, one_line, table
+from context_graph.cli.console.tables import age, columns, counted, one_line, table
 
 _SHOWN_APART: Final = frozenset(
     {
@@ -127,7 +127,6 @@ def node_text(node: Mapping[str, Any]) -> str:
         ("session", node.get("session_id") or ""),
         ("agent", node.get("agent_id") or ""),
         ("project", node.get("project") or ""),
-        ("Johari quadrant", node["johari_quadrant"].replace("unknown", "")),
         ("pinned", "yes" if node.get("pinned") else ""),
         ("metadata", json.dumps(node["metadata"], ensure_ascii=False) if node.get("metadata") else ""),
     ]
@@ -318,13 +317,13 @@ def undone_text(found: Mapping[str, Any]) -> str:
     """What an undo did; or the changes that can be undone."""
     if "changes" in found:
         return "\n".join(map(change_text, found["changes"])) or "no change is left to be undone"
-    did = {
-        "memories restored": found["restored"],
-        "memories forgotten again": found["forgotten"],
-        "memories changed back": found.get("changed", 0),
-        "links put back": found["edges"],
-    }
-    told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
+    did = (
+        (found["restored"], "memory", "memories", "restored"),
+        (found["forgotten"], "memory", "memories", "forgotten again"),
+        (found.get("changed", 0), "memory", "memories", "changed back"),
+        (found["edges"], "link", "links", "put back"),
+    )
+    told = ", ".join(f"{counted(count, *things)} {what}" for count, *things, what in did if count)
     what = f"{found['mode']} {found['undone'][:_ID_CHARS]}"
     lines = [f"undone: {what}; {told or 'nothing was left to undo'}"]
     if found["kept_count"]:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from context_graph.cli.command_table import JSON, OUTPUT
-from context_graph.cli.console.terminal import shown
+from context_graph.cli.console.terminal import complain, print_folded, shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req.table import COMMANDS, Command
 from context_graph.cli.words import read_words
@@ -98,10 +98,11 @@ def _done(command: Command, given: dict[str, Any], *, as_json: bool) -> int:
     records = found.pop("records", [])
     problem = req_run.report(records, store=os.fspath(site.store), project=os.fspath(site.project))
     if problem:
-        print(f"context-graph-cli: {problem}", file=sys.stderr)
-    text = json.dumps(found) if as_json else shown(command.text(found, given, context))
-    if text:
-        print(text)
+        complain(problem)
+    if as_json:
+        print(json.dumps(found))
+    elif text := command.text(found, given, context):
+        print_folded(shown(text))
     return int(command.fails(found))
 
 

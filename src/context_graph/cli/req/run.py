@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import time
 from typing import Any
 
+from context_graph.cli.console.terminal import complain
 from context_graph.config import locate
 from context_graph.errors import CommandLineError, ContextGraphError, UsageError
 from context_graph.gates.commands import commands, git_hooks, setup, upkeep
@@ -20,10 +20,7 @@ _KINDS_READ = 10_000
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
-    found = commands.status(context, session=session, branch=branch)
-    if not found["session_id"]:
-        print("context-graph-cli: no session is known here; give --session ID", file=sys.stderr)
-    return found
+    return commands.status(context, session=session, branch=branch)
 
 
 def satisfy(
@@ -129,7 +126,7 @@ def log(
         found = ask_json("req.log", asked)["entries"]
         source = "store"
     except ContextGraphError as error:
-        print(f"context-graph-cli: {error}; this is the project's own journal", file=sys.stderr)
+        complain(f"{error}; this is the project's own journal")
         own = commands.log(context, limit=int(limit), session=session, kind=kind, requirement=requirement)
         found = [{**one, "at_ms": int(float(one.pop("at", 0)) * 1000)} for one in own]
         source = "journal"

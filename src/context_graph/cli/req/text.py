@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Any
 
@@ -28,7 +29,7 @@ def status(found: dict[str, Any], given: dict[str, Any], context: CommandContext
     unmet = [name for name, one in shown.items() if not one["satisfied"]]
     if given.get("summary"):
         return _summary(found, shown, unmet)
-    session = found["session_id"] or "no session"
+    session = found["session_id"] or "no live session (--session ID names one)"
     lines = [f"{found['branch']} · {session} · {found['project']}"]
     if found["why"]:
         lines.append(f"! nothing is enforced: {found['why']}")
@@ -41,7 +42,8 @@ def status(found: dict[str, Any], given: dict[str, Any], context: CommandContext
         off = [name for name, one in found["requirements"].items() if not one["enabled"]]
         lines += [f"· off: {', '.join(off)}"] if off else []
     if unmet and not found["why"]:
-        lines += ["", f"When this is done: {_CALL} satisfy {' '.join(unmet)}"]
+        where = "" if found["session_id"] else f" --branch {shlex.quote(found['branch'])}"
+        lines += ["", f"When this is done: `{_CALL} satisfy {' '.join(unmet)}{where}`"]
     return "\n".join(lines)
 
 

@@ -371,7 +371,8 @@ def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
     if entry is not None:
         return entry
     if not force and (context.rules.readable or not _was_armed(context, name)):
-        raise UsageError(_unknown(context, name) + "; --force records it all the same")
+        said = _unknown(context, name)
+        raise UsageError(f"{said}{' ' * said.endswith('?') or '; '}--force records it all the same")
     return blank_entry(name)
 
 
