@@ -172,7 +172,9 @@ class Stamping:
         }
         if not differing:
             return
-        machine.clock = after(machine.clock, at_ms)
+        # What is set here was set after what it replaces, also where a clock that went back has stamped anew.
+        replaced = [register.stamps[name].clock for name in differing if name in register.stamps]
+        machine.clock = after(max([machine.clock, *replaced]), at_ms)
         origin = self.notes.origin()
         for name, value in differing.items():
             register.set(name, Stamp(machine.clock, machine.id, value_digest(value)), value, origin)
