@@ -1,7 +1,8 @@
 """Follows commands that fail until the same thing works, and keeps what solved it: a lesson.
 
 What solves a failure is what was run and edited between the last time it failed and the first time it worked;
-if nothing was, the command itself, in the form in which it worked.
+if nothing was, the command itself, in the form in which it worked. A cure that deletes, discards or forces
+something is kept by nobody: told again, it would be advice.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final
 from context_graph.identity.forecast import command_head
 from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.text import phrases
+from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
@@ -19,6 +21,7 @@ MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
 _STEPS: Final = 6
 _JOINTS: Final = frozenset(("&&", "||", "|", ";", "2>&1"))
+_EDIT: Final = "edit of "
 _RAN: Final = 2
 _EDITED: Final = 3
 _COMMAND_CHARS: Final = 240
@@ -97,6 +100,11 @@ class Lesson:
             return worked
         return [*self.failure.ran[-_RAN:], *self.failure.edited[-_EDITED:], *worked]
 
+    @property
+    def destroys(self) -> bool:
+        """Whether a command of what solved it deletes, discards or forces something."""
+        return any(destroys(step) for step in self.solved_by if not step.startswith(_EDIT))
+
 
 @dataclass(slots=True)
 class Failures:
@@ -134,7 +142,7 @@ class Failures:
         for one in [one for one in self.open if _same(one.command, shown)]:
             self.open.remove(one)
             lesson = Lesson(one, shown, number, at_ms)
-            if lesson.solved_by:
+            if lesson.solved_by and not lesson.destroys:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
         if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(shown):
@@ -146,7 +154,7 @@ class Failures:
 
         One that the session wrote itself (``own``) and runs is unfinished work and no cure.
         """
-        step = f"edit of {path}" + (f": {shortened(line, 120)}" if line else "")
+        step = f"{_EDIT}{path}" + (f": {shortened(line, 120)}" if line else "")
         for one in self.open:
             if own and path in one.command:
                 continue

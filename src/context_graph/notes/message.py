@@ -48,8 +48,9 @@ _LINK: Final = linear(r"\W*\[[^\]\n]*\]\([^)\s]*\)\W*|\W*https?://\S+\W*")
 _QUESTION: Final = linear(r"[?？]\s*[\"'”)]*$")
 _MARKS: Final = linear(r"\*\*([^*\n]+)\*\*|(?:^|\s)\*([^*\n]+)\*")
 _LEAST_BYTES: Final = 16
-_LEAST_SENTENCE: Final = 24
-"""Characters of a sentence: `e.g.` and `v2.` end none."""
+_LEAST_SENTENCE: Final = 15
+"""Characters of a sentence that a full stop ends: `e.g.` and `v2.` end none."""
+_WIDE: Final = frozenset("。！？")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,9 @@ def _sentences(text: str) -> Iterator[str]:
     for found in _ENDS.finditer(text):
         if "`" in found[0] and text[found.end() : found.end() + 1].islower():
             continue  # the stop is the code's: `./...`
-        if found.end() - begin >= _LEAST_SENTENCE or is_polite(text[begin : found.end()]):
-            yield text[begin : found.end()]
+        part = text[begin : found.end()]
+        if found[0][0] in _WIDE or len(part) >= _LEAST_SENTENCE or is_polite(part):
+            yield part
             begin = found.end()
     yield text[begin:]
 
@@ -193,11 +195,13 @@ def _sentences(text: str) -> Iterator[str]:
 def _role(text: str, section: str) -> str:
     label = _LABEL.match(text)
     named = role_of_heading(label[1]) if label else ""
-    if named and named != "whole":
+    if named and named not in ("whole", "test"):
         return named
     marks = _marks()
     if marks["left"].found(text):
         return "left"
+    if named == "test":
+        return named
     if section in ("cause", "decision", "left"):
         return section
     for role in _MARKED:

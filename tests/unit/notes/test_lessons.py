@@ -129,6 +129,11 @@ def test_what_solved_a_failure_is_kept(events: tuple[HookEvent, ...], told: str)
             bash("git push", "fatal: The current branch x has no upstream branch.", failed=True),
             bash("git push -u origin x"),
         ),
+        (
+            bash("terraform plan", "Exit code 1\nError: Error acquiring the state lock", failed=True),
+            bash("terraform force-unlock -force 9b1"),
+            bash("terraform plan", "Plan: 1 to add"),
+        ),
     ],
     ids=[
         "unsolved",
@@ -138,6 +143,7 @@ def test_what_solved_a_failure_is_kept(events: tuple[HookEvent, ...], told: str)
         "a part of the tests",
         "a scratch script",
         "git says it itself",
+        "what forces something is no advice",
     ],
 )
 def test_what_taught_nothing_leaves_no_lesson(events: tuple[HookEvent, ...]) -> None:

@@ -95,6 +95,28 @@ def test_sections_have_names_in_other_languages(text: str, role: str) -> None:
     assert [unit.role for unit in units_of(text)] == [role]
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("All 9 tests pass. I did not run the slow ones.", "I did not run the slow ones."),
+        ("I could not try it on a phone, so have a look.", "I could not try it on a phone, so have a look."),
+        (
+            "`Cache` is bounded now. Not verified: the agent has no GPU.",
+            "Not verified: the agent has no GPU.",
+        ),
+        ("Auf Windows nicht getestet.", "Auf Windows nicht getestet."),
+        ("C'est corrigé. Je n'ai pas pu tester sur iOS.", "Je n'ai pas pu tester sur iOS."),
+        ("Está arreglado. No he podido probarlo en Safari.", "No he podido probarlo en Safari."),
+        ("测试全部通过。还没有在手机上试过。", "还没有在手机上试过。"),
+        ("直しました。実機では確認できません。", "実機では確認できません。"),
+        ("A hit was found in the cache. 検証しています。", ""),
+        ("The token is verified before each call to `send`.", ""),
+    ],
+)
+def test_what_was_not_tried_is_left_to_do(text: str, left: str) -> None:
+    assert " ".join(unit.text.strip() for unit in units_of(text) if unit.role == "left") == left
+
+
 def test_what_a_line_announces_belongs_to_it() -> None:
     assert [unit.text for unit in units_of("The page has been published:\n\nhttps://wiki.example/p/17")] == [
         "The page has been published: https://wiki.example/p/17"

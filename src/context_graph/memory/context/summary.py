@@ -336,12 +336,13 @@ class SessionWork:
         return bool(done.removed) and own == len(done.removed) and not (done.edited or done.moved)
 
     def _take_last_words(self, message: str) -> None:
-        """Take the words of a stop; the most telling ones stay, of equals the later."""
+        """Take the words of a stop; the most telling ones stay, of equals the later that says something."""
         if not message or is_of_the_client(message):
             return
         units = units_of(message)
         worth = worth_of(units)
-        if self.told and (self.answers_notice or worth < _AS_TELLING * self.worth):
+        says_less = worth < _AS_TELLING * self.worth or not (worth or any(unit.role for unit in units))
+        if self.told and (self.answers_notice or says_less):
             return
         self.told, self.worth = (
             [[one.text, one.role, one.worth] for one in telling(units, _TOLD_CHARS)],

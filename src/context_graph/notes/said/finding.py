@@ -26,11 +26,19 @@ _DOCUMENT_CHARS: Final = 300
 it lasts is a rule.
 """
 _ORDERED: Final = 2.0
-"""What speaks more for a sentence that begins by how long it holds."""
+"""What speaks more for a sentence that begins by how long it holds, and less for one that holds for once or
+is reported.
+"""
+_LIMITS: Final = frozenset({"only", "instead"})
+_LIMIT_WORDS: Final = 3
+"""Words of a clause among which one says that it limits what stands before it: `but only`, `except`."""
 _LONGER: Final = 1.5
 """How much more must speak for a rule among e times as many sentences: a description has no more of them."""
 _OURS: Final = frozenset({"house", "you", "prefer", "attention"})
 _BINDS: Final = frozenset({"standing", "forbid", "must", "only", "keep", "prefer"})
+_SHOULD: Final = frozenset(
+    {"standing", "forbid", "must", "only", "prefer", "house", "attention", "universal"}
+)
 _REPORTS: Final = frozenset({"state", "past", "maybe", "hearsay", "this", "symptom", "base"})
 _OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
 """Kinds of words by which an agent's sentence leaves open what is chosen."""
@@ -71,12 +79,12 @@ def read(kind: Kind, text: str) -> Statement:
 def _best(reading: Reading, at: int) -> _Found | None:
     """What sentence ``at`` is, and which of its clauses say it; None if it holds for this task only."""
     rule = best_span(reading, at, weights("rule"))
-    if _orders(reading, _text(reading, at, rule)):
-        rule = replace(rule, score=rule.score + _ORDERED)
+    rule = replace(rule, score=rule.score + _lasts(reading, at, rule))
     decision = best_span(reading, at, weights("decision"))
     if max(rule.score, decision.score) < 0:
         return None
     kind, span = ("rule", rule) if rule.score >= decision.score else ("decision", decision)
+    span = _with_limits(reading, at, span)
     return _Found("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
 
 
@@ -99,6 +107,49 @@ def _orders(reading: Reading, text: str) -> bool:
     """Whether it begins with a word that says how long it holds: `from now on`, `never`."""
     language = reading.prompt.language
     return any(mark.kind == "standing" and mark.start == 0 for mark in language.marks(language.words(text)))
+
+
+def _lasts(reading: Reading, at: int, span: Span) -> float:
+    """What the sentence's first words, and the sentence behind it, say of how long it holds."""
+    if _orders(reading, _text(reading, at, span)) or _binds_all(reading, at):
+        return _ORDERED
+    return -_ORDERED if _is_for_once(reading, at) or _is_reported(reading, at) else 0.0
+
+
+def _binds_all(reading: Reading, at: int) -> bool:
+    """Whether a sentence says what all things must be, and is no report: `everything has to stay here`."""
+    first = reading.clauses[at][0]
+    return "s:universal" in first.said and "must" in first.kinds and not first.kinds & _REPORTS
+
+
+def _is_for_once(reading: Reading, at: int) -> bool:
+    """Whether a sentence begins by saying that it holds this time: `for this one`, no single `now`."""
+    language = reading.prompt.language
+    marks = language.marks(language.words(reading.prompt.sentences[at].text))
+    first = [mark for mark in marks if mark.start == 0]
+    lasts = any(mark.kind in ("ends", "standing") for mark in first)
+    return not lasts and any(
+        mark.kind == "now" and (language.signs or mark.end - mark.start > 1) for mark in first
+    )
+
+
+def _is_reported(reading: Reading, at: int) -> bool:
+    """Whether the next sentence asks to find out why it is so, and it says of nothing that it should be."""
+    if at + 1 >= len(reading.clauses) or reading.around[at] & _SHOULD:
+        return False
+    return reading.around[at + 1] >= {"ask", "task"}
+
+
+def _with_limits(reading: Reading, at: int, span: Span) -> Span:
+    """The span with the clauses behind it that limit it: `use signals, but only to clear the cache`."""
+    language, clauses = reading.prompt.language, reading.prompt.sentences[at].clauses
+    end = span.end
+    while end < len(clauses) and "s:task" not in reading.clauses[at][end].said:
+        marks = language.marks(language.words(clauses[end].text))
+        if not any(mark.kind in _LIMITS and mark.start < _LIMIT_WORDS for mark in marks):
+            break
+        end += 1
+    return replace(span, end=end)
 
 
 def _text(reading: Reading, at: int, span: Span) -> str:

@@ -17,6 +17,8 @@ _NAME: Final = re.compile(r"\w[\w.+#/-]*")
 _SAME: Final = 0.6
 _SUBJECT: Final = 0.5
 _NEARLY_ALL: Final = 0.75
+_HALF: Final = 0.5
+"""Share of what was forbidden or asked for that is named by one who changed his mind."""
 _FEW: Final = 2
 """Other words of a sentence that is about one thing."""
 
@@ -95,7 +97,12 @@ def _turns(new: Statement, old: Statement) -> bool:
     """It allows what was forbidden, or forbids what was asked for, of the same thing."""
     if (new.wants == "dont") == (old.wants == "dont") or bool(new.chosen and old.instead_of):
         return False
-    return _values(new) == _values(old) and _shared(_topics(new), _topics(old)) >= _SAME
+    if _values(new) != _values(old):
+        return False
+    if "revised" in _kinds(new):
+        before = frozenset(about(old.instead_of, language_of(old.text)).topics) or _topics(old)
+        return len(_topics(new) & before) >= _HALF * len(before) > 0
+    return _shared(_topics(new), _topics(old)) >= _SAME
 
 
 def _other_value(new: Statement, old: Statement) -> bool:

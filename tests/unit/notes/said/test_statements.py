@@ -32,6 +32,22 @@ def only(prompt: str) -> Statement:
             "everything under snapshots/ is generated, we never edit that by hand.",
         ),
         ("Bei uns immer Tabs in Makefiles. Dann bau bitte das Ziel.", "Bei uns immer Tabs in Makefiles."),
+        (
+            "Everything has to stay on the internal network.",
+            "Everything has to stay on the internal network.",
+        ),
+        (
+            "On second thought mocks are fine here, but only for the clock. redo the test",
+            "On second thought mocks are fine here, but only for the clock.",
+        ),
+        (
+            "Finalement on utilise des threads, mais uniquement pour les envois. Relance.",
+            "Finalement on utilise des threads, mais uniquement pour les envois.",
+        ),
+        (
+            "Wir nehmen hier Mocks, aber nur für die Uhr. Mach weiter.",
+            "Wir nehmen hier Mocks, aber nur für die Uhr.",
+        ),
         ("chez nous on ne mocke jamais l'horloge. refais le test", "chez nous on ne mocke jamais l'horloge."),
         (
             "aquí siempre usamos tabuladores en los Makefile. sigue",
@@ -59,6 +75,9 @@ def test_what_holds_further_is_quoted_without_the_task_around_it(prompt: str, sa
         "run the whole suite again please",
         "Reports show two totals for users in Berlin. Fix it.",
         "Mails arrive twice for customers in Oslo. Any idea why?",
+        "Weeks start a day late for readers in Cairo. Find out why and fix it.",
+        "Just this once, no review is needed.",
+        "Pour une fois, pas besoin de relire la traduction.",
         "what does the retry wrapper do?",
         "should we always pin versions?",
         "use green for this one label",
