@@ -49,7 +49,9 @@ _BINDS: Final = linear(
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
-_SNIPPET: Final = linear(r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-c|-e|-|<<)(?:\s|\S|$)")
+_SNIPPET: Final = linear(
+    r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-[ce](?:[\s\"'$]|$)|-(?:\s|$)|<<)"
+)
 """A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""

@@ -104,6 +104,14 @@ def test_of_several_notes_the_one_that_was_asked_about_is_told(cli: Cli) -> None
     assert "Round the price" in told.split("Log what")[0]
 
 
+def test_of_notes_that_share_only_words_of_any_sentence_the_newest_is_told(cli: Cli) -> None:
+    for number, goal in enumerate(("Send all of the totals to the archive for me", "Log carriers")):
+        session(cli, f"s-{number}", "src/app.py", goal=goal)
+    begin(cli, "s-9")
+    hook(cli, "prompt-submit", "s-9", prompt="Add humidity to all of the tables for me")
+    assert "Log carriers" in read(cli, "s-9", "src/app.py")
+
+
 def test_a_file_that_the_prompt_names_is_told_about_at_once(cli: Cli) -> None:
     for number in range(4):
         session(cli, f"s-{number}", "src/app.py", goal=f"{GOAL}, part {number}")

@@ -34,6 +34,14 @@ NO_YAML = "Exit code 1\nTraceback (most recent call last):\nModuleNotFoundError:
         ),
         (
             (
+                bash("python -m pytest", "Exit code 1\nE   ImportError: no usable engine", failed=True),
+                bash("uv add pyarrow"),
+                bash("python -m pytest", "8 passed"),
+            ),
+            "uv add pyarrow",
+        ),
+        (
+            (
                 bash("python tools/sync.py", NO_YAML, failed=True),
                 bash("PYTHONPATH=. python3 tools/sync.py --quiet"),
             ),

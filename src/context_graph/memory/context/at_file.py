@@ -26,6 +26,7 @@ from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
+from context_graph.text.function_words import is_function_word, language_of
 from context_graph.text.quoting import words_of
 
 FILE_TOKENS: Final = 120
@@ -189,8 +190,9 @@ class FileMemories(Follower):
         session.asked = words if len(words) >= _MOST_ASKED else frozenset({*words, *session.asked})
 
     def shares(self, session_id: str, text: str) -> int:
-        """How many words of what the session was asked ``text`` has."""
-        return len(self._session(session_id).asked & words_of(text))
+        """How many words of what the session was asked ``text`` has, but for those that build sentences."""
+        shared, language = self._session(session_id).asked & words_of(text), language_of(text)
+        return sum(not is_function_word(word, language) for word in shared)
 
     def told(self, session_id: str, path: str) -> None:
         """Note that the session was told about a file."""
