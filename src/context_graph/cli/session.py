@@ -12,7 +12,7 @@ from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, 
 from context_graph.cli.console.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.console.tables import chain_text, session_table, session_text
-from context_graph.cli.console.terminal import shown
+from context_graph.cli.console.terminal import print_folded, shown
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
 app = typer.Typer(
@@ -108,10 +108,10 @@ def list_sessions(
 def show_session(
     session: Session = None, session_id: SessionId = None, json_: Json = False, db_path: DbPath = None
 ) -> None:
-    """Show one session: its 14 snapshot fields, counts, IC history and chain.
+    """Show one session: its goal, what was measured of it, and the sessions before it.
 
-    JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the snapshot
-    by its field names, events_applied, events_duplicate, events_by_kind, events_waiting, ic_history,
+    JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the 14 snapshot
+    fields by name, events_applied, events_duplicate, events_by_kind, events_waiting, ic_history,
     compactions, dreams_pending.
 
     Exit codes: 0; 1 no such session; 3 its record is corrupt.
@@ -122,8 +122,8 @@ def show_session(
     if json_:
         finish(ask("session.show", params, db_path=db_path))
     found = ask_json("session.show", params, db_path=db_path)
-    print(shown(session_text(found)))
-    print(shown(chain_text(found.get("chain", []), found.get("chain_end", ""))))
+    print_folded(shown(session_text(found)))
+    print_folded(shown(chain_text(found.get("chain", []), found.get("chain_end", ""))))
 
 
 @app.command("export", short_help="Write sessions as JSON")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -32,6 +33,9 @@ _ENDINGS: Final = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s
 
 _HEADING: Final = re.compile(r"^[\s#>*\-+]*+(?:\d++[.)]\s++)?|[*`]{1,3}")
 _STOP: Final = re.compile(r"(?<=[.!?])\s")
+_ENDED: Final = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
+_LITTLE: Final = 16
+"""Bytes of letters and digits that, with one telling word at most, tell nothing: `No, that is wrong:`."""
 _NAMED_CHARS: Final = 4000
 """Of a text in which its name is looked for."""
 
@@ -175,3 +179,29 @@ def shortened(text: str, limit: int) -> str:
     kept = text[: limit - 1]
     at_word = kept.rsplit(" ", 1)[0] if " " in kept[limit // 2 :] else kept
     return at_word.rstrip(" ,;:([{\"'") + "…"
+
+
+def _says_little(text: str) -> bool:
+    letters = "".join(filter(str.isalnum, text))
+    return len(letters.encode()) <= _LITTLE and len(telling_words(text)) <= 1
+
+
+def without_sentences(content: str, texts: Iterable[str]) -> str:
+    """``content`` without the sentences that say one of ``texts`` and hardly more.
+
+    One that says more stays whole, as what would be left of it is no sentence; so does a ``content`` of which
+    nothing would be left. Cost: linear, for each text.
+    """
+    for text in texts:
+        at = content.find(text)
+        if at < 0 or not text:
+            continue
+        begin = max((end.end() for end in _ENDED.finditer(content, 0, at)), default=0)
+        last = at + len(text)
+        end = _ENDED.search(content, max(at, last - 1))
+        until = end.end() if end else len(content)
+        more = f"{content[begin:at]} {content[last:until]}"
+        rest = content[:begin] + content[until:]
+        if _says_little(more) and rest.strip():
+            content = rest.rstrip()
+    return content

@@ -79,6 +79,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
     history = shown.get("ic_history", [])
     lines = [
         ("session", shown["session_id"]),
+        *([("goal", shown["row"]["goal"])] if shown.get("row", {}).get("goal") else []),
         _before(shown),
         ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
         ("identity continuity", _number(shown["last_ic"])),
@@ -92,7 +93,8 @@ def session_text(shown: Mapping[str, Any]) -> str:
         *(("compaction", _compaction(one)) for one in shown.get("compactions", [])[-3:]),
         (
             "waiting",
-            f"{shown.get('events_waiting', 0)} events, {shown.get('dreams_pending', 0)} consolidations",
+            f"{counted(shown.get('events_waiting', 0), 'event')}, "
+            f"{counted(shown.get('dreams_pending', 0), 'consolidation')}",
         ),
     ]
     if not shown.get("has_evidence", True):

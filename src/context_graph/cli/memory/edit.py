@@ -21,8 +21,8 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
     Of a session's note the text itself is changed, as by `memory reword`. Else the new text is a memory of
     its own with the old one's tags, importance and rationale, and supersedes it: the old text is no longer
-    brought into sessions, and `memory history` and `memory show` still have it. `memory forget` on the new
-    one undoes the change.
+    brought into sessions, and `memory history` and `memory show` still have it. `memory undo` undoes the
+    change.
 
     Exit codes: 0 changed, or the text is the same; 1 no such memory, the id fits several, the editor failed,
     or there is no terminal and no --content; 3 the database is corrupt.

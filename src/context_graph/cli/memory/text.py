@@ -17,6 +17,13 @@ _SHOWN_APART: Final = frozenset(
     }
 )
 """Fields that `memory show` words, or leaves to --json; all others are shown as they are."""
+RECORDS: Final = frozenset(
+    {
+        *("kind", "note", "notes", "capture", "gathered", "searched", "merged_from"),
+        *("evidence", "confirmed", "accepted", "reworded"),
+    }
+)
+"""Keys of metadata that the program writes for itself."""
 _ID_CHARS: Final = 8
 _DONE: Final = {
     **{"links": "linked", "pruned": "forgotten", "changed": "changed back", "edges": "links put back"},
@@ -128,7 +135,7 @@ def node_text(node: Mapping[str, Any]) -> str:
         ("agent", node.get("agent_id") or ""),
         ("project", node.get("project") or ""),
         ("pinned", "yes" if node.get("pinned") else ""),
-        ("metadata", json.dumps(node["metadata"], ensure_ascii=False) if node.get("metadata") else ""),
+        *_of_metadata(node.get("metadata") or {}),
     ]
     lines += [(name, str(node[name] or "")) for name in node if name not in _SHOWN_APART]
     if node.get("forgotten"):
@@ -140,6 +147,17 @@ def node_text(node: Mapping[str, Any]) -> str:
         )
     lines += [("link", edge_text(edge)) for edge in node.get("edges", [])]
     return columns([(name, one_line(value)) for name, value in lines if value]) + f"\n\n{node['content']}"
+
+
+def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a person asks of it; records that hooks and commands keep there are in --json."""
+    evidence, confirmed = metadata.get("evidence"), metadata.get("confirmed")
+    if isinstance(evidence, Mapping) and isinstance(evidence.get("files"), Mapping):
+        yield "rests on", ", ".join(evidence["files"])
+    if isinstance(confirmed, Mapping) and isinstance(confirmed.get("at_ms"), int):
+        yield "confirmed", f"{age(confirmed['at_ms'])} ago"
+    own = {name: value for name, value in metadata.items() if name not in RECORDS}
+    yield "metadata", json.dumps(own, ensure_ascii=False) if own else ""
 
 
 def forget_text(found: Mapping[str, Any]) -> str:

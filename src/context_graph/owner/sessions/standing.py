@@ -79,10 +79,11 @@ class Standing:
         """
         from context_graph.model.note import NoteKind, kind_of_memory
         from context_graph.notes.make import ways_without
+        from context_graph.text.sentences import without_sentences
 
         told, kept = list(self._rules().told(shown)), []
         for node in nodes:
-            content = _without(node.content, told)
+            content = without_sentences(node.content, told)
             if kind_of_memory(node.metadata) is NoteKind.WAY:
                 content = ways_without(content, lambda command: self.contradicted("", [command]) is not None)
             kept += [replace(node, content=content)] if content else []
@@ -209,13 +210,6 @@ def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
 
     for kind in kinds:
         yield from reversed(memex.list(limit=_READ, filters=RecallFilters(kind=kind)).nodes)
-
-
-def _without(content: str, texts: Iterable[str]) -> str:
-    for text in texts:
-        rest = content.replace(text, "")
-        content = rest if rest.strip() else content
-    return content
 
 
 def _headed(rules: list[Line]) -> list[Line]:
