@@ -29,6 +29,8 @@ _ORDERED: Final = 2.0
 """What speaks more for a sentence that begins by how long it holds, and less for one that holds for once or
 is reported.
 """
+_ALLOWED: Final = 3.0
+"""What speaks more for one that takes back what was said: a rule that its user took back does harm."""
 _LIMITS: Final = frozenset({"only", "instead"})
 _LIMIT_WORDS: Final = 3
 """Words of a clause among which one says that it limits what stands before it: `but only`, `except`."""
@@ -113,6 +115,8 @@ def _lasts(reading: Reading, at: int, span: Span) -> float:
     """What the sentence's first words, and the sentence behind it, say of how long it holds."""
     if _orders(reading, _text(reading, at, span)) or _binds_all(reading, at):
         return _ORDERED
+    if _allows_after_all(reading, at):
+        return _ALLOWED
     return -_ORDERED if _is_for_once(reading, at) or _is_reported(reading, at) else 0.0
 
 
@@ -120,6 +124,14 @@ def _binds_all(reading: Reading, at: int) -> bool:
     """Whether a sentence says what all things must be, and is no report: `everything has to stay here`."""
     first = reading.clauses[at][0]
     return "s:universal" in first.said and "must" in first.kinds and not first.kinds & _REPORTS
+
+
+def _allows_after_all(reading: Reading, at: int) -> bool:
+    """Whether somebody changed his mind and says where alone something may be; without a limit it may be a
+    task: `you can run the tests after all`.
+    """
+    kinds = reading.around[at]
+    return {"revised", "must", "only"} <= kinds and not kinds & {"hearsay", "state", "symptom"}
 
 
 def _is_for_once(reading: Reading, at: int) -> bool:

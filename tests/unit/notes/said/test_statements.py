@@ -41,6 +41,14 @@ def only(prompt: str) -> Statement:
             "On second thought mocks are fine here, but only for the clock.",
         ),
         (
+            "Pensando melhor, pode usar threads, mas só nos envios.",
+            "Pensando melhor, pode usar threads, mas só nos envios.",
+        ),
+        (
+            "Ich hab es mir anders überlegt: Threads sind erlaubt, aber nur beim Hochladen. Mach weiter.",
+            "Ich hab es mir anders überlegt: Threads sind erlaubt, aber nur beim Hochladen.",
+        ),
+        (
             "Finalement on utilise des threads, mais uniquement pour les envois. Relance.",
             "Finalement on utilise des threads, mais uniquement pour les envois.",
         ),
@@ -77,6 +85,7 @@ def test_what_holds_further_is_quoted_without_the_task_around_it(prompt: str, sa
         "Mails arrive twice for customers in Oslo. Any idea why?",
         "Weeks start a day late for readers in Cairo. Find out why and fix it.",
         "Just this once, no review is needed.",
+        "I changed my mind, make it wider.",
         "Pour une fois, pas besoin de relire la traduction.",
         "what does the retry wrapper do?",
         "should we always pin versions?",
