@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from context_graph.text.quoting import Line
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 Users = Callable[[str, bool], "Memex | None"]
 """Opens the memory of an account, by the name of its store; True makes one where there is none."""
 
@@ -482,7 +483,7 @@ class MemoryHooks:
         )
         self._store.event_log.captured(session_id)
 
-    def _guarded(self, what: str, work: Callable[..., T], *args: Any) -> T | None:
+    def _guarded(self, what: str, work: Callable[[*Ts], T], *args: *Ts) -> T | None:
         """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
         try:
             return work(*args)
