@@ -10,6 +10,7 @@ from context_graph.cli.command_table import BRIEF, CHECK_IDENTITY, INJECT_CONTEX
 from context_graph.cli.console.calling import Finished, ask, ask_json, finish, warn
 from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.console.tables import status_text
+from context_graph.cli.console.terminal import print_folded
 from context_graph.cli.native import serve
 from context_graph.errors import ContextGraphError, OwnerError, WireError
 
@@ -74,4 +75,4 @@ def status(session_id: SessionId = None, json_: Json = False, db_path: DbPath = 
     params = {"session-id": session_id}
     if json_:
         finish(ask("consciousness.status", params, db_path=db_path))
-    print(status_text(ask_json("consciousness.status", params, db_path=db_path)))
+    print_folded(status_text(ask_json("consciousness.status", params, db_path=db_path)))

@@ -145,7 +145,9 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
 
 
 def _keep_plain(app: typer.Typer, plain: Any) -> None:
-    """Let help name arguments plainly, and print examples unwrapped: those wrapped can't be copied."""
+    """Let help name arguments plainly, say exit codes before the example, and print that unwrapped: an
+    example that is wrapped can't be copied.
+    """
     import inspect  # Typer has loaded it by now; before, it would cost as much as all else here
 
     for group in app.registered_groups:
@@ -154,6 +156,9 @@ def _keep_plain(app: typer.Typer, plain: Any) -> None:
     for command in app.registered_commands:
         command.cls = plain
         text = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", None) or "")
+        if command.epilog:
+            before, mark, example = text.partition("\n\nExample:")
+            text, command.epilog = f"{before}\n\n{command.epilog}{mark}{example}", None
         # A backspace alone on a line is click's mark for a paragraph that is not to be wrapped.
         command.help = text.replace("\n\nExample:", "\n\n\b\nExample:")
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from context_graph.cli.command_table import wants_json
 from context_graph.cli.console.calling import Finished, finish
 from context_graph.cli.console.tables import owner_text
+from context_graph.cli.console.terminal import print_folded
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.client import look_at, request
@@ -31,7 +32,10 @@ def owner_status(**given: Any) -> None:
             raise Finished(1) from error
         print(json.dumps({"running": False, "root": str(root)}) if as_json else f"no owner runs for {root}")
         raise Finished(1) from error
-    print(json.dumps({"running": True, "answers": True, **found}) if as_json else owner_text(found))
+    if as_json:
+        print(json.dumps({"running": True, "answers": True, **found}))
+    else:
+        print_folded(owner_text(found))
 
 
 def _print_silent(root: Path, as_json: bool) -> None:

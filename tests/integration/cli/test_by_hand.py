@@ -292,6 +292,25 @@ def test_a_terminal_gets_lines_that_end_between_words_and_commands_whole(cli: Cl
         assert whole.count("\n") <= len(lines)
 
 
+def test_a_value_that_is_folded_goes_on_below_itself(cli: Cli) -> None:
+    """`memory show`: names in the first column, and none of their values in it."""
+    rationale = "The deploy job alone knows that port, and its log names it in the first line of each run"
+    node_id = memory(cli, "store", "Staging listens on 8443", "--rationale", rationale)["id"]
+    seen = at_terminal(cli, "", "memory", "show", node_id, env={"TERM": "dumb", "COLUMNS": "60"})[1]
+    lines = seen.replace("\r\n", "\n").partition("\n\n")[0].splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("rationale"))
+    begins = len("rationale") + lines[at][len("rationale") :].index("The")
+    assert max(map(len, lines[at : at + 2])) <= 60 and lines[at + 1][:begins].isspace()
+    assert " ".join(f"{lines[at][begins:]} {lines[at + 1]}".split()) == rationale
+
+
+def test_help_says_exit_codes_before_the_example_everywhere(shared_cli: Cli) -> None:
+    for words in (["req", "satisfy"], ["hub", "join"], ["hooks", "git"], ["memory", "store"]):
+        shown = shared_cli.run(*words, "--help").stdout
+        codes, example, options = (shown.index(part) for part in ("Exit codes", "Example:", "Options:"))
+        assert codes < example < options, shown
+
+
 def test_a_terminal_that_only_hears_of_problems_is_measured_too(cli: Cli) -> None:
     """Standard output goes to a file, as with `> list.txt`."""
     main, side = pty.openpty()

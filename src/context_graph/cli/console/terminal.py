@@ -53,7 +53,8 @@ def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO 
 
 
 def _folded(line: str, room: int) -> list[str]:
-    """``line`` in parts of at most ``room`` columns, each as far from the left as it is.
+    """``line`` in parts of at most ``room`` columns, each as far from the left as it is, or as a value that a
+    name and two blanks stand before.
 
     A path, or a command between backticks, is broken only if it fits no line: a cut one can't be copied.
     """
@@ -62,7 +63,9 @@ def _folded(line: str, room: int) -> list[str]:
     import re  # rich would fold it too, and takes 0.1 s to load
     import textwrap
 
-    margin = line[: len(line) - len(line.lstrip(" "))]
+    begins = re.match(r" *(?:[^\s.:;!?]+(?: [^\s.:;!?]+){0,3} {2,}(?=\S))?", line)
+    left = begins.end() if begins else 0
+    margin = " " * (left if left <= room - _LEAST_ROOM else 0)
     most = room - len(margin)
     whole = re.sub(r"`[^`]+`", lambda it: it[0].replace(" ", _KEPT) if len(it[0]) <= most else it[0], line)
     parts = textwrap.wrap(

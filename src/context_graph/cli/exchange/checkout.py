@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from context_graph.cli.console.terminal import confirmed, shown
+from context_graph.cli.console.terminal import confirmed, print_folded, shown
 from context_graph.errors import InvalidInputError
 
 _GIT_S: Final = 5.0
@@ -46,5 +46,5 @@ def is_meant(there: str, here: str, place: str, cure: str) -> bool:
     words = f"{place} is of a project {there}; this is one {here}"
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInputError(f"{words}; {cure}")
-    print(shown(words))
+    print_folded(shown(words))
     return confirmed("Are they one project?")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from context_graph.cli.console.calling import Finished, ask, finish
-from context_graph.cli.console.terminal import confirmed, shown, updating
+from context_graph.cli.console.terminal import confirmed, print_folded, shown, updating
 from context_graph.cli.memory import text
 from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
@@ -151,7 +151,7 @@ def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
     pinned = there["pinned"] and "tombstone" not in there
     if not (pinned or for_good):
         return {}
-    print(shown(f"{there['id'][:8]}{' is pinned' if pinned else ''}: {there['content']}"))
+    print_folded(shown(f"{there['id'][:8]}{' is pinned' if pinned else ''}: {there['content']}"))
     if not confirmed("Delete it for good? Nothing brings it back." if for_good else "Forget it anyway?"):
         print("kept", file=sys.stderr)
         raise Finished(1)
@@ -174,7 +174,7 @@ def _undo(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
         )
         change = next(meant, None)
         if change is not None:
-            print(shown(text.change_text(change)))
+            print_folded(shown(text.change_text(change)))
             if not confirmed("Undo this?"):
                 print("left as it is", file=sys.stderr)
                 raise Finished(1)

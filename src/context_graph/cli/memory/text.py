@@ -128,7 +128,7 @@ def node_text(node: Mapping[str, Any]) -> str:
         ("memory", node["id"]),
         ("as of", _time(node["as_of"]) if node.get("as_of") else ""),
         ("created", f"{_time(node['created_at'])} ({_age(node)} ago), {node['source']}"),
-        ("importance", f"{node['importance']:.2f}, used {node['access_count']} times"),
+        ("importance", f"{node['importance']:.2f}, used {counted(node['access_count'], 'time')}"),
         ("rationale", node["rationale"]),
         ("tags", ", ".join(node["tags"])),
         ("session", node.get("session_id") or ""),
