@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,18 @@ def test_an_injection_is_kept_with_all_that_is_asked_of_it(sessions: SessionStor
         }
         assert one.totals() == {"injections": 1, "memories": 1, "tokens": 70, "used": 0}
         assert one.by_memory() == {NODE: {"injected": 1, "used": 0, "last_ms": 5}}
+
+
+def test_the_call_at_which_something_was_shown_proves_no_use_of_it(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    memories = [Injected(NODE, 0.7, 30, "src/rates/bucket.py: the level was an integer")]
+    ledger.record("s", "file", memories, at_ms=5, tokens=70, call="toolu_1")
+    edit = tool("/p/src/rates/bucket.py", "Edit")
+    for _ in range(2):  # before the edit, and its result
+        ledger.observe(replace(edit, tool_use_id="toolu_1"))
+    assert use_of(ledger) == "" and ledger.unused("s") == 70
+    ledger.observe(replace(edit, tool_use_id="toolu_2"))
+    assert use_of(ledger) and ledger.unused("s") == 40
 
 
 def test_what_was_used_costs_a_session_nothing(sessions: SessionStore) -> None:

@@ -6,7 +6,8 @@
   of three digits or an identifier that the line has and the prompt had not, or
 - they contain enough of its distinctive words: a name in code or a path gives two points, another word one;
   three points are needed, and of a long text three tenths of all its points,
-within USE_WINDOW events. Distinctive words are those that were shown and that the prompt did not have.
+within USE_WINDOW events; the call at which it was shown proves nothing. Distinctive words are those that
+were shown and that the prompt did not have.
 
 What was used, and what was not, is also what the edges were worth that a recall followed to it.
 """
@@ -96,6 +97,8 @@ class _Waiting:
     asked: str
     event: str
     edges: tuple[UUID, ...] = ()
+    call: str = ""
+    """The tool call at which it was shown."""
     events: int = USE_WINDOW
     seen: set[str] = field(default_factory=set)
     known: dict[str, int] | None = None
@@ -166,6 +169,7 @@ class Ledger:
         asked: str = "",
         tokens: int = 0,
         near: Sequence[tuple[str, float]] = (),
+        call: str = "",
     ) -> None:
         """Record an injection.
 
@@ -174,6 +178,7 @@ class Ledger:
             asked: The prompt; its words are no evidence of use.
             tokens: Of everything that was injected, fence included.
             near: What came next and was not shown: ids and relevance, the best first.
+            call: The tool call that brought it; what the model had asked for there it did not take from this.
         """
         session = self._session(session_id)
         totals = self._all_totals()
@@ -197,7 +202,8 @@ class Ledger:
         for one in memories:
             session.shown[one.node_id] = None
             session.shown.move_to_end(one.node_id)
-            session.waiting.append(_Waiting(number, one.node_id, one.text, asked, event, one.edges))
+            waiting = _Waiting(number, one.node_id, one.text, asked, event, one.edges, call)
+            session.waiting.append(waiting)
         while len(session.shown) > _MAX_SHOWN:
             session.shown.popitem(last=False)
 
@@ -231,6 +237,9 @@ class Ledger:
         words = set(_words(text))
         left = []
         for waiting in session.waiting:
+            if waiting.call and waiting.call == event.tool_use_id:
+                left.append(waiting)
+                continue
             waiting.events -= 1
             if ids and waiting.node_id[:SHOWN_ID_CHARS] in text:
                 session.unused -= self._mark(waiting, "asked for by its id")

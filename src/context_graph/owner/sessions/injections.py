@@ -126,6 +126,7 @@ class Injections:
             asked=query,
             tokens=tokens,
             near=near,
+            call=event.tool_use_id,
         )
         self._used.append(([one.node_id for one in memories], followed))
 
