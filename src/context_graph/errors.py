@@ -120,6 +120,11 @@ class SessionNotFoundError(UsageError, LookupError):
     hook_exit_code = 5
     rpc_code = -32000
 
+    @classmethod
+    def of(cls, session_id: str) -> SessionNotFoundError:
+        """The one for an id, or the beginning of one, that no session of the store has."""
+        return cls(f"no session {session_id!r} in this store; `context-graph-cli session list` shows them")
+
 
 class GraphQueryError(UsageError, LookupError):
     """A memory or edge that a graph query names is not in the store (REQ-CORE-026)."""

@@ -78,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def _run_whole(words: list[str]) -> NoReturn:
     if words[:1] == ["help"] and not {"-h", "--help"} & set(words):
         words = [*words[1:], "--help"]
+    elif len(words) == 2 and words[0] in _GROUPS and words[1] == "help":
+        words = [words[0], "--help"]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # ids and paths may hold what the terminal can't show

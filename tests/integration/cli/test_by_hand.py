@@ -82,6 +82,7 @@ def at_terminal(cli: Cli, answer: str, *words: str, env: Mapping[str, str] | Non
         (["recall", "x"], "'memory recall'"),
         (["session", "ls"], "'list'"),
         (["req", "done", "x"], "'satisfy'"),
+        (["req", "add", "plan"], "'init'"),
     ],
     ids=_named,
 )
@@ -137,6 +138,9 @@ def test_a_session_is_named_by_its_first_digits_and_the_list_says_what_it_was_ab
     head, row = cli.run("session", "list", env={"COLUMNS": "160"}).stdout.splitlines()
     assert head.split() == ["SESSION", "AGO", "LENGTH", "BRANCH", "OUTCOME", "GOAL"]
     (found,) = json.loads(cli.run("session", "list", "--json").stdout)["sessions"]
+    nobody = cli.run("session", "show", "0123")
+    assert nobody.returncode == 1
+    assert "no session '0123' in this store; `context-graph-cli session list` shows them" in nobody.stderr
     assert row.startswith("5e551011  ") and found["goal"] in row and found["outcome"] in row
     assert found["outcome"].startswith("1 file") and found["ended_ms"] >= found["began_ms"] > 0
     assert session not in row

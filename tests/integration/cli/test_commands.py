@@ -454,7 +454,8 @@ def test_a_usage_error_exits_2_but_not_where_that_blocks_a_client(
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--help",), ("session",), ("hooks", "-h"), ("hooks", "pre-tool", "--help")]
+    "words",
+    [(), ("--help",), ("session",), ("session", "help"), ("hooks", "-h"), ("hooks", "pre-tool", "--help")],
 )
 def test_help_is_one_word_away(shared_cli: Cli, words: tuple[str, ...]) -> None:
     """Of the program, of a group, of a command the launcher serves."""

@@ -165,4 +165,5 @@ def test_the_list_says_what_when_by_whom_and_of_which_memories(cli: Cli) -> None
     assert f"forget, by a command, undone since\n    {node_id[:8]} {FACT}" in shown
     assert memory(cli, "runs")["runs"] == [], "a list of consolidations"
     back = cli.run("memory", "undo", undo["token"]).stdout
+    assert "user requested" in cli.run("memory", "list", "--deleted").stdout
     assert "; 1 memory forgotten again\n" in back, back

@@ -8,7 +8,7 @@ from typing import Final
 
 _SYNONYMS: Final = {
     **dict.fromkeys(("get", "cat", "view", "print", "open", "describe", "info"), ("show",)),
-    **dict.fromkeys(("add", "remember", "save", "new", "create", "put", "note"), ("store",)),
+    **dict.fromkeys(("add", "remember", "save", "new", "create", "put", "note"), ("store", "init")),
     **dict.fromkeys(("find", "query", "ask", "grep", "lookup"), ("recall", "search")),
     **dict.fromkeys(("rm", "del", "delete", "remove", "drop", "erase"), ("forget", "clear", "prune")),
     **dict.fromkeys(("ls", "all", "index"), ("list",)),

@@ -95,7 +95,7 @@ def _forgotten(found: Mapping[str, Any]) -> str:
             stone["id"] if not stone["soft"] else stone["id"][:_ID_CHARS],
             f"{age(stone['deleted_at_ms'])} ago",
             "yes" if stone["soft"] else "no",
-            stone["reason"] or "-",
+            stone["reason"].replace("_", " ") if stone["reason"] else "-",
         )
         for stone in found["tombstones"]
     ]

@@ -33,8 +33,8 @@ def find_session(call: Call) -> LiveSession:
     store = call.context.store
     live = call.context.sessions.get(store.resolve_id(named)) if named else call.context.sessions.latest()
     if live is None:
-        raise SessionNotFoundError(
-            f"session not found: {named!r}" if named else "no session in this store yet"
+        raise (
+            SessionNotFoundError.of(named) if named else SessionNotFoundError("no session in this store yet")
         )
     return live
 

@@ -138,7 +138,7 @@ class SessionStore:
         if session_id is not None:
             found = self._snapshot(session_id)
             if found is None:
-                raise SessionNotFoundError(f"session not found: {session_id!r}")
+                raise SessionNotFoundError.of(session_id)
             return found
         latest = self.load_latest()
         if latest is None:
@@ -360,7 +360,7 @@ class SessionStore:
                 return Chain(tuple(rows), "damaged", wanted)
             if head is None:
                 if not rows:
-                    raise SessionNotFoundError(f"session not found: {wanted!r}")
+                    raise SessionNotFoundError.of(wanted)
                 return Chain(tuple(rows), "missing", wanted)
             seen.add(wanted)
             rows.append(_row_of(head))
@@ -383,7 +383,7 @@ class SessionStore:
                 scan = self._engine.scan(SESSION_IDENTITY, start, layout.after(start))
                 found.extend(key[len(SNAPSHOT_PREFIX) :].decode() for key, _ in scan)
         if not found:
-            raise SessionNotFoundError(f"session not found: {alias!r}")
+            raise SessionNotFoundError.of(alias)
         if len(found) > 1:
             named = ", ".join(found[:_CANDIDATES_NAMED]) + (", …" if len(found) > _CANDIDATES_NAMED else "")
             raise InvalidInputError(f"session id {alias!r} is ambiguous: {named}; give the full id")
