@@ -52,6 +52,19 @@ def test_a_rule_of_the_user_is_told_at_the_next_start_once(cli: Cli) -> None:
     assert again.count(rule) == 1, "its context had it no longer"
 
 
+def test_after_a_compaction_a_rule_that_was_taken_back_before_it_is_not_told(cli: Cli) -> None:
+    says(cli, "s-1", "Add the gallery. Don't use threads here.", "Never use floats for the sizes.")
+    assert "use threads here" in start(cli, "s-2")
+    later = "I changed my mind, you can use threads, but only for the uploads."
+    asked(cli, "s-2", f"{later} Speed up the gallery.")
+    edit = {"file_path": f"{cli.project}/gallery/up.py", "old_string": "a", "new_string": "b"}
+    hook(cli, "post-tool", "s-2", tool_name="Edit", tool_input=edit, tool_response={})
+    hook(cli, "pre-compact", "s-2", trigger="auto")
+    again = context_of(hook(cli, "session-start", "s-2", source="compact"))
+    assert "you can use threads, but only for the uploads" in again and "Never use floats" in again
+    assert "use threads here" not in again
+
+
 def test_a_command_that_a_rule_is_against_is_told_as_no_way(cli: Cli) -> None:
     for session, command in (("s-1", "python3 -m pytest -q"), ("s-2", "make check")):
         hook(cli, "session-start", session, source="startup")

@@ -128,12 +128,17 @@ class StandingNotes(Follower):
 
     # What a session is told
 
-    def for_start(self, shown: Container[str]) -> Iterator[Line]:
+    def for_start(self, shown: Container[str], said: Sequence[str] = ()) -> Iterator[Line]:
         """The rules: those first that ended another, whose habit may still be about, then those that apply to
-        most of the work, and of these those said most often.
+        most of the work, and of these those said most often; none that the words ``said`` since end.
         """
+        later = [read("rule", text) for text in said]
         ending = {new for old, new in self._ended.items() if old not in self._again.get(new, ())}
-        rules = [one for one in self._valid() if one.statement.kind == "rule"]
+        rules = [
+            one
+            for one in self._valid()
+            if one.statement.kind == "rule" and not any(replaces(new, one.statement) for new in later)
+        ]
         rules.sort(
             key=lambda one: (
                 *(one.node_id not in ending, one.reach, not one.is_confirmed),

@@ -430,8 +430,11 @@ class MemoryHooks:
         return "\n".join(filter(None, (told, again)))
 
     def _rules_of_before(self, event: HookEvent, said: Sequence[str]) -> list[Line]:
-        """The rules that the session's start told, without what was ``said`` in it: its facts have that."""
-        rules = self._guarded("rules", self._standing.at_start, self.ledger.shown(event.session_id)) or []
+        """The rules that the session's start told, without what was ``said`` in it, which its facts have, and
+        what that ended.
+        """
+        shown = self.ledger.shown(event.session_id)
+        rules = self._guarded("rules", self._standing.at_start, shown, said) or []
         kept = [line for line in rules if line.is_head or not any(one in line.text for one in said)]
         return kept if any(line.node_id for line in kept) else []
 

@@ -64,9 +64,9 @@ class Standing:
         self._noted: set[str] = set()
         """Keys that the launcher's filter has."""
 
-    def at_start(self, shown: Container[str]) -> list[Line]:
-        """The rules that hold for all work, in at most START_TOKENS."""
-        return _headed(self._fitting(self._rules().for_start(shown), START_TOKENS))
+    def at_start(self, shown: Container[str], said: Sequence[str] = ()) -> list[Line]:
+        """The rules that hold for all work, in at most START_TOKENS, without what the words ``said`` end."""
+        return _headed(self._fitting(self._rules().for_start(shown, said), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
         """The rules that concern a prompt or a task."""
