@@ -110,7 +110,7 @@ def quoted(text: str) -> None:
 
 def relevance(text: str) -> None:
     asked = Asked(text, default_provider(), lambda terms: [1.0] * len(terms), 3)
-    asked.signs(text, 1.0, 0.5)
+    asked.signs(text, 1.0, 0.5, 0.5)
     relevance_of.kind_of(text)
     blend.asks_when(text)
     phrases.is_small_talk(text)

@@ -69,7 +69,7 @@ pub fn is_empty(store: &[u8]) -> bool {
 /// Appends `record` to the store's log. The error, for the user, says what happened and the cure.
 pub fn append(store: &[u8], record: &[u8]) -> Result<(), String> {
     let folder = below(store, b"events");
-    for _ in 0..TRIES {
+    for tries_left in (0..TRIES).rev() {
         let listing = list(&folder);
         let file = match newest(&folder, &listing.newest) {
             Some(file) => file,
@@ -77,7 +77,16 @@ pub fn append(store: &[u8], record: &[u8]) -> Result<(), String> {
                 let full = "the event log has reached 64 MiB; see why the owner does not start (context-graph-cli owner start)";
                 return Err(full.to_owned());
             }
-            None => fresh(&folder).map_err(failed("the event log can't be opened"))?,
+            None => {
+                let name = fresh_name(&listing.newest);
+                let file = sys::open_below(&below(&folder, &name), Open::Append);
+                let file = file.map_err(failed("the event log can't be opened"))?;
+                // Where somebody made a newer one meanwhile, that may be read before this one.
+                if tries_left > 0 && list(&folder).newest != name {
+                    continue;
+                }
+                file
+            }
         };
         write_whole(&file, record)?;
         if listing.power {
@@ -97,11 +106,13 @@ fn newest(folder: &[u8], name: &[u8]) -> Option<OwnedFd> {
     (has_room && is_open(&file)).then_some(file)
 }
 
-/// A new segment, whose name nobody else has or had: milliseconds, so that it is the newest, and a part of a random id.
-fn fresh(folder: &[u8]) -> Result<OwnedFd, Errno> {
-    let name = format!("{:013}-", sys::unix_ms()).into_bytes();
+/// A name that no segment has or had: milliseconds, later than those of `newest`, and a part of a random id.
+fn fresh_name(newest: &[u8]) -> Vec<u8> {
+    let digits = newest.split(|&byte| byte == b'-').next().unwrap_or_default();
+    let last = std::str::from_utf8(digits).ok().and_then(|text| text.parse::<u64>().ok());
+    let at = u64::try_from(sys::unix_ms()).unwrap_or(0).max(last.map_or(0, |last| last.saturating_add(1)));
     let own = crate::event::fresh_id();
-    sys::open_below(&below(folder, &[&name, own.get(..8).unwrap_or(&own), b".log"].concat()), Open::Append)
+    [format!("{at:013}-").as_bytes(), own.get(..8).unwrap_or(&own), b".log"].concat()
 }
 
 /// Whether the owner has not closed the segment.

@@ -54,14 +54,17 @@ def append(store_dir: str | Path, record: bytes) -> None:
     """Append ``record``, which `frame` made. Raises OSError if it can't be kept whole."""
     folder = os.path.join(store_dir, FOLDER)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    for _ in range(_TRIES):
+    for tries_left in reversed(range(_TRIES)):
         names = segments(store_dir)
         handle = _newest(folder, names)
         if handle is None and len(names) >= SEGMENTS:
             raise OSError(errno.EFBIG, "the event log has reached 64 MiB", folder)
+        fresh = fresh_name(names[-1] if names else "") if handle is None else ""
         if handle is None:
-            handle = _open(os.path.join(folder, fresh_name()), os.O_CREAT)
+            handle = _open(os.path.join(folder, fresh), os.O_CREAT)
         try:
+            if fresh and tries_left and segments(store_dir)[-1:] != [fresh]:
+                continue  # somebody made a newer one meanwhile, which may be read before this one
             if os.write(handle, record) != len(record):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
             if os.path.exists(os.path.join(folder, POWER)):
@@ -73,9 +76,10 @@ def append(store_dir: str | Path, record: bytes) -> None:
     raise OSError(errno.EAGAIN, "the event log was closed each time it was written to", folder)
 
 
-def fresh_name() -> str:
-    """A name that no segment has or had: milliseconds, so that it is the newest, and something random."""
-    return f"{time.time_ns() // 1_000_000:013d}-{os.urandom(4).hex()}.log"
+def fresh_name(newest: str = "") -> str:
+    """A name that no segment has or had: milliseconds, later than ``newest``'s, and something random."""
+    after = int(newest.partition("-")[0]) + 1 if newest else 0
+    return f"{max(time.time_ns() // 1_000_000, after):013d}-{os.urandom(4).hex()}.log"
 
 
 def is_open(handle: int) -> bool:

@@ -429,3 +429,29 @@ def test_records_of_several_writers_at_once_are_whole(tmp_path: Path) -> None:
     lines = _lines(tmp_path)
     assert len(lines) == 160
     assert all(line[54:] == event for line in lines)
+
+
+def test_a_new_segment_is_the_newest_also_where_the_clock_went_back(tmp_path: Path) -> None:
+    write_segment(tmp_path, _event(1), name="8888888888888-00000001.log")
+    (tmp_path / FOLDER / "8888888888888-00000001.log").chmod(0o400)
+    append(tmp_path, encode_event(_event(2)))
+    assert segments(tmp_path)[-1].startswith("8888888888889-")
+
+
+def test_nothing_is_written_to_a_segment_that_was_newest_a_moment_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reader may have gone on to the newer one, and what comes after an event would be read before it."""
+    real, created = event_log._open, list[str]()
+
+    def overtaken(path: str, flags: int = 0) -> int:
+        handle = real(path, flags)
+        if flags and not created:
+            created.append(Path(path).name)
+            write_segment(tmp_path, _event(1), name="8888888888888-00000001.log")
+        return handle
+
+    monkeypatch.setattr(event_log, "_open", overtaken)
+    append(tmp_path, encode_event(_event(2)))
+    assert (tmp_path / FOLDER / created[0]).stat().st_size == 0
+    assert [decode_line(line).id for line in _lines(tmp_path)] == _ids(1, 2)

@@ -184,7 +184,7 @@ def tmux(filled: Cli, tmp_path: Path) -> Iterator[Tmux]:
 
 @pytest.mark.thorough
 def test_the_command_in_a_real_terminal(tmux: Tmux, filled: Cli) -> None:
-    tmux.sees("Working: last event", "1 Health", "q Quit")
+    tmux.sees("No hooks are set up here", "1 Health", "q Quit")
     tmux.press("2")
     tmux.sees("port 8443", "AGE")
     tmux.press("/")
@@ -199,7 +199,7 @@ def test_the_command_in_a_real_terminal(tmux: Tmux, filled: Cli) -> None:
     tmux.press("Escape")
     tmux.sees("Releases go out on Tuesdays.", "4 of 4 memories")
     tmux.press("1")
-    tmux.sees("Working: last event")
+    tmux.sees("No hooks are set up here")
     tmux.press("q")
     tmux.sees("ended with 0")
 
@@ -237,7 +237,7 @@ def test_without_the_extra_it_says_how_to_get_it_and_the_rest_works(cli: Cli) ->
         return process.wait(30), said.decode()
 
     code, said = run("view")
-    assert code == 1 and said.count("\n") == 1 and "'context-graph-cli[view]'" in said
+    assert code == 1 and "Traceback" not in said and "'context-graph-cli[view]'" in said
     assert run("memory", "store", "The port is 8443.")[0] == 0
     code, said = run("status")
     assert code == 0 and "1" in said

@@ -14,6 +14,8 @@ from context_graph.view.safe import shown as shown
 
 _NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"
 _LEAST_ROOM = 20
+_NAME_WORDS = 4
+"""That a value is set off from: a sentence is longer."""
 _KEPT = "\0"
 """In the place of a blank that no line ends at; `shown` leaves none in a text."""
 
@@ -60,18 +62,29 @@ def _folded(line: str, room: int) -> list[str]:
     """
     if len(line) <= room:
         return [line]
-    import re  # rich would fold it too, and takes 0.1 s to load
-    import textwrap
+    import textwrap  # rich would fold it too, and takes 0.1 s to load
 
-    begins = re.match(r" *(?:[^\s.:;!?]+(?: [^\s.:;!?]+){0,3} {2,}(?=\S))?", line)
-    left = begins.end() if begins else 0
+    left = _value_begins(line)
     margin = " " * (left if left <= room - _LEAST_ROOM else 0)
     most = room - len(margin)
-    whole = re.sub(r"`[^`]+`", lambda it: it[0].replace(" ", _KEPT) if len(it[0]) <= most else it[0], line)
+    pieces = line.split("`")
+    for at in range(1, len(pieces) - 1, 2):
+        if len(pieces[at]) + 2 <= most:
+            pieces[at] = pieces[at].replace(" ", _KEPT)
+    whole = "`".join(pieces)
     parts = textwrap.wrap(
         whole, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
     )
     return [part.replace(_KEPT, " ") for part in parts]
+
+
+def _value_begins(line: str) -> int:
+    """The column of a value that a short name and two blanks stand before, else of the text."""
+    text = line.lstrip(" ")
+    name, gap, value = text.partition("  ")
+    value = value.lstrip(" ")
+    is_name = gap and value and len(name.split(" ")) <= _NAME_WORDS and not set(name) & set(".:;!?")
+    return len(line) - len(value if is_name else text)
 
 
 def complain(problem: object) -> None:
