@@ -110,8 +110,10 @@ def absorb(
 def _without_template(event: HookEvent, templates: Templates) -> HookEvent:
     if not event.is_prompt:
         return event
-    own, parts = templates.own(event.input_text), event.parts
-    return replace(event, input_text=own, parts=replace(parts, words=templates.own(parts.words)))
+    text, parts = event.input_text, event.parts
+    own = templates.own(text)
+    words = own if parts.words == text else templates.own(parts.words)
+    return replace(event, input_text=own, parts=replace(parts, words=words))
 
 
 def templates_of(memex: Memex) -> Templates:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
 from context_graph.consolidation.messages import FOLDER
+from context_graph.whole_file import replacing
 
 _NAME: Final = "last.json"
 _UNTOLD: Final = "untold"
@@ -25,12 +27,10 @@ class LastRun:
         self._path = store / FOLDER / _NAME
         self.notes: dict[str, Any] = {}
         """Mode, trigger, times, counts, and the store's change number after it."""
-        try:
+        with suppress(OSError, orjson.JSONDecodeError):  # none yet, or damaged: at worst one run more
             notes = orjson.loads(self._path.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return  # none yet, or damaged: at worst a run is made once more
-        if isinstance(notes, dict):
-            self.notes = notes
+            if isinstance(notes, dict):
+                self.notes = notes
 
     @property
     def seq(self) -> int:
@@ -75,7 +75,6 @@ class LastRun:
 
     def _write(self, notes: dict[str, Any]) -> None:
         self.notes = notes
-        draft = self._path.with_suffix(".new")
         os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
-        draft.write_bytes(orjson.dumps(notes))
-        os.replace(draft, self._path)
+        with replacing(self._path) as file:
+            file.write(orjson.dumps(notes))

@@ -332,9 +332,9 @@ def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
 def _with(text: str, old: str, new: str) -> str:
     """``text`` with another token in the place of one of it, given in lower case."""
 
-    def replaced(found: re.Match[str]) -> str:
-        bare = found[0].rstrip(".:") or found[0]
-        return new + found[0][len(bare) :] if bare.lower() == old else found[0]
+    def replaced(match: re.Match[str]) -> str:
+        bare = match[0].rstrip(".:") or match[0]
+        return new + match[0][len(bare) :] if bare.lower() == old else match[0]
 
     return _TOKEN.sub(replaced, spelt(text))
 
