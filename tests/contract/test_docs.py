@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 from research.__main__ import MEASURES
+from tools.docs import packages
 
 from context_graph.cli.main import build_app
 
@@ -131,3 +132,8 @@ def test_the_checks_find_what_is_wrong() -> None:
     assert fault_of(["memory", "…"]) == ""
     assert fault_of(["setup", "--remove", "--user"]) == ""
     assert len([page for page in PAGES if any(calls(page))]) > 5
+
+
+def test_architectures_figure_is_what_the_modules_import() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert packages.page(text) == text, "run `python tools/docs/packages.py`"

@@ -13,11 +13,11 @@ import pytest
 from mcp.types import InitializeResult, ListToolsResult
 
 from context_graph.claude.install.plan import plugin_folder
-from context_graph.mcp.protocol import INSTRUCTIONS, VERSIONS, initialize_result
-from context_graph.mcp.rpc import success
-from context_graph.mcp.tools import Toolbox, memory_tools
 from context_graph.memory.embed import default_provider
 from context_graph.operations import OPERATIONS
+from context_graph.operations.mcp.protocol import INSTRUCTIONS, VERSIONS, initialize_result
+from context_graph.operations.mcp.rpc import success
+from context_graph.operations.mcp.tools import Toolbox, memory_tools
 from context_graph.operations.operation import parameters
 
 SKILLS = plugin_folder() / "skills"

@@ -17,7 +17,7 @@ from tests.faults.world import LONG, SEED
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember
 
-from context_graph.backup.make import probe
+from context_graph.cli.backup.make import probe
 from context_graph.config import data_root, store_dir
 
 FACT = "Rate limits count per API key, not per IP"

@@ -19,7 +19,6 @@ from context_graph.consolidation.finders import actions, duplicates, words
 from context_graph.errors import ContextGraphError
 from context_graph.gates.decide import exemptions, git_calls, permission
 from context_graph.identity.forecast import command_head
-from context_graph.mcp import rpc
 from context_graph.memory import relevance as relevance_of
 from context_graph.memory.asked import Asked
 from context_graph.memory.context import ledger, passages, selection
@@ -33,6 +32,7 @@ from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
 from context_graph.notes.said import concerns, decisions, statements
+from context_graph.operations.mcp import rpc
 from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.owner.socket.lines import MessageSplitter
 from context_graph.redact import Redactor

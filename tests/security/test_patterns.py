@@ -31,9 +31,9 @@ OUR_OWN_TEXT: Final = {
 
 PYTHONS: Final = {
     "context_graph.cli.setup": "a name of a server",
-    "context_graph.doctor.canary_memory": "a front end, which loads no RE2",
-    "context_graph.doctor.hooks_in_use": "a front end, which loads no RE2",
-    "context_graph.doctor.surroundings": "a front end, which loads no RE2",
+    "context_graph.cli.doctor.canary_memory": "a front end, which loads no RE2",
+    "context_graph.cli.doctor.hooks_in_use": "a front end, which loads no RE2",
+    "context_graph.cli.doctor.surroundings": "a front end, which loads no RE2",
     "context_graph.consolidation.finders.actions": "one call a word",
     "context_graph.consolidation.finders.duplicates": "one call a text, all words of it",
     "context_graph.consolidation.finders.words": "one call a text or a word",

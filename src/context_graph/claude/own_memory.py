@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from context_graph.small_files import read_object, real_path
+from context_graph.system.small_files import read_object, real_path
 
 _SETTINGS_BYTES = 1_048_576
 _MANAGED = (

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import typer
 
+from context_graph.claude.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
 from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import CommandLineError, ConfigError, UsageError
-from context_graph.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
 from context_graph.wire.client import find_launcher
 
 

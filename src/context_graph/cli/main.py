@@ -202,7 +202,7 @@ def _load_command(name: str) -> Callable[..., None]:
     if name == "setup":
         from context_graph.cli.setup import setup as command
     elif name == "doctor":
-        from context_graph.cli.doctor import doctor as command
+        from context_graph.cli.doctor.command import doctor as command
     elif name == "report":
         from context_graph.cli.view.report import report as command
     elif name == "sync":
@@ -212,11 +212,11 @@ def _load_command(name: str) -> Callable[..., None]:
 
         return help_command(main) if name == "help" else completion_command(build_app)
     elif name == "backup":
-        from context_graph.cli.backup import backup as command
+        from context_graph.cli.backup.command import backup as command
     elif name == "restore":
-        from context_graph.cli.backup import restore as command
+        from context_graph.cli.backup.command import restore as command
     else:
-        from context_graph.cli.backup import repair as command
+        from context_graph.cli.backup.command import repair as command
     return command
 
 

@@ -46,7 +46,7 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
     if words[0] == "consciousness":
         print(_COLD_BRIEF)
         raise SystemExit(0)
-    from context_graph.hosts.translate import CLIENT_FORMATS
+    from context_graph.claude.hosts.translate import CLIENT_FORMATS
 
     given = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
     raise SystemExit(0 if any(("--format", one) in given for one in CLIENT_FORMATS) else 1)

@@ -228,7 +228,7 @@ def _tell_next(*, is_project: bool) -> None:
 
 def _without_shell() -> str:
     """The program's path, if the client is known to run a hook without a shell; "" if not."""
-    from context_graph.doctor.surroundings import client_version
+    from context_graph.cli.doctor.surroundings import client_version
 
     version, _ = client_version(os.environ)
     numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())

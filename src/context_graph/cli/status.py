@@ -106,9 +106,9 @@ def _are_named(folder: Path) -> bool:
 
 def _hooks_set_up(folder: Path) -> bool:
     """Whether a settings file or plugin of the client, or another host's file, calls us here."""
-    from context_graph.doctor.client_files import settings_files
-    from context_graph.doctor.hooks_in_use import hooks_in_use
-    from context_graph.hosts.install import are_set_up
+    from context_graph.claude.hosts.install import are_set_up
+    from context_graph.cli.doctor.client_files import settings_files
+    from context_graph.cli.doctor.hooks_in_use import hooks_in_use
 
     settings, _ = settings_files(folder, os.environ)
     return bool(hooks_in_use(folder, settings, os.environ).hooks) or are_set_up(folder, os.environ)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from context_graph.gates.rules import Rules
-from context_graph.small_files import Signature, is_settled, signature
+from context_graph.system.small_files import Signature, is_settled, signature
 
 _Read = TypeVar("_Read")
 Inputs = list[tuple[str, Signature | None]]

@@ -14,7 +14,7 @@ from typing import Any
 
 from context_graph.gates.rules import Requirement, Rules, names
 from context_graph.gates.state.session_ids import safe_name
-from context_graph.small_files import read_object, write_json
+from context_graph.system.small_files import read_object, write_json
 
 FOLDER = "/held"
 """Below the folder of what is kept between calls. The launcher's twin is ext/launcher/src/gate.rs."""

@@ -23,8 +23,8 @@ from context_graph.errors import InvalidParamsError
 from context_graph.git.repository import Head, Repo, ask_git, find_repo, read_head, tip_of
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.regular_file import read_bytes
-from context_graph.small_files import Signature, is_settled, signature
+from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import Signature, is_settled, signature
 
 KEY: Final = "evidence"
 """Where it stands in a memory's metadata."""

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from context_graph import watchdog
 from context_graph.errors import (
     ContextGraphError,
     StoreBusyError,
@@ -25,7 +24,8 @@ from context_graph.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from context_graph.watchdog import Piece, TookTooLong
+from context_graph.system import watchdog
+from context_graph.system.watchdog import Piece, TookTooLong
 from context_graph.wire.run_folder import Work
 
 T = TypeVar("T")

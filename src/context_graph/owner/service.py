@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from context_graph import watchdog
 from context_graph.config import Settings, load_settings
 from context_graph.config.paths import is_account
 from context_graph.config.settings import with_request_env
@@ -41,7 +40,8 @@ from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.verbs import FIRST, Verb, others
 from context_graph.redact import Redactor
 from context_graph.store.engine.tuning import most_stores
-from context_graph.watchdog import Piece, TookTooLong
+from context_graph.system import watchdog
+from context_graph.system.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, KEEP_IT, Reply, Request
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ import msgspec
 
 from context_graph.errors import InvalidInputError
 from context_graph.model.memory import MERGED_FROM
-from context_graph.regular_file import open_regular
 from context_graph.sync.change import MAX_LINE_BYTES, Change, canonical, decode, digest, encode, is_machine
 from context_graph.sync.home import FORMAT, small_file
 from context_graph.sync.register import REMOVED
@@ -36,7 +35,8 @@ from context_graph.sync.transport import (
     Transport,
     TransportError,
 )
-from context_graph.whole_file import replacing
+from context_graph.system.regular_file import open_regular
+from context_graph.system.whole_file import replacing
 
 _END: Final = b'{"digest"'
 """How the last line of a segment begins, and no other."""

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 from context_graph.errors import InvalidInputError
-from context_graph.regular_file import read_bytes
 from context_graph.sync.change import canonical
-from context_graph.whole_file import replacing
+from context_graph.system.regular_file import read_bytes
+from context_graph.system.whole_file import replacing
 
 FORMAT: Final = 1
 MAX_BYTES: Final = 65_536

@@ -13,7 +13,7 @@ from tests.support.cli import Cli, end_process
 from tests.support.gates.installed import no_owner
 from tests.support.sessions import hook, memory, remember
 
-from context_graph.backup.make import probe
+from context_graph.cli.backup.make import probe
 from context_graph.wire import run_folder
 
 FACT = "Rate limits count per API key, not per IP"

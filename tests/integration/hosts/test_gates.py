@@ -9,7 +9,7 @@ from tests.support.cli import Cli
 from tests.support.clients.hosts import NAMES, calls, denial, one, send
 from tests.support.gates.installed import GateProject, an_owner
 
-from context_graph.hosts.host import NOT_THE_USER
+from context_graph.claude.hosts.host import NOT_THE_USER
 
 REQUIREMENTS = """
 version: "1.0"

@@ -15,7 +15,7 @@ from tests.support.clients.hosts import NAMES, calls, one, play, send, told
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
-from context_graph.hosts.host import NOT_THE_USER
+from context_graph.claude.hosts.host import NOT_THE_USER
 
 OUTER = {"CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_PLUGIN_ROOT": "/opt/context-graph"}
 

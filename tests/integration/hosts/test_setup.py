@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.support.cli import Cli
 
-from context_graph.hosts.install import NAMES
-from context_graph.hosts.translate import HOSTS
+from context_graph.claude.hosts.install import NAMES
+from context_graph.claude.hosts.translate import HOSTS
 
 HOOKS = {"codex": ".codex/hooks.json", "gemini": ".gemini/settings.json", "cursor": ".cursor/hooks.json"}
 SERVERS = {

@@ -21,7 +21,7 @@ from tests.support.sessions import memory
 
 from context_graph import Memex, __version__
 from context_graph.config import lock_path
-from context_graph.mcp.tools import memory_tools
+from context_graph.operations.mcp.tools import memory_tools
 from context_graph.wire import run_folder
 
 ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from context_graph.errors import InvalidParamsError
-from context_graph.mcp.answers import answer
 from context_graph.memory.context.distill import short_id
 from context_graph.memory.embed import default_provider
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.insights import INSIGHTS
 from context_graph.model.memory import MemoryNode, VerbosityLevel
+from context_graph.operations.mcp.answers import answer
 from context_graph.operations.views import LEAST_CHARS, TEXT_CHARS, injection_view, node_view, recall_view
 from context_graph.redact import Redactor
 

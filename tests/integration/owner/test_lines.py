@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.support.owner.harness import WAIT_S, OwnerHarness, wait_until
 
-from context_graph.mcp.rpc import parse
+from context_graph.operations.mcp.rpc import parse
 from context_graph.owner.socket import lines
 from context_graph.owner.socket.lines import LINE_MAX
 from context_graph.wire.frames import Request, decode_reply, encode_request

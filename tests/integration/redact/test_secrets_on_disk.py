@@ -27,8 +27,8 @@ from context_graph.claude.settings.events import EVENTS
 from context_graph.cli.main import build_app
 from context_graph.cli.memory.table import TABLE
 from context_graph.config import data_root, store_dir
-from context_graph.mcp.tools import _properties
 from context_graph.operations import OPERATIONS
+from context_graph.operations.mcp.tools import _properties
 from context_graph.store.sessions.sessions import SessionStore
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "secrets.tsv"

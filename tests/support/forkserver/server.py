@@ -32,7 +32,7 @@ from pathlib import Path
 from setproctitle import setproctitle
 
 _LEFT_OUT = (
-    "context_graph.batch",
+    "context_graph.sync.batch",
     "context_graph.view",
 )
 """Packages that few programs load."""

@@ -25,9 +25,9 @@ from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
-    from context_graph.mcp.answers import Deferred, ToolResult
-    from context_graph.mcp.call import ToolCall
-    from context_graph.mcp.endpoint import Endpoint
+    from context_graph.operations.mcp.answers import Deferred, ToolResult
+    from context_graph.operations.mcp.call import ToolCall
+    from context_graph.operations.mcp.endpoint import Endpoint
 
 
 class EchoHost:
@@ -49,7 +49,7 @@ class EchoHost:
 
 
 def _result(*args: Any, **kwargs: Any) -> ToolResult:
-    from context_graph.mcp.answers import ToolResult
+    from context_graph.operations.mcp.answers import ToolResult
 
     return ToolResult(*args, **kwargs)
 
@@ -113,9 +113,9 @@ class EchoService:
         return self
 
     def _endpoint(self, store: str, client: bytes) -> Endpoint:
-        from context_graph.mcp.endpoint import Endpoint
-        from context_graph.mcp.sessions import Sessions
-        from context_graph.mcp.tools import Tool, Toolbox
+        from context_graph.operations.mcp.endpoint import Endpoint
+        from context_graph.operations.mcp.sessions import Sessions
+        from context_graph.operations.mcp.tools import Tool, Toolbox
 
         runs = {
             "echo": _echo,
@@ -137,7 +137,7 @@ class EchoService:
     def _later(self, call: ToolCall) -> Deferred:
         import asyncio  # the owner's own start-up must be what imports it first
 
-        from context_graph.mcp.answers import Deferred
+        from context_graph.operations.mcp.answers import Deferred
 
         given, deferred, loop = call.arguments, Deferred(), asyncio.get_running_loop()
         steps, seconds = int(given.get("steps", 0)), float(given.get("ms", 0)) / 1000.0

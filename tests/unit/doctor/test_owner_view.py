@@ -6,7 +6,7 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from context_graph.doctor import owner_view
+from context_graph.cli.doctor import owner_view
 
 
 @pytest.mark.parametrize(

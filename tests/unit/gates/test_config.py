@@ -401,7 +401,7 @@ def _age(path: Path) -> None:
     """A file of this very moment is not believed to be settled; wait until its clock tick is over."""
     import time
 
-    from context_graph.small_files import is_settled, signature
+    from context_graph.system.small_files import is_settled, signature
 
     while not is_settled(signature(str(path))):
         time.sleep(0.005)

@@ -13,7 +13,7 @@ from tests.support.gates.in_process import A, B
 from context_graph.gates.cache import GateCache
 from context_graph.gates.state.state import MAX_SESSIONS, BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles
-from context_graph.small_files import Locked, LockTimeoutError
+from context_graph.system.small_files import Locked, LockTimeoutError
 
 NOW = 1_800_000_000.0
 

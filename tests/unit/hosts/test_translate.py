@@ -14,9 +14,9 @@ from tests.support.examples import examples
 
 from context_graph.claude.hooks import claude
 from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.claude.hosts.host import NOT_THE_USER
+from context_graph.claude.hosts.translate import HOSTS, answer_of, input_of, readable_of, takes_context
 from context_graph.errors import InvalidInputError
-from context_graph.hosts.host import NOT_THE_USER
-from context_graph.hosts.translate import HOSTS, answer_of, input_of, readable_of, takes_context
 from context_graph.model import EventKind
 
 PRE, POST, PROMPT, STOP = (

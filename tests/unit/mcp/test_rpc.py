@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.mcp import rpc
-from context_graph.mcp.rpc import Invalid, Notification, Request, Response, RpcError
+from context_graph.operations.mcp import rpc
+from context_graph.operations.mcp.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.owner.socket.lines import MessageSplitter
 
 VALUES = st.recursive(

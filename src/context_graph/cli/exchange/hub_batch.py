@@ -141,7 +141,7 @@ def _undo(url: str, chosen: Projects, number: int, json_: bool) -> None:
 
 def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:
     """The outcomes as they come, from a process that has the arithmetic."""
-    words: Sequence[str] = (sys.executable, "-P", "-m", "context_graph.batch")
+    words: Sequence[str] = (sys.executable, "-P", "-m", "context_graph.sync.batch")
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, ADMIN_URL: url}
     )

@@ -21,7 +21,7 @@ from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.memory.text import imported_text
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
-from context_graph.whole_file import replacing
+from context_graph.system.whole_file import replacing
 
 _PAGE_S: Final = 60.0
 _PAGE_BYTES: Final = 512 * 1024

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from context_graph.cli.console.calling import ask
+from context_graph.cli.doctor.findings import NOTE
 from context_graph.cli.memory.edit import changed, editable
 from context_graph.config import checkout_top, locate, project_dir
-from context_graph.doctor.findings import NOTE
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.view.rows import (
     PARTS,
@@ -241,10 +241,10 @@ def _change(kind: str, one: str, texts: Mapping[str, str], reason: str, into: st
 
 def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
     """Whether hooks are set up here; and what only the client's files and the disk tell."""
-    from context_graph.doctor.client_files import settings_files
-    from context_graph.doctor.hooks_in_use import hooks_in_use
-    from context_graph.doctor.native_memory import native_memory
-    from context_graph.doctor.surroundings import disk_use
+    from context_graph.cli.doctor.client_files import settings_files
+    from context_graph.cli.doctor.hooks_in_use import hooks_in_use
+    from context_graph.cli.doctor.native_memory import native_memory
+    from context_graph.cli.doctor.surroundings import disk_use
 
     place, folder = locate(db_path), checkout_top(project_dir())
     settings, findings = settings_files(folder, os.environ)

@@ -28,7 +28,7 @@ from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
 from context_graph.git.repository import branch_names
 from context_graph.model import EventKind
-from context_graph.small_files import LockTimeoutError
+from context_graph.system.small_files import LockTimeoutError
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:

@@ -20,7 +20,7 @@ from context_graph.gates.rules import Requirement
 from context_graph.gates.state.state import BranchState
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.gates.state.under_way import Entry, Kept, UnderWay, has_committed, tips_of
-from context_graph.small_files import number
+from context_graph.system.small_files import number
 from context_graph.text.shell_lines import ShellCommand, read_line
 
 _PRINTING = frozenset(("cat", "cd", "echo", "egrep", "grep", "head", "ls", "printf", "rg", "tail", "wc"))

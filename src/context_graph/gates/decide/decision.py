@@ -15,7 +15,7 @@ from context_graph.gates.state import journal
 from context_graph.gates.state.project import CONFIG, Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state_files import StateFiles, paused
-from context_graph.small_files import LockTimeoutError
+from context_graph.system.small_files import LockTimeoutError
 
 _CHARS = 300
 _SHOWN = 3

@@ -11,7 +11,7 @@ from context_graph.gates.decide.tool_call import command_of, named_texts, target
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import FILE_TOOLS, SHELLS, names
 from context_graph.gates.state.project import Project, is_inside
-from context_graph.small_files import real_path
+from context_graph.system.small_files import real_path
 from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
 
 OWN_PROGRAM, OWN_ALIAS = "context-graph-cli", "req"

@@ -24,7 +24,7 @@ from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles, end_pause, paused
 from context_graph.gates.state.under_way import UnderWay
 from context_graph.git.repository import find_repo
-from context_graph.small_files import LockTimeoutError
+from context_graph.system.small_files import LockTimeoutError
 from context_graph.text.quoting import quoted
 
 _CARRY_SOURCES = ("startup", "clear", "fork")

@@ -15,7 +15,7 @@ from context_graph.gates.rules import FILE_TOOLS, names
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state_files import FOLDER
 from context_graph.git.repository import parents
-from context_graph.small_files import real_path
+from context_graph.system.small_files import real_path
 
 SETTINGS = ("settings.json", "settings.local.json")
 """The client's settings say which hooks run: without ours no gate is asked."""

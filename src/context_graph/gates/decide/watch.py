@@ -14,7 +14,7 @@ from typing import Any
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.protected_files import settings_files
 from context_graph.gates.state.project import Project
-from context_graph.small_files import read_object
+from context_graph.system.small_files import read_object
 
 _BYTES = 1 << 20
 _SHOWN = 3

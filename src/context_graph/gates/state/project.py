@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from context_graph.gates.rules import Rules
 from context_graph.git.repository import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
-from context_graph.small_files import real_path
+from context_graph.system.small_files import real_path
 
 CONFIG = "/.claude/requirements.yaml"
 LOCAL_CONFIG = "/.claude/requirements.local.yaml"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from context_graph.gates.state.session_ids import is_alias, same_session
-from context_graph.small_files import number
+from context_graph.system.small_files import number
 
 VERSION = "1.0"
 MAX_SESSIONS = 200

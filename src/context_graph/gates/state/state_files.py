@@ -17,7 +17,7 @@ from context_graph.gates.cache import GateCache
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.session_ids import safe_name, same_session
 from context_graph.gates.state.state import VERSION, BranchState
-from context_graph.small_files import Locked, read_json, read_object, signature, write_json
+from context_graph.system.small_files import Locked, read_json, read_object, signature, write_json
 
 FOLDER = "/requirements"
 """Below the common git folder, which all worktrees share."""

@@ -14,8 +14,8 @@ from typing import Any
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.git.repository import Repo, has_moved, makes_commit, tip_of
-from context_graph.small_files import Locked, number, read_object, write_json
 from context_graph.system.processes import ancestors, is_alive
+from context_graph.system.small_files import Locked, number, read_object, write_json
 
 SUFFIX = ".now"
 _BYTES = 1 << 20

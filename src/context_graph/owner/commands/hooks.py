@@ -14,6 +14,7 @@ import orjson
 
 from context_graph.claude.hooks import claude, hook_output
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
+from context_graph.claude.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
 from context_graph.errors import (
     ContextGraphError,
     CrisisTriggeredError,
@@ -22,7 +23,6 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from context_graph.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession

@@ -44,9 +44,9 @@ from context_graph.system import processes
 from context_graph.wire.frames import CLIENT_PID, ENV_NAMES, Reply, Request
 
 if TYPE_CHECKING:
-    from context_graph.mcp.endpoint import Endpoint
     from context_graph.memory.memex import Memex
     from context_graph.memory.traces import Words
+    from context_graph.operations.mcp.endpoint import Endpoint
     from context_graph.owner.consolidations.queue import Consolidations
     from context_graph.owner.jobs import Job
     from context_graph.owner.sessions.store_context import StoreContext
@@ -317,8 +317,8 @@ class McpHost:
         self._root = root
         self._service = service
         self._log = log
-        from context_graph.mcp.sessions import Sessions
-        from context_graph.mcp.tools import Toolbox, memory_tools
+        from context_graph.operations.mcp.sessions import Sessions
+        from context_graph.operations.mcp.tools import Toolbox, memory_tools
 
         self.toolbox = Toolbox(memory_tools())
         self.sessions = Sessions(settings.mcp_session_s)
@@ -350,7 +350,7 @@ class McpHost:
         return self._endpoint(request, plain=True)
 
     def _endpoint(self, request: Request, *, client: bytes = b"", plain: bool = False) -> Endpoint:
-        from context_graph.mcp.endpoint import Endpoint
+        from context_graph.operations.mcp.endpoint import Endpoint
 
         host = _McpStoreHost(self._service, request, self._log)
         return Endpoint(self.toolbox, host, self.sessions, client=client, plain=plain)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from context_graph import watchdog
 from context_graph.config import Settings
 from context_graph.errors import (
     ContextGraphError,
@@ -28,7 +27,8 @@ from context_graph.owner.consolidations.schedule import Schedule
 from context_graph.owner.ends import when_ended
 from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, Trigger, Wish
 from context_graph.owner.sessions.store_context import CONSOLIDATION
-from context_graph.watchdog import Piece, TookTooLong
+from context_graph.system import watchdog
+from context_graph.system.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import CLIENT_PID, Request
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph import watchdog
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit
 from context_graph.consolidation.progress import Update
@@ -31,8 +30,9 @@ from context_graph.errors import ContextGraphError, OwnerError, TookTooLongError
 from context_graph.owner.consolidations.aftermath import found_view
 from context_graph.owner.jobs import Job, Outcome
 from context_graph.store.engine.failures import translate
+from context_graph.system import watchdog
 from context_graph.system.processes import processor_s
-from context_graph.watchdog import Piece, TookTooLong
+from context_graph.system.watchdog import Piece, TookTooLong
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import orjson
 
-from context_graph import watchdog
+from context_graph.claude.hosts.translate import CLIENT_FORMATS
 from context_graph.errors import (
     ContextGraphError,
     CorruptedIdentityError,
@@ -21,13 +21,13 @@ from context_graph.errors import (
     UsageError,
     WireError,
 )
-from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.model import EventKind, HookEvent, cut_session_id
 from context_graph.owner.chores import TRIES
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.log_reader import LoggedEvent, LogReader
-from context_graph.watchdog import Piece, TookTooLong
+from context_graph.system import watchdog
+from context_graph.system.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:

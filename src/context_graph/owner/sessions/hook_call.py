@@ -19,10 +19,10 @@ import orjson
 from context_graph.claude.hooks.claude import EVENT_OF_VERB, VERB_OF_EVENT
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
+from context_graph.claude.hosts.translate import HOSTS, answer_of, input_of, readable_of
 from context_graph.config import account_of
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of
-from context_graph.hosts.translate import HOSTS, answer_of, input_of, readable_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.redact import TextRedactor

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.claude import transcripts
+from context_graph.claude.hosts import codex_sessions, gemini_sessions
 from context_graph.config.paths import client_dir
 from context_graph.errors import InvalidInputError
-from context_graph.hosts import codex_sessions, gemini_sessions
 from context_graph.model import HookEvent, cut_session_id
 from context_graph.owner.sessions.hook_call import recorded_event
 

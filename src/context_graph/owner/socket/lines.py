@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from context_graph.mcp.endpoint import Endpoint
-from context_graph.mcp.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
+from context_graph.operations.mcp.endpoint import Endpoint
+from context_graph.operations.mcp.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
 from context_graph.owner.socket.connection import Channel, Server
 
 LINE_MAX: Final = 2 * 1024 * 1024

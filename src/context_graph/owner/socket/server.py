@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from context_graph.claude.hosts.translate import CLIENT_FORMATS
 from context_graph.errors import (
     ContextGraphError,
     FrameTooLargeError,
@@ -22,7 +23,6 @@ from context_graph.errors import (
     WireError,
     exit_code_of,
 )
-from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.owner.socket.status import OwnerStatus
 from context_graph.system import limits
@@ -39,7 +39,7 @@ from context_graph.wire.frames import (
 from context_graph.wire.framing import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from context_graph.mcp.endpoint import Endpoint
+    from context_graph.operations.mcp.endpoint import Endpoint
     from context_graph.owner.service import OwnerService
     from context_graph.owner.sessions.store_context import StoreContext
 
@@ -220,7 +220,7 @@ class OwnerServer:
 
     def plain(self, connected: socket.socket, data: bytes) -> None:
         """Serve a client that speaks JSON-RPC without attaching; its process tells which store it means."""
-        from context_graph.mcp import rpc
+        from context_graph.operations.mcp import rpc
 
         try:
             endpoint = self._service.mcp_host().endpoint_of(peer_pid(connected))

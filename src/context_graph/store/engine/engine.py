@@ -29,9 +29,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from context_graph import watchdog
 from context_graph.errors import StoreClosedError, StoreError
-from context_graph.folder_swap import settle
 from context_graph.store.engine import integrity_seal
 from context_graph.store.engine.batches import ABSENT, Batch, CollectedBatch, Together, require_bytes
 from context_graph.store.engine.failures import call, lock_holder, missing_family, refuse_held
@@ -47,6 +45,8 @@ from context_graph.store.engine.opening import (
     require_utf8,
 )
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Schema, Tuning
+from context_graph.system import watchdog
+from context_graph.system.folder_swap import settle
 from context_graph.wire.prepared_start import take
 
 _LOG: Final = logging.getLogger(__name__)

@@ -1,0 +1,195 @@
+"""Runs `doctor`: tries hooks and tools, and prints what is wrong and how to fix it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from context_graph.cli.console.calling import Finished
+from context_graph.cli.console.options import DbPath, Json, both_forms
+from context_graph.cli.console.tables import counted, size, span
+from context_graph.cli.console.terminal import show, shown
+from context_graph.cli.doctor.report import examine
+from context_graph.view.health import exchange_text
+
+
+@both_forms
+def doctor(json_: Json = False, db_path: DbPath = None) -> None:
+    """Try out hooks and memory tools as Claude Code would; show their times, and each problem with its fix.
+
+    It sends test events ("canaries") through the hook commands in the settings, and a test memory through
+    the memory tools, reads them back and removes them; no session, count or identity changes. It also checks
+    owner, event log, index, disk, requirements, the client's version and trust, and the tokens used per day.
+
+    Exit codes: 0 nothing to fix; 1 problems, each with its fix.
+
+    Example: context-graph-cli doctor --json
+    """
+    report = examine(os.environ, db_path)
+    found = report.as_dict()
+    if json_:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        show(report_rows(found))
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print("\n" + shown(findings_text(found, width)))
+    if not report.sound:
+        raise Finished(1)
+
+
+_MARKS: Final = {"error": "✗", "warning": "!", "note": "·"}
+
+
+def report_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of each part."""
+    return [row for part in _PARTS for row in part(report)]
+
+
+def findings_text(report: Mapping[str, Any], width: int | None = None) -> str:
+    """What is wrong, worst first, each with its cure; lines of at most ``width`` where one is given."""
+    findings = sorted(report["findings"], key=lambda one: list(_MARKS).index(one["level"]))
+    lines = []
+    for one in findings:
+        lines.append(_indented(f"{_MARKS[one['level']]} ", one["what"], width))
+        if one["cure"]:
+            lines.append(_indented("    ", one["cure"], width))
+    problems = sum(one["level"] != "note" for one in findings)
+    lines.append("nothing to fix" if not problems else f"{counted(problems, 'problem')} to fix")
+    return "\n".join(lines)
+
+
+def _indented(head: str, text: str, width: int | None) -> str:
+    if width is None:
+        return head + text
+    return textwrap.fill(
+        text,
+        max(width, 2 * len(head) + 1),
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,  # a path or command that is cut can't be copied
+        break_on_hyphens=False,
+    )
+
+
+def _hooks(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    hooks = report["hooks"]
+    for event, times in hooks.get("tried", {}).items():
+        yield (
+            f"hook {event}",
+            f"{times['median_ms']:.1f} ms median, {times['worst_ms']:.1f} worst "
+            f"(a shell that does nothing: {hooks['floor_ms']:.1f})",
+        )
+    sent, recorded = hooks.get("sent", 0), hooks.get("recorded")
+    if recorded is None:
+        yield "canary events", f"{sent} sent; the store can't be used, so doctor could not look for them"
+    else:
+        yield "canary events", f"{recorded} of {sent} recorded" + ", and removed again" * bool(recorded)
+    yield "hooks from", ", ".join(hooks.get("sources", ())) or "-"
+
+
+def _tools(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    tools = report["memory_tools"]
+    steps = ", ".join(f"{name} {took:.1f}" for name, took in tools.get("steps_ms", {}).items())
+    yield "memory tools", f"{counted(tools['tools'], 'tool')}; {steps} ms" if steps else "not tried"
+
+
+def _owner(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    owner = report["owner"]
+    if "pid" not in owner:
+        yield "owner", "silent" if owner.get("was_running") else "none"
+        return
+    started = "" if owner["was_running"] else f", started for this in {owner.get('started_ms', 0):.0f} ms"
+    yield (
+        "owner",
+        f"pid {owner['pid']}, version {owner['version']}, {size(owner['rss_bytes'])}, "
+        f"up {span(owner['uptime_s'])}, answers in {owner['answered_ms']:.1f} ms{started}",
+    )
+
+
+def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    store = report["store"]
+    if not store:
+        return
+    sessions, memory, ages = store["sessions"], store["memory"], store["ages"]
+    yield "store", store["store"]
+    yield "events", f"{store['events_waiting']} waiting, {store['events_rejected']} rejected"
+    yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
+    yield "captured", _last("session summary", ages["last_capture_age_s"])
+    for one in store["exchanges"]:
+        yield "exchange", exchange_text(one, time.time_ns() // 1_000_000)
+    if "records" in memory:
+        word = "agree" if memory["agrees"] else "DO NOT AGREE"
+        yield (
+            "memories",
+            f"{memory['live']} kept, {memory['forgotten']} forgotten; "
+            f"{counted(memory['records'], 'record')} and {counted(memory['rows'], 'index row')} {word}; "
+            f"snapshot: {memory['snapshot']}",
+        )
+    else:
+        yield "memories", "none yet"
+
+
+def _disk(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    disk = report["disk"]
+    if disk:
+        free = f", {size(disk['free_bytes'])} free" if "free_bytes" in disk else ""
+        yield "disk", f"{size(disk['store_bytes'])} for this store, {size(disk['root_bytes'])} for all{free}"
+
+
+def _requirements(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    state = report["requirements"]
+    if not state.get("governed"):
+        yield "requirements", "none: this project has no .claude/requirements.yaml"
+        return
+    names = ", ".join(state["enabled"]) or "none"
+    yield "requirements", f"{len(state['enabled'])} enabled on {state['branch'] or 'no branch'}: {names}"
+
+
+def _client(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    client = report["client"]
+    trust = {
+        True: "trusts this folder",
+        False: "does not trust this folder",
+        None: "not asked yet whether it trusts this folder",
+    }
+    yield "claude", f"{client.get('version') or 'version unknown'}, {trust[client.get('trusted')]}"
+    own = client["memory"]
+    state = f"on: {own['files']} files, {size(own['bytes'])} in {own['folder']}" if own["on"] else "off"
+    yield "claude's own memory", state
+    oldest = f", the oldest {own['oldest_days']:.0f} days old" if own["transcripts"] else ""
+    yield "transcripts", f"{own['transcripts']} here{oldest}; deleted after {own['cleanup_days']} days"
+
+
+def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    cost = report["cost"]
+    if "tool_schemas" not in cost:
+        return
+    yield (
+        "tokens a session",
+        f"{cost['session_start']} ({cost['tool_schemas']} loaded tools, "
+        f"{cost.get('tool_names', 0)} names of others, "
+        f"{cost['instructions']} instructions, {cost.get('skills', 0)} skills)",
+    )
+    day = cost["day"]
+    if day is None:
+        yield "tokens a day", "not measured yet: no session in the last week"
+        return
+    most = "at most " if cost["at_most"] else ""
+    yield (
+        "tokens a day",
+        f"{most}{day['total']} (mean of {cost['days']} active days in the last 7): {day['starts']} starts, "
+        f"{day['identity_lines']} lines of identity, {day['memories']} memories",
+    )
+
+
+_PARTS: Final = (_hooks, _tools, _owner, _store, _disk, _requirements, _client, _cost)
+
+
+def _last(what: str, seconds: float | None) -> str:
+    return f"no {what} yet" if seconds is None else f"the last {what} {span(seconds)} ago"

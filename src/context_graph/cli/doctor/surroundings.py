@@ -1,0 +1,129 @@
+"""Checks the surroundings: the client's version, disk space, folders, the requirements' files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.errors import UsageError
+
+_VERSION_S: Final = 20.0
+_VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
+_LITTLE_BYTES: Final = 200 * 1024 * 1024
+"""Free space below which RocksDB may soon be unable to write."""
+_NO_BYTES: Final = 1024 * 1024
+"""Free space below which it is as good as unable to."""
+
+
+def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
+    """The output of `claude --version`, "" if it can't be run. Cost: one start of the client, up to
+    seconds.
+    """
+    program = shutil.which("claude", path=env.get("PATH"))
+    if program is None:
+        return "", [Finding(NOTE, "claude is not on PATH, so its version is unknown")]
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=dict(env),
+            timeout=_VERSION_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", [
+            Finding(
+                WARNING, f"{program} --version failed ({type(error).__name__})", "run it yourself to see why"
+            )
+        ]
+    found = _VERSION.search(done.stdout)
+    if found is None:
+        return "", [Finding(NOTE, f"{program} --version printed no version")]
+    return found[0], []
+
+
+def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
+    """Disk space used by the data root and by this project's store, in bytes, and what is free."""
+    use: dict[str, Any] = {"root_bytes": bytes_below(root), "store_bytes": bytes_below(store)}
+    use["by_part"] = {
+        name: bytes_below(store / name)
+        for name in ("db", "events", "dream", "memory.index", "memory.figures", "brief.bin")
+        if (store / name).exists()
+    }
+    findings = []
+    try:
+        free = os.statvfs(next(one for one in (root, *root.parents) if one.exists()))
+        use["free_bytes"] = free.f_bavail * free.f_frsize
+        if use["free_bytes"] < _LITTLE_BYTES:
+            text = (
+                f"only {use['free_bytes'] / 1_048_576:.1f} MiB are free on the disk of the data root {root}"
+            )
+            level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
+            findings.append(
+                Finding(level, text, "free some space: on a full disk not even the event log can be written")
+            )
+    except OSError as error:
+        findings.append(Finding(WARNING, f"{root}: {error.strerror}", "check that the disk is mounted"))
+    return use, findings
+
+
+def shut_folders(root: Path, store: Path) -> list[Finding]:
+    """Folders of ours in which this user can't make files. An open store goes on there; its events, its index
+    and the next owner's log do not.
+    """
+    found = []
+    for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "events"):
+        if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            mode = os.stat(folder).st_mode & 0o7777
+            text = f"{folder} can't be written by you: its mode is {mode:04o}"
+            found.append(Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours"))
+    return found
+
+
+def bytes_below(path: Path) -> int:
+    """Bytes used by ``path`` and all below it; what disappears meanwhile or can't be read counts nothing."""
+    if not path.is_dir():
+        return _size(path)
+    total = 0
+    for folder, _, names in os.walk(path):
+        total += sum(_size(Path(folder) / name) for name in names)
+    return total
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_blocks * 512
+    except OSError:
+        return 0
+
+
+def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
+    """The state of the project's requirements. Having none is no problem."""
+    from context_graph.gates.commands.command_context import CommandContext  # 25 ms: not for `disk_use`
+    from context_graph.gates.commands.upkeep import doctor
+
+    try:
+        context = CommandContext(str(folder), env, cache_dir=f"{root}/cache/requirements", pid=os.getppid())
+    except UsageError as error:
+        return {"governed": False, "enabled": []}, [Finding(NOTE, str(error))]
+    active = [entry.name for entry in context.rules.active]
+    state = {"governed": context.governed, "enabled": active, "branch": context.head.branch or ""}
+    if not context.governed:
+        return state, []
+    levels = {"error": ERROR, "warning": WARNING}
+    found = [
+        Finding(levels.get(one["level"], NOTE), f"requirements: {one['what']}", one["cure"])
+        for one in doctor(context)
+        if one["level"] != "ok"
+    ]
+    return state, found

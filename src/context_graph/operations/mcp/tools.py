@@ -1,0 +1,273 @@
+"""Makes the memory tools from the operations' definitions: entries of tools/list, and the call of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+from msgspec import Struct
+
+from context_graph.claude.hooks.origin import CANARY_TAG
+from context_graph.model.memory import VerbosityLevel
+from context_graph.operations import OPERATIONS
+from context_graph.operations.mcp.answers import Deferred, ToolResult, answer
+from context_graph.operations.mcp.call import ToolCall
+from context_graph.operations.mcp.protocol import Version
+from context_graph.operations.operation import Instant, Operation, Parameter, choices, parameters, read
+from context_graph.operations.running import run
+
+_SERVER: Final = "context-graph"
+_LOADED: Final = "anthropic/alwaysLoad"
+_SEARCHED: Final = "anthropic/searchHint"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: its entry in tools/list, and the function that a call runs.
+
+    Attributes:
+        run: Called on the server's one thread with the call; returns what the client gets, or the promise
+            of it where that takes long.
+        output: JSON schema of ``structuredContent``; None for a tool that has none.
+        hints: MCP's annotations (readOnlyHint, destructiveHint, idempotentHint, openWorldHint).
+        once_a_minute: A session may call it once a minute.
+        meta: `_meta` in tools/list: whether Claude Code loads it at once, or by which words it is found.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Callable[[ToolCall], ToolResult | Deferred]
+    output: Mapping[str, Any] | None = None
+    hints: Mapping[str, bool] = field(default_factory=dict)
+    once_a_minute: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a client that defers tools shows this one from the start."""
+        return bool(self.meta.get(_LOADED))
+
+    def shown(self) -> dict[str, Any]:
+        """What of it a model is given."""
+        return {"name": self.name, "description": self.description, "inputSchema": self.parameters}
+
+    def listed(self, version: Version) -> dict[str, Any]:
+        """Its entry in tools/list, with no more than a client of ``version`` knows."""
+        entry = self.shown()
+        if version.structured and self.output is not None:
+            entry["outputSchema"] = self.output
+        if version.annotations and self.hints:
+            entry["annotations"] = self.hints
+        if version.structured and self.meta:
+            entry["_meta"] = self.meta
+        return entry
+
+
+class Toolbox:
+    """The tools of a server, in the order in which they are listed."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.add(tool)
+        self._listed: dict[str, list[dict[str, Any]]] = {}
+
+    def add(self, tool: Tool) -> None:
+        """Add ``tool``. The public way to extend a server before it serves anybody.
+
+        Raises:
+            ValueError: If there is one of that name already.
+        """
+        if tool.name in self._tools:
+            raise ValueError(f"there is a tool {tool.name!r} already")
+        self._tools[tool.name] = tool
+        self._listed = {}
+
+    def find(self, name: str) -> Tool | None:
+        """The tool that a client means by ``name``: bare, or as its own client prefixes it (D2.7)."""
+        return self._tools.get(name) or self._tools.get(bare_name(name))
+
+    def names(self) -> list[str]:
+        """All names, as listed."""
+        return list(self._tools)
+
+    def listed(self, version: Version) -> list[dict[str, Any]]:
+        """The answer to tools/list; made once for each version."""
+        if version.name not in self._listed:
+            self._listed[version.name] = [tool.listed(version) for tool in self._tools.values()]
+        return self._listed[version.name]
+
+
+def bare_name(name: str) -> str:
+    """``store_memory`` for `mcp__context-graph__store_memory` and the plugin's form of it, else ``name``."""
+    prefix, mark, rest = name.rpartition("__")
+    if not mark or not prefix.startswith("mcp__"):
+        return name
+    server = prefix.removeprefix("mcp__")
+    return rest if server == _SERVER or (server.startswith("plugin_") and server.endswith(_SERVER)) else name
+
+
+Schema = dict[str, Any]
+
+_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
+_BOUNDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
+_ANY_TEXT: Final = ("minLength", 1)
+_ONCE_A_MINUTE: Final = "consolidate_memories"
+_LIST_CHARS: Final = {
+    "merged": 10_000,
+    "pruned": 6_500,
+    "links_made": 5_000,
+    "goals": 20_000,
+    "new_patterns": 2_500,
+    "skipped": 1_500,
+}
+"""Of JSON, for each list of an answer: what a client shows its model at once. List by list, so that a dry
+run's are cut where the real run's are."""
+_CUT: Final = "Lists are cut, counts are not: set_verbosity 2, or the command's --json, has more."
+
+
+def memory_tools() -> list[Tool]:
+    """All tools, in the order in which a client sees them."""
+    found = []
+    for one in OPERATIONS:
+        if one.tool:
+            schema = _input(one)
+            meta = {_LOADED: True} if one.loaded else {_SEARCHED: one.search}
+            found.append(_tool(one, one.tool, _says(one), schema, meta))
+        if one.alias:
+            found.append(_tool(one, one.alias, f"Another name for {one.tool}.", _brief(schema), {}))
+    return found
+
+
+def _says(operation: Operation) -> str:
+    """Its description; a loaded tool's ends with the names of what its schema leaves out."""
+    left = [one.name for one in parameters(operation.arguments) if not one.listed and operation.loaded]
+    return f"{operation.says} Also takes {', '.join(left)}." if left else operation.says
+
+
+def _tool(operation: Operation, name: str, says: str, schema: Schema, meta: Mapping[str, Any]) -> Tool:
+    output = {"type": "object", "required": [*operation.result]}
+    work = partial(_called, operation, name)
+    return Tool(name, says, schema, work, output, operation.hints, name == _ONCE_A_MINUTE, meta)
+
+
+def _input(operation: Operation) -> Schema:
+    """The parameters' JSON schema, with no more in it than changes what a model does."""
+    required = [one.name for one in parameters(operation.arguments) if one.required]
+    properties = _properties(operation.arguments)
+    if operation.loaded:
+        listed = {one.name for one in parameters(operation.arguments) if one.listed}
+        properties = {name: one for name, one in properties.items() if name in listed}
+    schema = {"type": "object", "properties": properties}
+    return {**schema, "required": required} if required else schema
+
+
+def _properties(arguments: type[Struct]) -> Schema:
+    return {one.name: _schema(one) for one in parameters(arguments) if one.extra("only") != "command"}
+
+
+_LEFT_OUT: Final = frozenset({"recency", "filters", "top_k"})
+"""Of an alias: it takes them too."""
+
+
+def _brief(schema: Schema) -> Schema:
+    """The same schema without bounds and descriptions, which are under the tool's own name."""
+    named = {name: one for name, one in schema["properties"].items() if name not in _LEFT_OUT}
+    bare = {name: {"type": one["type"]} if "type" in one else one for name, one in named.items()}
+    return {**schema, "properties": bare}
+
+
+def _schema(one: Parameter) -> Schema:
+    described = {"description": one.extra("tool")} if one.extra("tool") else {}
+    if one.extra("schema") is not None:
+        return {**one.extra("schema"), **described}
+    bounds = {}
+    if one.extra("bounded") or one.origin in (int, float):
+        bounds = {_BOUNDS[name]: getattr(one.meta, name) for name in _BOUNDS}
+    told = {name: bound for name, bound in bounds.items() if bound is not None and (name, bound) != _ANY_TEXT}
+    return {**_type(one), **told, **described}
+
+
+def _type(one: Parameter) -> Schema:
+    if one.origin is list:
+        return {"type": "array", "items": _type_of(one.item[0])}
+    return _type_of(one.kind)
+
+
+def _type_of(kind: Any) -> Schema:
+    if words := choices(kind):
+        return {"enum": list(words)}
+    if kind is Instant:
+        return {"type": "string", "format": "date-time"}
+    return {"type": _TYPES[getattr(kind, "__origin__", kind)]}
+
+
+def _called(operation: Operation, name: str, call: ToolCall) -> ToolResult | Deferred:
+    hidden = [one.name for one in parameters(operation.arguments) if one.extra("only") == "command"]
+    given = read(operation.arguments, call.arguments, name, hidden)
+    if not _is_trial(call):
+        return _run(call, given)
+    with call.host.memory().uncounted():
+        return _run(call, given)
+
+
+def _is_trial(call: ToolCall) -> bool:
+    """Whether the call stores, looks for or deletes `doctor`'s canary."""
+    filters = call.arguments.get("filters")
+    tags = filters.get("tags") if isinstance(filters, dict) else call.arguments.get("tags")
+    if isinstance(tags, list):
+        return CANARY_TAG in tags
+    node_id = call.arguments.get("node_id")
+    if call.arguments.get("soft_delete") is not False or not isinstance(node_id, str):
+        return False
+    try:
+        whole = UUID(node_id)
+    except ValueError:
+        return False
+    memex = call.host.memory()
+    with memex.uncounted():
+        stored = memex.stored(whole)
+    return stored is not None and CANARY_TAG in stored.node.tags
+
+
+def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
+    """The operation's answer, with the pulse where the call has one; a promise of it if it takes long."""
+    deferred = Deferred()
+
+    def done(outcome: Mapping[str, Any] | Exception) -> None:
+        if isinstance(outcome, Exception):
+            deferred.failed(outcome)
+            return
+        try:
+            told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
+            pulse = call.host.memory().pulse().as_dict() if call.tells_pulse else None
+            deferred.done(answer(told, pulse))
+        except Exception as error:
+            deferred.failed(error)
+
+    call.on_done = done
+    told = run(call, given)
+    if told.job is not None:
+        deferred.on_cancel = told.job.cancel
+        return deferred
+    pulse = None
+    if call.tells_pulse:
+        pulse = call.host.memory().pulse(empty_recall=told.nothing, touched=told.touched).as_dict()
+    return answer(told.found, pulse, quotes=told.quotes)
+
+
+def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """``outcome`` with its lists cut to what a model can read, and a note where one was."""
+    fitting = dict(outcome)
+    for name in _LIST_CHARS.keys() & outcome.keys():
+        ends = accumulate(len(orjson.dumps(entry)) + 1 for entry in outcome[name])
+        fitting[name] = outcome[name][: sum(end <= _LIST_CHARS[name] for end in ends)]
+    if any(len(fitting[name]) < len(outcome[name]) for name in _LIST_CHARS.keys() & outcome.keys()):
+        fitting["notes"] = [*outcome.get("notes", ()), _CUT]
+    return fitting
