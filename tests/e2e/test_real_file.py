@@ -1,4 +1,4 @@
-"""Through the real client: an opened file brings what was done in it before, and says whether it changed."""
+"""Through the real client: an opened file brings what was done in it before, and nothing twice."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ def _git(project: Path, *words: str) -> None:
 
 
 @needs_client
-def test_a_file_opened_in_session_two_brings_what_session_one_did_and_says_that_it_changed(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_a_file_opened_in_session_two_brings_what_session_one_did(cli: Cli, tmp_path: Path) -> None:
     """I.2 and I.5: nothing at the start or the prompt, one line with the answer of the first Read."""
     _git(cli.project, "init", "-q")
     (cli.project / "invoice.py").write_text(BEFORE)
@@ -69,15 +67,10 @@ def test_a_file_opened_in_session_two_brings_what_session_one_did_and_says_that_
 
     drive(cli, tmp_path / "two", LOOKING, "what is the capital of Portugal?", options=["--trust"])
     first, *_, last = _requests(tmp_path / "two")
-    assert "done in a session" not in first, "nobody asked about it, and no file of it was opened"
+    assert "changed on" not in first, "nobody asked about it, and no file of it was opened"
     told = _line(last)
-    assert "done in a session on " in told and " - verified" in told
-    assert "Tested with: python3 test_invoice.py" in told and "round half up" in told
-
-    (cli.project / "invoice.py").write_text(AFTER + "\n\ndef net(gross):\n    return gross - vat(gross)\n")
-    drive(cli, tmp_path / "three", LOOKING, "what is the capital of Portugal?", options=["--trust"])
-    told = _line(_requests(tmp_path / "three")[-1])
-    assert "changed since" in told and "invoice.py" in told
+    assert "invoice.py (vat), changed on " in told and "round half up" in told
+    assert f"For: {GOAL}" in told
 
 
 @needs_client
@@ -95,5 +88,6 @@ def test_what_the_client_recorded_before_we_were_there_answers_in_the_first_sess
     assert (report["added"], report["items"]) == (1, [GOAL])
     assert cli.run("hooks", "generate-config").returncode == 0
     drive(cli, tmp_path / "two", LOOKING, "How is an invoice rounded?", options=["--trust"])
-    told = _line(_requests(tmp_path / "two")[-1])
-    assert GOAL in told and "round half up" in told
+    first, *_, last = _requests(tmp_path / "two")
+    assert "round half up" in first, "the question is answered at the prompt"
+    assert last.count("round half up") == first.count("round half up"), "the file says it no second time"
