@@ -156,9 +156,13 @@ def test_a_batch_is_answered_when_all_of_it_is(owner: OwnerHarness) -> None:
         )
         time.sleep(0.02)
         client.send(cancelled(4), message(6, "ping"))
-        assert client.read()["id"] == 6
-        assert client.read()["params"]["progressToken"] == 5
-        assert sorted(answer["id"] for answer in client.read()) == [1, 2, 3]
+        *before, replies = (client.read() for _ in range(3))
+        assert sorted(reply["id"] for reply in replies) == [1, 2, 3], (
+            "the batch's answers come last, and once"
+        )
+        # A slow machine takes as long to send the second ping as the tool to its one step.
+        assert [line["id"] for line in before if "id" in line] == [6]
+        assert [line["params"]["progressToken"] for line in before if "params" in line] == [5]
 
 
 def test_a_slow_reader_gets_its_answers_whole(owner: OwnerHarness) -> None:
