@@ -26,13 +26,11 @@ LEFT = {
     "view": 143,
     "wire": 13,
     # ---
-    "consolidation": 105,
     "identity": 22,
     "memory": 335,
     "notes": 165,
     "operations": 138,
     "owner": 244,
-    "store": 92,
     "sync": 140,
 }
 

@@ -42,7 +42,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     def result(self) -> Result:
         """The result of a dry run: the same as a commit's, if no other change comes in between."""
-        gone = sum(len(one.losers) for one in self.plan.merges) + len(self.plan.prunes)
+        gone = sum(len(merge.losers) for merge in self.plan.merges) + len(self.plan.prunes)
         return Result(plan=self.plan, final_memory_count=self.plan.memories - gone, dry_run=True)
 
     def to_bytes(self) -> bytes:
@@ -152,12 +152,13 @@ class Result:
             "goals_adjusted_count": plan.goals_adjusted,
             "merged": _views(plan.merges, "survivor", "losers", "similarity"),
             "pruned": [
-                {"node_id": str(one.id), "salience": round(one.salience, 4)} for one in plan.prunes[:LISTED]
+                {"node_id": str(prune.id), "salience": round(prune.salience, 4)}
+                for prune in plan.prunes[:LISTED]
             ],
             "links_made": _views(
                 plan.links, "source", "target", "relationship_type", "weight", "confidence", "why"
             ),
-            "goals": [goal_view(one) for one in plan.goals[:LISTED]],
+            "goals": [goal_view(goal) for goal in plan.goals[:LISTED]],
             "notes": list(self.notes),
         }
         if plan.hindsight is not None:
@@ -173,20 +174,20 @@ class Result:
         return made
 
 
-def goal_view(one: Goal) -> dict[str, Any]:
+def goal_view(goal: Goal) -> dict[str, Any]:
     """A goal as answers tell it, JSON-able; without its members and its centroid."""
     names = ("goal_id", "description", "level", "confidence", "coherence", "parent")
-    return {name: _plain(getattr(one, name)) for name in names} | {"member_count": len(one.members)}
+    return {name: _plain(getattr(goal, name)) for name in names} | {"member_count": len(goal.members)}
 
 
 def _views(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:
     """The first of ``items`` with those fields, JSON-able."""
-    return [{name: _plain(getattr(one, name)) for name in names} for one in items[:LISTED]]
+    return [{name: _plain(getattr(item, name)) for name in names} for item in items[:LISTED]]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [str(one) for one in value[:LISTED]]
+        return [str(item) for item in value[:LISTED]]
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, Enum):
@@ -247,7 +248,7 @@ def reduced(plan: Plan, items: Iterable[tuple[str, int]]) -> Plan:
     for kind, number in items:
         kept[kind].add(number)
     changes: dict[str, Any] = {
-        name: tuple(one for number, one in enumerate(getattr(plan, name)) if number in kept[kind])
+        name: tuple(item for number, item in enumerate(getattr(plan, name)) if number in kept[kind])
         for kind, name in KINDS.items()
     }
     return replace(plan, **changes)

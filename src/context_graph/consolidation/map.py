@@ -74,8 +74,8 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode_map(drawn: StoreMap) -> dict[str, Any]:
     """The fact: JSON-able, at most some 150 KB."""
-    found: dict[str, Any] = msgspec.to_builtins(drawn)
-    return found
+    document: dict[str, Any] = msgspec.to_builtins(drawn)
+    return document
 
 
 def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:

@@ -164,9 +164,15 @@ class Hindsight:
 
     def text(self) -> str:
         """One sentence for a person."""
-        said = f"Of the last {self.sessions} sessions {self.shown} would have been told of an earlier one, "
-        said += f"the right one in {self.right}"
-        return f"{said} (was {self.right_before} of {self.shown_before})." if self.is_moved else f"{said}."
+        sentence = (
+            f"Of the last {self.sessions} sessions {self.shown} would have been told of an earlier one, "
+        )
+        sentence += f"the right one in {self.right}"
+        return (
+            f"{sentence} (was {self.right_before} of {self.shown_before})."
+            if self.is_moved
+            else f"{sentence}."
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -105,7 +105,7 @@ class _Preparation:
 
     def merge(self, item: Item, merge: Merge) -> None:
         ids = (merge.survivor, *merge.losers)
-        nodes = [self._live(one) for one in ids]
+        nodes = [self._live(node_id) for node_id in ids]
         if len(set(ids)) != len(ids) or not self._taken.isdisjoint(ids) or None in nodes:
             return
         survivor, *losers = [node for node in nodes if node is not None]
@@ -156,9 +156,9 @@ class _Preparation:
             parts[self._sets.root(item)].append(item)
         made = []
         for items in parts.values():
-            edges = list(dict.fromkeys(one for item in items for one in self._touched_edges[item]))
+            edges = list(dict.fromkeys(edge_id for item in items for edge_id in self._touched_edges[item]))
             edits = [edit for item in items for edit in self._edits[item]] + self._edges.edits(edges)
-            needs = {one for item in items for one in self._needs[item]} | {edge.bytes for edge in edges}
+            needs = {need for item in items for need in self._needs[item]} | {edge.bytes for edge in edges}
             uses = [self._uses[item] for item in items if item in self._uses]
             if edits:
                 made.append(Group(items, sorted(needs), edits, uses))
@@ -189,7 +189,7 @@ class _Preparation:
 
     def _take(self, item: Item, ids: Iterable[UUID], edits: list[Edit]) -> None:
         self._taken.update(ids)
-        self._needs[item].update(one.bytes for one in ids)
+        self._needs[item].update(node_id.bytes for node_id in ids)
         self._edits[item] = edits
 
     def _touch(self, item: Item, edge_id: UUID, slot: Slot) -> None:
@@ -224,7 +224,7 @@ class _Edges:
     def of(self, node: UUID) -> list[GraphEdge]:
         ids = dict.fromkeys(edge.id for edge in self._table.of(node.bytes))
         ids |= dict.fromkeys(sorted(self._at.get(node, ())))
-        edges = (self.get(one) for one in ids)
+        edges = (self.get(edge_id) for edge_id in ids)
         return [edge for edge in edges if edge is not None and node in (edge.source_id, edge.target_id)]
 
     def put(self, edge: GraphEdge) -> None:
@@ -309,9 +309,9 @@ class _Sets:
 
     def join(self, item: Item, touched: bytes | Slot) -> None:
         """Record that ``item`` touches that."""
-        one, other = self.root(item), self.root(self._holder.setdefault(touched, item))
-        if one != other:
-            self._parent[max(one, other, key=_order)] = min(one, other, key=_order)
+        root, other = self.root(item), self.root(self._holder.setdefault(touched, item))
+        if root != other:
+            self._parent[max(root, other, key=_order)] = min(root, other, key=_order)
 
 
 def _order(item: Item) -> tuple[int, int]:
@@ -337,15 +337,15 @@ def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dic
     for loser in losers:
         entries += _merged_before(loser)
         entries.append(_entry(loser))
-    said, size = {survivor.content}, 0
+    texts, size = {survivor.content}, 0
     kept = []
     for entry in reversed(entries[-MAX_MERGED:]):
         text = entry.get("content")
         length = len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 0
-        if text in said or size + length > MAX_MERGED_BYTES:
+        if text in texts or size + length > MAX_MERGED_BYTES:
             entry = {name: value for name, value in entry.items() if name != "content"}
         elif isinstance(text, str):
-            said.add(text)
+            texts.add(text)
             size += length
         kept.append(entry)
     return kept[::-1]
@@ -353,12 +353,12 @@ def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dic
 
 def _merged_before(node: MemoryNode) -> list[dict[str, Any]]:
     """What an earlier merge left; a value of that name that is none of ours becomes an entry as it is."""
-    found = node.metadata.get(MERGED_FROM)
-    if found is None:
+    value = node.metadata.get(MERGED_FROM)
+    if value is None:
         return []
-    if isinstance(found, list) and all(isinstance(one, dict) for one in found):
-        return list(found)
-    return [{"value": found}]
+    if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        return list(value)
+    return [{"value": value}]
 
 
 def _entry(node: MemoryNode) -> dict[str, Any]:
@@ -374,7 +374,7 @@ def _entry(node: MemoryNode) -> dict[str, Any]:
 def _new_edge(link: NewLink, edge_id: UUID, at_ms: int) -> GraphEdge:
     metadata: dict[str, Any] = {MADE_BY: CONSOLIDATION, "why": link.why}
     if link.path:
-        metadata["path"] = [str(one) for one in link.path]
+        metadata["path"] = [str(node_id) for node_id in link.path]
     return GraphEdge(
         id=edge_id,
         source_id=link.source,

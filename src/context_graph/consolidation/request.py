@@ -104,8 +104,8 @@ class Consciousness:
 
     def as_dict(self) -> dict[str, object]:
         """JSON-able, by seed 002's field names; null for all but ``measured`` if nothing was measured."""
-        found: dict[str, object] = {**asdict(self), "dream_state": self.dream_state.value}
-        return found if self.measured else {**dict.fromkeys(found), "measured": False}
+        document: dict[str, object] = {**asdict(self), "dream_state": self.dream_state.value}
+        return document if self.measured else {**dict.fromkeys(document), "measured": False}
 
 
 UNMEASURED: Final = Consciousness(0.0, 0.0, 0.0, 0.0, measured=False)
@@ -136,7 +136,7 @@ def allowed_mode(
     if any_state or not consciousness.measured or modes.index(requested) <= modes.index(most):
         return requested
     if strict:
-        needs, least = next((one, least) for one, (least, mode) in _STATES.items() if mode is requested)
+        needs, least = next((state, least) for state, (least, mode) in _STATES.items() if mode is requested)
         raise ModeNotAllowedError.of(
             "mode",
             f"{requested.value} needs C >= {least:g} ({needs.value}), C is "

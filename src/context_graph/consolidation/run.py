@@ -164,7 +164,9 @@ class _Work:
         progress = self._stages.begin("duplicates")
         merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress, search=self._search)
         snap.release("Semantic")
-        taken = set(snap.rows_of(chain.from_iterable((one.survivor, *one.losers) for one in merges)).tolist())
+        taken = set(
+            snap.rows_of(chain.from_iterable((merge.survivor, *merge.losers) for merge in merges)).tolist()
+        )
         # A memory whose embedding can't be read says nothing by mistake only.
         taken |= snap.unreadable
         if request.unattended:
@@ -213,9 +215,9 @@ class _Work:
         from context_graph.consolidation.finders import drift, goals
 
         snap, plan = self._snap, self.plan
-        found = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
-        plan.drift = drift.detect(snap, self._kept_goals or found)
-        plan.goals = tuple(goals.adjusted(self._kept_goals, found, plan.drift))
+        discovered = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
+        plan.drift = drift.detect(snap, self._kept_goals or discovered)
+        plan.goals = tuple(goals.adjusted(self._kept_goals, discovered, plan.drift))
         fact = encode_goals(plan.goals, snap.taken_ms)
         kept = {goal.goal_id: goal for goal in self._kept_goals}
         # As they will be read again: of many members the record keeps the nearest.
@@ -231,8 +233,8 @@ class _Work:
         patterns: tuple[Recurring, ...] = () if kept is None else kept.patterns
         if plan.mode is Mode.REM:
             patterns = tuple(
-                Recurring(one.description, one.memory_count, round(one.confidence, 4))
-                for one in plan.patterns
+                Recurring(pattern.description, pattern.memory_count, round(pattern.confidence, 4))
+                for pattern in plan.patterns
             )
         measured, drift = None, plan.drift
         if drift is not None and drift.recent:

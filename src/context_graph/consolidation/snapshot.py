@@ -46,7 +46,7 @@ _EVERY: Final = 4096
 _SIZES: Final = {name: part.stop - part.start for name, part in SLICES.items()}
 _NODE: Final = np.dtype(list(NODE_FIELDS))
 _EDGE: Final = np.dtype(list(EDGE_FIELDS))
-_MODALITY_NAMES: Final = [one.value for one in MODALITIES]
+_MODALITY_NAMES: Final = [modality.value for modality in MODALITIES]
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -118,7 +118,7 @@ class Snapshot:
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row; None if it is not in here."""
         if not self._row:
-            self._row = {one: row for row, one in enumerate(self.ids)}
+            self._row = {node_id: row for row, node_id in enumerate(self.ids)}
         return self._row.get(node_id)
 
     def rows_of(self, ids: Iterable[UUID]) -> I64:
@@ -196,7 +196,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         seq=store.counters.seq,
         taken_ms=taken_ms,
         total=total,
-        ids=[UUID(bytes=one) for one in at],
+        ids=[UUID(bytes=node_id) for node_id in at],
         created_ms=fixed["created_ms"].astype(np.int64),
         accessed_ms=accessed_ms,
         accesses=accesses,
@@ -233,8 +233,8 @@ def _used(records: InjectionRecords, at: Mapping[bytes, int]) -> I64:
     counts = np.zeros(len(at), np.int64)
     try:
         for _, payload in records.newest():
-            for one in orjson.loads(payload)["memories"]:
-                row = at.get(UUID(one["id"]).bytes) if one["used"] else None
+            for memory in orjson.loads(payload)["memories"]:
+                row = at.get(UUID(memory["id"]).bytes) if memory["used"] else None
                 if row is not None:
                     counts[row] += 1
     except (StoreError, KeyError, TypeError, ValueError) as error:
@@ -287,11 +287,11 @@ def _links(columns: Columns, rows: list[NodeHead], newest: int) -> tuple[Links, 
 
 
 def _node(store: GraphStore, rows: list[NodeHead], row: int) -> MemoryNode:
-    found = store.get(rows[row].id)
-    if found is None:
+    node = store.get(rows[row].id)
+    if node is None:
         name = str(UUID(bytes=rows[row].id))
         raise CorruptedMemoryError(f"memory {name} is no longer in the checkpoint", node_id=name)
-    return found
+    return node
 
 
 def _text(columns: Columns, rows: list[NodeHead], row: int) -> str:

@@ -155,7 +155,7 @@ def test_every_run_stands_where_it_is_said_to(lists: list[list[int]]) -> None:
             assert tuple(lists[number][at] for at in places) == run.symbols
             assert all(1 <= b - a <= 2 for a, b in pairwise(places))
         order = sequences.Orders(lists).of(run)
-        assert order.held <= order.together <= len(lists)
+        assert order.lists <= order.together <= len(lists)
         assert 0.0 <= order.certainty <= 1.0
 
 

@@ -162,17 +162,17 @@ def actions(text: str) -> list[Action]:
 
     An action repeated at once counts once. Cost: some 10 us a clause.
     """
-    found: list[Action] = []
+    steps: list[Action] = []
     at, chained = 0, False
     text = _told(text[:MAX_CHARS])
     for mark in _BREAK.finditer(text):
         arrow = mark["arrow"] is not None
-        _take(found, text[at : mark.start()], label=mark["label"] is not None, chained=chained or arrow)
+        _take(steps, text[at : mark.start()], label=mark["label"] is not None, chained=chained or arrow)
         at, chained = mark.end(), arrow
-        if len(found) >= MAX_ACTIONS:
-            return found[:MAX_ACTIONS]
-    _take(found, text[at:], label=False, chained=chained)
-    return found[:MAX_ACTIONS]
+        if len(steps) >= MAX_ACTIONS:
+            return steps[:MAX_ACTIONS]
+    _take(steps, text[at:], label=False, chained=chained)
+    return steps[:MAX_ACTIONS]
 
 
 def _told(text: str) -> str:
@@ -184,7 +184,7 @@ def _told(text: str) -> str:
     return _FENCE.sub("", "\n".join(kept))
 
 
-def _take(found: list[Action], clause: str, *, label: bool, chained: bool) -> None:
+def _take(steps: list[Action], clause: str, *, label: bool, chained: bool) -> None:
     """Add what a clause says; a colon follows a label, an arrow stands before or behind what is chained."""
     if not clause.strip():
         return
@@ -194,8 +194,8 @@ def _take(found: list[Action], clause: str, *, label: bool, chained: bool) -> No
         action = _by_name(name["name"], action, certain=chained or name["call"] is not None)
     if action is None or (label and (not action.exact or action.word in RUNNERS)):
         return  # `Ran: pytest` says it once, `Decision: …` says nothing of what was done
-    if not found or found[-1] != action:
-        found.append(action)
+    if not steps or steps[-1] != action:
+        steps.append(action)
 
 
 def _by_name(name: str, action: Action | None, *, certain: bool) -> Action | None:
@@ -257,9 +257,11 @@ def _words_of(clause: str) -> list[str]:
 
 def _named(word: str, after: list[str]) -> Action | None:
     if word in COMMANDS:
-        following = next((one.lower() for one in after[:3] if one[0].isalpha()), "")
+        following = next((token.lower() for token in after[:3] if token[0].isalpha()), "")
         if word == "npm" and following == "run":
-            following = next((one.lower() for one in after[1:4] if one.isalpha() and one != "run"), "")
+            following = next(
+                (token.lower() for token in after[1:4] if token.isalpha() and token != "run"), ""
+            )
         kind = COMMANDS[word].get(following)
         if kind is not None:
             return Action(kind, f"{word} {following}", True)

@@ -83,8 +83,8 @@ def links(
 def _worth(snap: Snapshot) -> Worth:
     words = RareWords(snap)
 
-    def worth(one: int, other: int) -> bool:
-        texts = snap.text(one), snap.text(other)
+    def worth(row: int, other: int) -> bool:
+        texts = snap.text(row), snap.text(other)
         return words.shared(*texts) >= LEAST_SHARED and min(map(telling, texts)) >= LEAST_TOLD
 
     return worth
@@ -115,13 +115,13 @@ def _causal(
     else:
         inside = [place[group][place[group] >= 0] for group in groups]
         blocks = [(group, group) for group in inside if len(group) > 1]
-    found = [
+    chained = [
         (speaking[source], speaking[target], forward, backward)
         for source, target, forward, backward in shared_out(
             partial(_chained, causes, effects), blocks, progress
         )
     ]
-    return _surest(snap, found, linked, worth)
+    return _surest(snap, chained, linked, worth)
 
 
 def _chained(causes: F32, effects: F32, block: tuple[I64, I64]) -> Chained:
@@ -129,21 +129,21 @@ def _chained(causes: F32, effects: F32, block: tuple[I64, I64]) -> Chained:
     sources, targets = block
     forward = effects[sources] @ causes[targets].T
     at = np.flatnonzero(forward >= LEAST_FORWARD)
-    one, other = at // len(targets), at % len(targets)
-    ahead = forward[one, other]
-    source, target = sources[one], targets[other]
+    i, j = at // len(targets), at % len(targets)
+    ahead = forward[i, j]
+    source, target = sources[i], targets[j]
     back = np.einsum("ij,ij->i", effects[target], causes[source])
     clear = (source != target) & (ahead - back >= LEAST_LEAD)
     return source[clear], target[clear], ahead[clear], back[clear]
 
 
 def _surest(
-    snap: Snapshot, found: Sequence[Chained], linked: set[tuple[int, int]], worth: Worth
+    snap: Snapshot, chained: Sequence[Chained], linked: set[tuple[int, int]], worth: Worth
 ) -> list[NewLink]:
     """The best effects of each memory, of those pairs that share rare words and are not linked."""
-    if not found:
+    if not chained:
         return []
-    source, target, forward, backward = (np.concatenate(column) for column in zip(*found, strict=True))
+    source, target, forward, backward = (np.concatenate(column) for column in zip(*chained, strict=True))
     space = snap.space("SPLADE")
     specific = (np.bincount(source, minlength=len(snap))[source] <= GENERAL) & (
         np.bincount(target, minlength=len(snap))[target] <= GENERAL
@@ -153,12 +153,12 @@ def _surest(
     taken: dict[int, int] = {}
     made: list[NewLink] = []
     for at in order[(specific & alike)[order]].tolist():
-        one, other = int(source[at]), int(target[at])
-        if taken.get(one, 0) >= OUTGOING or (one, other) in linked or not worth(one, other):
+        cause, effect = int(source[at]), int(target[at])
+        if taken.get(cause, 0) >= OUTGOING or (cause, effect) in linked or not worth(cause, effect):
             continue
-        taken[one] = taken.get(one, 0) + 1
+        taken[cause] = taken.get(cause, 0) + 1
         weight, lead = float(forward[at]), float(forward[at] - backward[at])
-        made.append(_link(snap, (one, other), CAUSES, weight, min(1.0, lead), "causal"))
+        made.append(_link(snap, (cause, effect), CAUSES, weight, min(1.0, lead), "causal"))
         if len(made) == MAX_CAUSAL:
             break
     return made
@@ -168,17 +168,17 @@ def _related(
     snap: Snapshot, groups: Sequence[I64], linked: set[tuple[int, int]], worth: Worth
 ) -> list[NewLink]:
     words = snap.space("SPLADE")
-    found = [
-        (cosine, one, other)
+    pairs = [
+        (cosine, row, other)
         for group in groups
-        for one, other, cosine in _mutual(group, words[group])
-        if (one, other) not in linked and (other, one) not in linked
+        for row, other, cosine in _mutual(group, words[group])
+        if (row, other) not in linked and (other, row) not in linked
     ]
-    found.sort(key=lambda pair: (-pair[0], pair[1:]))
-    kept = (pair for pair in found if worth(*pair[1:]))
+    pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
+    kept = (pair for pair in pairs if worth(*pair[1:]))
     return [
-        _link(snap, (one, other), RELATED, RELATED_WEIGHT * cosine, cosine, "cluster")
-        for cosine, one, other in islice(kept, MAX_RELATED)
+        _link(snap, (row, other), RELATED, RELATED_WEIGHT * cosine, cosine, "cluster")
+        for cosine, row, other in islice(kept, MAX_RELATED)
     ]
 
 

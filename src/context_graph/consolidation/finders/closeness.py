@@ -102,10 +102,10 @@ def groups(
     """
     sets = kernel.Sets(len(rows))
     if search is None:
-        found = close_pairs(rows, threshold, progress=progress, threads=threads, forest=True)
+        portions = close_pairs(rows, threshold, progress=progress, threads=threads, forest=True)
     else:
-        found = search(rows, threshold, progress)
-    for close in found:
+        portions = search(rows, threshold, progress)
+    for close in portions:
         sets.join(close.i, close.j)
     label = np.empty(len(rows), np.int32)
     sets.labels(label)
@@ -136,44 +136,44 @@ def close_pairs(
     limit = bound.limit(threshold)
 
     def compared(pair: tuple[int, int]) -> Close:
-        one, other = pair
-        found = _pairs(blocks[one], blocks[other], limit, threshold, forest)
-        return Close(found.i + one * BLOCK_ROWS, found.j + other * BLOCK_ROWS, found.product)
+        i, j = pair
+        close = _pairs(blocks[i], blocks[j], limit, threshold, forest)
+        return Close(close.i + i * BLOCK_ROWS, close.j + j * BLOCK_ROWS, close.product)
 
-    order = [(one, other) for one in range(len(blocks)) for other in range(one, len(blocks))]
+    order = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
     yield from shared_out(compared, order, progress, threads=threads)
 
 
-def joined_pairs(bound: Bound, one: F32, other: F32 | None, threshold: float) -> Close:
-    """As many pairs of two parts of the rows, or of ``one`` alone, as tell what hangs together.
+def joined_pairs(bound: Bound, part: F32, other: F32 | None, threshold: float) -> Close:
+    """As many pairs of two parts of the rows, or of ``part`` alone, as tell what hangs together.
 
     Args:
         bound: Of all the rows.
 
     Returns:
-        Places in ``one`` and in ``other``.
+        Rows of ``part`` and of ``other``.
     """
     limit = bound.limit(threshold)
-    blocks = [bound.block(one[at : at + BLOCK_ROWS]) for at in range(0, len(one), BLOCK_ROWS)]
+    blocks = [bound.block(part[at : at + BLOCK_ROWS]) for at in range(0, len(part), BLOCK_ROWS)]
     others = blocks
     if other is not None:
         others = [bound.block(other[at : at + BLOCK_ROWS]) for at in range(0, len(other), BLOCK_ROWS)]
     parts = []
     for i, block in enumerate(blocks):
         for j in range(0 if other is not None else i, len(others)):
-            found = _pairs(block, others[j], limit, threshold, True)
-            parts.append((found.i + i * BLOCK_ROWS, found.j + j * BLOCK_ROWS, found.product))
+            close = _pairs(block, others[j], limit, threshold, True)
+            parts.append((close.i + i * BLOCK_ROWS, close.j + j * BLOCK_ROWS, close.product))
     return Close(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _pairs(one: kernel.Block, other: kernel.Block, limit: int, threshold: float, forest: bool) -> Close:
-    room = max(len(one) + len(other), kernel.GROUP_PAIRS)
+def _pairs(block: kernel.Block, other: kernel.Block, limit: int, threshold: float, forest: bool) -> Close:
+    room = max(len(block) + len(other), kernel.GROUP_PAIRS)
     start, parts = 0, []
     while start >= 0:
         i, j = np.empty(room, np.int32), np.empty(room, np.int32)
         product = np.empty(room, np.float64)
         count, start = kernel.close_pairs(
-            one, other, limit, threshold, i, j, product, forest=forest, start=start
+            block, other, limit, threshold, i, j, product, forest=forest, start=start
         )
         parts.append((i[:count], j[:count], product[:count]))
         room = min(2 * room, BLOCK_ROWS * 64)

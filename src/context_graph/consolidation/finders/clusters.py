@@ -105,8 +105,8 @@ def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = sile
     del unit
     groups = communities(graph, RESOLUTION)
     words = RareWords(snap)
-    found = [_cluster(snap, chosen[group], space[group], words) for group in groups]
-    return sorted(found, key=lambda cluster: (-len(cluster.members), cluster.id))
+    clusters = [_cluster(snap, chosen[group], space[group], words) for group in groups]
+    return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id))
 
 
 def rarity_weighted(space: F32) -> F32:
@@ -204,16 +204,16 @@ def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent)
     and 16 MiB.
     """
     parts = _blocks(len(unit)) if len(unit) <= EXACT_ROWS else _in_cells(unit)
-    found = list(shared_out(lambda part: compare(unit, *part, count, least), parts, progress))
-    edges = _concatenated(found)
-    del found
-    one, other, weight = _best(*_once(len(unit), *edges), count)
-    return Graph(len(unit), *_once(len(unit), np.minimum(one, other), np.maximum(one, other), weight))
+    portions = list(shared_out(lambda part: compare(unit, *part, count, least), parts, progress))
+    edges = _concatenated(portions)
+    del portions
+    source, target, weight = _best(*_once(len(unit), *edges), count)
+    return Graph(len(unit), *_once(len(unit), np.minimum(source, target), np.maximum(source, target), weight))
 
 
 def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tuple[I32, I32, F32]:
     """(source, target, cosine) of the ``count`` nearest of ``others``, ascending, to each of ``rows``."""
-    found = []
+    portions = []
     candidates = unit[others]
     step = max(1, BLOCK_VALUES // max(1, len(others)))
     for start in range(0, len(rows), step):
@@ -223,8 +223,8 @@ def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tupl
         itself = np.flatnonzero(others[at] == some)  # no row is its own neighbour
         cosines[itself, at[itself]] = -1.0
         row, other, cosine = _best_of_block(*_above(cosines, count, least), cosines, count)
-        found.append((some[row], others[other], cosine))
-    return _concatenated(found)
+        portions.append((some[row], others[other], cosine))
+    return _concatenated(portions)
 
 
 def _concatenated(parts: Sequence[tuple[I32, I32, F32]]) -> tuple[I32, I32, F32]:

@@ -49,9 +49,9 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     older, groups = _older(snap, telling, recent, goals)
     if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
         return Drift(1.0, "none", False, 0.0, 0)
-    theirs, ours = _whitened(space[older], space[recent])
-    middle, spread = _usual(_nearest_of_others(theirs, groups), groups)
-    places = (_nearest(ours, theirs, groups) - middle) / spread
+    old, new = _whitened(space[older], space[recent])
+    middle, spread = _usual(_nearest_of_others(old, groups), groups)
+    places = (_nearest(new, old, groups) - middle) / spread
     return _drift(float(-places.mean()), SCALE * _slope(places), len(recent))
 
 
@@ -86,8 +86,8 @@ def _older(snap: Snapshot, telling: I64, recent: I64, goals: Sequence[Goal]) -> 
     others = np.setdiff1d(telling, recent)
     if len(recent):  # what was stored beside them, by another session, says nothing about before
         others = others[others < recent[-1]]
-    ours = np.intersect1d(others, snap.rows_of(member for goal in goals for member in goal.members))
-    rows = (ours if len(ours) >= LEAST_OLDER else others)[-MOST_OLDER:]
+    of_goals = np.intersect1d(others, snap.rows_of(member for goal in goals for member in goal.members))
+    rows = (of_goals if len(of_goals) >= LEAST_OLDER else others)[-MOST_OLDER:]
     groups = snap.session[rows].astype(np.int64)
     blocks = -1 - np.arange(len(rows)) // max(LEAST_RECENT, len(rows) // 16)
     few = len(np.unique(groups[groups > 0])) < 3

@@ -135,10 +135,10 @@ def discover(
     if not candidates:
         return []
     whole = candidates.pop()
-    found = _confident(candidates, whole.profile, min_confidence)
+    confident = _confident(candidates, whole.profile, min_confidence)
     words = RareWords(snap)
     goals: dict[int, Goal] = {}
-    for at, confidence in found:
+    for at, confidence in confident:
         goal = _goal(snap, candidates[at], confidence, words)
         if goal is not None:
             goals[at] = goal
@@ -187,7 +187,7 @@ def _confident(
 ) -> list[tuple[int, float]]:
     """(candidate, confidence) of those that hold together well enough, most certain first."""
     usual, coherence = whole.cosines(), whole.coherence()
-    found = []
+    confident = []
     for at, candidate in enumerate(candidates):
         profile = candidate.profile
         own = profile.coherence()
@@ -197,8 +197,8 @@ def _confident(
         dominant = min(int(np.count_nonzero(makes)), DOMINANT) / DOMINANT
         confidence = 0.4 * own + 0.3 * min(profile.members / 50, 1.0) + 0.3 * dominant
         if confidence >= min_confidence:
-            found.append((at, confidence))
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+            confident.append((at, confidence))
+    return sorted(confident, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareWords) -> Goal | None:
@@ -210,12 +210,12 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     if sorted(map(telling, texts))[len(texts) // 2] < LEAST_TOLD:
         return None
     terms = words.terms(texts)
-    label, said = ", ".join(terms), _said(snap, rows[:READ], texts, terms)
+    label, sentence = ", ".join(terms), _said(snap, rows[:READ], texts, terms)
     members = tuple(snap.ids[row] for row in rows.tolist())
     coherence = profile.coherence()
     return Goal(
         goal_id=cluster_id(members),
-        description=f"{label}: {said}" if label else said,
+        description=f"{label}: {sentence}" if label else sentence,
         level=level_of(len(members), coherence),
         confidence=min(1.0, confidence),
         coherence=coherence,
@@ -247,9 +247,9 @@ def _said(snap: Snapshot, rows: I64, texts: Sequence[str], terms: Sequence[str])
         for sentence in islice(sentences(text), SENTENCES):
             lower = sentence.lower()
             about = 1.0 + sum(term in lower for term in terms) + (0.5 if aim else 0.0)
-            told = min(telling(sentence), TOLD) * about
-            if told > worth:
-                best, worth = sentence, told
+            score = min(telling(sentence), TOLD) * about
+            if score > worth:
+                best, worth = sentence, score
     return short_name(best, DESCRIPTION_CHARS)
 
 
@@ -296,22 +296,22 @@ def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = sile
     return [*made, Profile(len(snap), sums.sum(axis=0), filled.sum(axis=0))]
 
 
-def adjusted(stored: Sequence[Goal], found: Sequence[Goal], drift: Drift | None = None) -> list[Goal]:
+def adjusted(stored: Sequence[Goal], discovered: Sequence[Goal], drift: Drift | None = None) -> list[Goal]:
     """The goals to keep from now on, most certain first, at most 50.
 
-    ``stored`` were kept until now (`plan.decode_goals`), ``found`` is what `discover` found now, ``drift``
-    tells how far recent memories are from the goals.
+    ``stored`` were kept until now (`plan.decode_goals`), ``discovered`` is what `discover` returned now,
+    ``drift`` tells how far recent memories are from the goals.
     """
     drifted = drift is not None and drift.significant
-    matched = _matched(stored, found)
+    matched = _matched(stored, discovered)
     step, fade = (STEP_DRIFTED, FADE_DRIFTED) if drifted else (STEP, FADE)
-    ids = {found[at].goal_id: goal.goal_id for at, goal in matched.items()}
+    ids = {discovered[at].goal_id: goal.goal_id for at, goal in matched.items()}
     kept = [
         replace(
             goal if at not in matched else _moved(matched[at], goal, step),
             parent=goal.parent and ids.get(goal.parent, goal.parent),
         )
-        for at, goal in enumerate(found)
+        for at, goal in enumerate(discovered)
     ]
     again = {goal.goal_id for goal in matched.values()} | {goal.goal_id for goal in kept}
     kept += [
@@ -323,16 +323,16 @@ def adjusted(stored: Sequence[Goal], found: Sequence[Goal], drift: Drift | None 
     return _with_parents(kept)
 
 
-def _matched(stored: Sequence[Goal], found: Sequence[Goal]) -> dict[int, Goal]:
-    """Number in ``found`` -> the stored goal that it is, by members in common; each at most once."""
+def _matched(stored: Sequence[Goal], discovered: Sequence[Goal]) -> dict[int, Goal]:
+    """Number in ``discovered`` -> the stored goal that it is, by members in common; each at most once."""
     members = [set(goal.members) for goal in stored]
     pairs = []
-    for at, goal in enumerate(found):
-        ours = set(goal.members)
-        for other, theirs in enumerate(members):
-            shared = len(ours & theirs)
-            if shared and shared >= OVERLAP * min(len(ours), len(theirs)):
-                pairs.append((-shared / len(ours | theirs), at, other))
+    for at, goal in enumerate(discovered):
+        new_members = set(goal.members)
+        for other, old_members in enumerate(members):
+            shared = len(new_members & old_members)
+            if shared and shared >= OVERLAP * min(len(new_members), len(old_members)):
+                pairs.append((-shared / len(new_members | old_members), at, other))
     taken: set[int] = set()
     matched: dict[int, Goal] = {}
     for _, at, other in sorted(pairs):

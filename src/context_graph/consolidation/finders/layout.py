@@ -32,7 +32,7 @@ def lay_out(
     if not len(rows):
         return (), ()
     shown = clusters[:MAX_CLUSTERS]
-    members = [snap.rows_of(one.members) for one in shown]
+    members = [snap.rows_of(cluster.members) for cluster in shown]
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_POINTS)).astype(np.int64)]
     space = snap.space("SPLADE")
     centres = np.zeros((len(shown), space.shape[1]), np.float32)
@@ -52,8 +52,8 @@ def lay_out(
         for row, (x, y) in zip(some.tolist(), _rounded(places), strict=True)
     )
     groups = (
-        Group(one.label, len(one.members), round(one.coherence, _DIGITS), x, y)
-        for one, (x, y) in zip(shown, _rounded(middles), strict=True)
+        Group(cluster.label, len(cluster.members), round(cluster.coherence, _DIGITS), x, y)
+        for cluster, (x, y) in zip(shown, _rounded(middles), strict=True)
     )
     return tuple(spots), tuple(groups)
 

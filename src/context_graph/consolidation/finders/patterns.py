@@ -18,7 +18,7 @@ import numpy as np
 
 from context_graph.consolidation.finders import sequences
 from context_graph.consolidation.finders.actions import Action, actions
-from context_graph.consolidation.finders.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Orders, Search
+from context_graph.consolidation.finders.sequences import MIN_LENGTH, MIN_SUPPORT, Orders, Recurrence, Search
 from context_graph.consolidation.plan import Pattern
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot
@@ -66,7 +66,7 @@ def find(
 
     Cost: some 100 us a memory, which is read whole.
     """
-    lists = [one for one in _lists(snap, rows, progress) if len(one.actions) >= MIN_LENGTH]
+    lists = [entry for entry in _lists(snap, rows, progress) if len(entry.actions) >= MIN_LENGTH]
     if len(lists) < MIN_SUPPORT:
         return []
     made: list[Pattern] = []
@@ -81,7 +81,7 @@ def _pattern_id(names: Sequence[str]) -> str:
     return f"pattern-{hashlib.blake2b(chr(0).join(names).encode(), digest_size=8).hexdigest()}"
 
 
-def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
+def _runs(lists: Sequence[_Actions]) -> list[tuple[Recurrence, _Reading]]:
     """Find runs that recur by kind of action, and those only by tool name; most surprising first."""
     kinds = _read(lists, by_tools=False)
     tools = _read(lists, by_tools=True)
@@ -91,7 +91,7 @@ def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
         number, places = next(iter(run.places.items()))
         if tuple(kinds.symbols[number][at] for at in places) not in known:
             runs.append((run, tools))
-    return sorted(runs, key=lambda one: -one[0].surprise)
+    return sorted(runs, key=lambda pair: -pair[0].surprise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,8 @@ def _read(lists: Sequence[_Actions], *, by_tools: bool) -> _Reading:
     numbers: dict[str, int] = {}
     symbols = [
         [
-            numbers.setdefault(one.word if by_tools and one.exact else one.kind, len(numbers))
-            for one in item.actions
+            numbers.setdefault(action.word if by_tools and action.exact else action.kind, len(numbers))
+            for action in item.actions
         ]
         for item in lists
     ]
@@ -127,19 +127,19 @@ class _Selection:
         self._claimed: dict[int, set[int]] = defaultdict(set)
         """List -> places in it that belong to a pattern."""
 
-    def take(self, found: Found, reading: _Reading) -> Iterator[Pattern]:
-        """The pattern that ``found`` makes, or one for each choice of tools; none if too little is left."""
-        free = found._replace(places=self._free(found.places))
+    def take(self, recurrence: Recurrence, reading: _Reading) -> Iterator[Pattern]:
+        """Make a pattern of it, or one for each choice of tools; none if too little is left."""
+        free = recurrence._replace(places=self._free(recurrence.places))
         if len(free.places) < MIN_SUPPORT or free.surprise <= reading.search.least:
             return
         alike = self._alike(free.places)
         if len(alike) < MIN_SUPPORT:
             return
-        order = reading.orders.of(found)
+        order = reading.orders.of(recurrence)
         if not order.is_no_chance(reading.search.bags):
             return
-        members = {**self._missing_one(found, reading, alike), **alike}
-        variants = self._variants(found, members)
+        members = {**self._missing_one(recurrence, reading, alike), **alike}
+        variants = self._variants(recurrence, members)
         for variant in variants:
             pattern = self._pattern(variant, order.certainty, by_tools=reading.by_tools or len(variants) > 1)
             if pattern is not None:
@@ -159,9 +159,11 @@ class _Selection:
         kept = numbers[silent_ones | (cosines >= ALIKE)]
         return {number: places[number] for number in kept.tolist()}
 
-    def _missing_one(self, found: Found, reading: _Reading, members: Places) -> dict[int, tuple[int, ...]]:
+    def _missing_one(
+        self, recurrence: Recurrence, reading: _Reading, members: Places
+    ) -> dict[int, tuple[int, ...]]:
         """Occurrences of a long run without one of its actions, as like the members as they are."""
-        run = found.symbols
+        run = recurrence.symbols
         if len(run) < LENIENT_LENGTH:
             return {}
         centre = _unit(self._vectors[list(members)].sum(axis=0))
@@ -173,27 +175,31 @@ class _Selection:
             symbols = reading.symbols[number]
             if number in members or len(wanted & set(symbols)) < len(wanted) - 1:
                 continue
-            held = (sequences.holds(symbols, one) for one in shorter)
-            places = next((one for one in held if one is not None), None)
+            occurrences = (sequences.holds(symbols, shorter_run) for shorter_run in shorter)
+            places = next((occurrence for occurrence in occurrences if occurrence is not None), None)
             if places is not None and self._claimed[number].isdisjoint(places):
                 missing[number] = places
         return missing
 
     def _variants(
-        self, found: Found, members: dict[int, tuple[int, ...]]
+        self, recurrence: Recurrence, members: dict[int, tuple[int, ...]]
     ) -> list[dict[int, tuple[int, ...]]]:
         """The occurrences by the tools that they name, where nearly all name some and several ways recur."""
         by_tools: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for number, places in members.items():
-            told = [self._lists[number].actions[at] for at in places]
-            by_tools[tuple(one.tool for one in told)][number] = places
-        named = [one for tools, one in by_tools.items() if any(tools) and len(one) >= MIN_SUPPORT]
+            steps = [self._lists[number].actions[at] for at in places]
+            by_tools[tuple(action.tool for action in steps)][number] = places
+        named = [
+            places_of for tools, places_of in by_tools.items() if any(tools) and len(places_of) >= MIN_SUPPORT
+        ]
         covered = sum(map(len, named))
         if not 2 <= len(named) <= MAX_VARIANTS or covered < VARIANT_SHARE * len(members):
             return [members]
         named.sort(key=len, reverse=True)
-        rest = members.keys() - {number for one in named for number in one}
-        named[0] |= {number: members[number] for number in rest if len(members[number]) == len(found.symbols)}
+        rest = members.keys() - {number for places_of in named for number in places_of}
+        named[0] |= {
+            number: members[number] for number in rest if len(members[number]) == len(recurrence.symbols)
+        }
         return named
 
     def _pattern(self, members: Places, order: float, *, by_tools: bool) -> Pattern | None:
@@ -205,11 +211,12 @@ class _Selection:
         if confidence < MIN_CONFIDENCE:
             return None
         rows = sorted({self._lists[number].rows[at] for number, places in members.items() for at in places})
-        told = self._told(members)
+        occurrences = self._told(members)
         words = [
-            Counter(one.word for one in column).most_common(1)[0][0] for column in zip(*told, strict=True)
+            Counter(action.word for action in column).most_common(1)[0][0]
+            for column in zip(*occurrences, strict=True)
         ]
-        names = [(one.tool if by_tools else "") or one.kind for one in told[0]]
+        names = [(action.tool if by_tools else "") or action.kind for action in occurrences[0]]
         return Pattern(
             pattern_id=_pattern_id(names),
             description=" → ".join(words),
@@ -235,17 +242,17 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
     for done, row in enumerate(chosen):
         if done % _PROGRESS_EVERY == 0:
             progress(done, len(chosen))
-        told = [] if snap.source[row] == CAPTURED else actions(snap.text(row))
-        if len(told) >= MIN_LENGTH:
-            yield _Actions(told, [row] * len(told))
-        elif told and snap.session[row]:
-            short[int(snap.session[row])].append((int(snap.created_ms[row]), row, told))
+        steps = [] if snap.source[row] == CAPTURED else actions(snap.text(row))
+        if len(steps) >= MIN_LENGTH:
+            yield _Actions(steps, [row] * len(steps))
+        elif steps and snap.session[row]:
+            short[int(snap.session[row])].append((int(snap.created_ms[row]), row, steps))
     for parts in short.values():
         strung = _Actions([], [])
-        for _, row, told in sorted(parts, key=lambda part: part[:2]):
-            for one in told:
-                if not strung.actions or strung.actions[-1] != one:
-                    strung.actions.append(one)
+        for _, row, steps in sorted(parts, key=lambda part: part[:2]):
+            for action in steps:
+                if not strung.actions or strung.actions[-1] != action:
+                    strung.actions.append(action)
                     strung.rows.append(row)
         yield strung
 

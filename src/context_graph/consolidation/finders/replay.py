@@ -125,16 +125,16 @@ def shortcuts(snap: Snapshot, rows: Sequence[int] | I64 | None = None) -> list[N
     known = _strongest(snap)
     here = {snap.ids[row] for row in (range(len(snap)) if rows is None else rows)}
     counts = _counts(snap.paths)
-    found: dict[tuple[UUID, UUID], tuple[int, NewLink]] = {}
+    strongest: dict[tuple[UUID, UUID], tuple[int, NewLink]] = {}
     for path in snap.paths:
         often = len(path.nodes) > MIN_HOPS and counts[path.nodes] >= MIN_TRAVERSALS
         if not often or not here.issuperset(path.nodes):
             continue
         ends = path.nodes[0], path.nodes[-1]
         link = None if ends in known else _shortcut(path, known)
-        if link is not None and (ends not in found or found[ends][1].weight < link.weight):
-            found[ends] = counts[path.nodes], link
-    best = sorted(found.values(), key=lambda item: (-item[0], -item[1].weight, item[1].path))
+        if link is not None and (ends not in strongest or strongest[ends][1].weight < link.weight):
+            strongest[ends] = counts[path.nodes], link
+    best = sorted(strongest.values(), key=lambda item: (-item[0], -item[1].weight, item[1].path))
     return [link for _, link in best[:MAX_SHORTCUTS]]
 
 
@@ -143,7 +143,7 @@ def _strongest(snap: Snapshot) -> dict[tuple[UUID, UUID], tuple[float, float]]:
     known: dict[tuple[UUID, UUID], tuple[float, float]] = {}
     edges, ids = snap.links, snap.ids
     columns = (edges.source, edges.target, edges.weight, edges.confidence)
-    for source, target, weight, confidence in zip(*(one.tolist() for one in columns), strict=True):
+    for source, target, weight, confidence in zip(*(column.tolist() for column in columns), strict=True):
         pair = ids[source], ids[target]
         known[pair] = max(known.get(pair, (-1.0, 0.0)), (weight, confidence))
     return known

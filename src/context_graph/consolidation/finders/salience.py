@@ -88,8 +88,8 @@ def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = si
     is read. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
     """
     scores = by_space(snap, goals, progress=progress)
-    held = (scores > 0.0) @ _WEIGHTS
-    return np.asarray(np.minimum(scores @ _WEIGHTS / np.where(held > 0.0, held, 1.0), 1.0))
+    weight = (scores > 0.0) @ _WEIGHTS
+    return np.asarray(np.minimum(scores @ _WEIGHTS / np.where(weight > 0.0, weight, 1.0), 1.0))
 
 
 def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
@@ -105,9 +105,9 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
     for start, block in snap.blocks():
         rows = slice(start, start + len(block))
         words = _telling(snap, start, block)
-        told = 1.0 - np.exp(-words / TELLS)
+        informative = 1.0 - np.exp(-words / TELLS)
         base = (1.0 + words * worth[rows]) ** -BY_WORDS * left[rows]
-        kernel.score(np.ascontiguousarray(block), told, base, centres, most, UNREAD, scores[rows])
+        kernel.score(np.ascontiguousarray(block), informative, base, centres, most, UNREAD, scores[rows])
         progress(rows.stop, count)
     return scores
 
@@ -166,25 +166,25 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
     if snap.modality[row] != Modality.TEXT:
         return max(terms, MODALITY_SAYS)
     try:
-        said = telling(snap.text(row))
+        words = telling(snap.text(row))
     except UNREADABLE_RECORD:
         return MODALITY_SAYS
-    return max(said, SAID_ON_PURPOSE) if said >= LEAST_SAID and snap.source[row] in ON_PURPOSE else said
+    return max(words, SAID_ON_PURPOSE) if words >= LEAST_SAID and snap.source[row] in ON_PURPOSE else words
 
 
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
     """The centres to compare with, float32[m, 1536], and the value of being near to each, float64[m]."""
-    found = [
+    centres = [
         _by_space_units(np.frombuffer(goal.centroid, np.float32))
         for goal in goals
         if len(goal.centroid) == 4 * DIM
     ]
-    most = [NEAR_GOAL] * len(found)
+    most = [NEAR_GOAL] * len(centres)
     direction, certainty = _used_direction(snap, used)
     if certainty > 0.0:
-        found.append(_by_space_units(direction))
+        centres.append(_by_space_units(direction))
         most.append(NEAR_USED * certainty)
-    return np.array(found, np.float32).reshape(-1, DIM), np.array(most, np.float64)
+    return np.array(centres, np.float32).reshape(-1, DIM), np.array(most, np.float64)
 
 
 def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:

@@ -36,7 +36,7 @@ Places = dict[int, Symbols]
 """List -> where in it the run's symbols stand."""
 
 
-class Found(NamedTuple):
+class Recurrence(NamedTuple):
     """One recurring run."""
 
     symbols: Symbols
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 class Search(NamedTuple):
     """What recurs."""
 
-    runs: list[Found]
+    runs: list[Recurrence]
     least: float
     """The surprise from which a run is no chance, among as many as were looked at."""
     bags: int
@@ -63,7 +63,7 @@ class Search(NamedTuple):
 class Order(NamedTuple):
     """How much of a run is its order."""
 
-    held: int
+    lists: int
     """Lists that hold it."""
     together: int
     """Lists that hold its symbols close together, in any order."""
@@ -73,18 +73,18 @@ class Order(NamedTuple):
     @property
     def certainty(self) -> float:
         """[0, 1]: 1 when all lists have this order, 0 when no more do than if all orders were as frequent."""
-        by_chance = self.together / self.orders / self.held
+        by_chance = self.together / self.orders / self.lists
         return max(0.0, (1.0 - by_chance) / (1.0 - 1.0 / self.orders))
 
     def is_no_chance(self, bags: int) -> bool:
         """Whether so many lists have this order although any may, where so many bags were looked at."""
-        share, chance = self.held / self.together, 1.0 / self.orders
+        share, chance = self.lists / self.together, 1.0 / self.orders
         if share <= chance:
             return False
         # The tail of the binomial distribution is at most exp of minus this (Chernoff).
-        surprise = self.held * math.log(share / chance)
+        surprise = self.lists * math.log(share / chance)
         if share < 1.0:
-            surprise += (self.together - self.held) * math.log((1.0 - share) / (1.0 - chance))
+            surprise += (self.together - self.lists) * math.log((1.0 - share) / (1.0 - chance))
         return surprise > math.log(self.orders * bags / ORDER_CHANCE)
 
 
@@ -96,13 +96,13 @@ def find(lists: Sequence[Sequence[int]], *, progress: Progress = silent) -> Sear
     """
     chance = _Chance(lists)
     tried, seeds = _seeds(lists, chance, progress)
-    found: dict[Symbols, Found] = {}
+    recurrences: dict[Symbols, Recurrence] = {}
     for seed in seeds:
-        _grow(lists, chance, seed, found)
-    least = math.log((tried + len(found)) / CHANCE) if found else 0.0
-    beyond = [one for one in found.values() if one.surprise > least]
-    bags = len({tuple(sorted(one.symbols)) for one in beyond})
-    return Search(sorted(beyond, key=lambda one: (-one.surprise, one.symbols)), least, bags)
+        _grow(lists, chance, seed, recurrences)
+    least = math.log((tried + len(recurrences)) / CHANCE) if recurrences else 0.0
+    beyond = [run for run in recurrences.values() if run.surprise > least]
+    bags = len({tuple(sorted(run.symbols)) for run in beyond})
+    return Search(sorted(beyond, key=lambda run: (-run.surprise, run.symbols)), least, bags)
 
 
 def holds(symbols: Sequence[int], run: Symbols) -> Symbols | None:
@@ -140,14 +140,14 @@ class Orders:
                 self._with[symbol].add(number)
         self._known: dict[Symbols, int] = {}
 
-    def of(self, found: Found) -> Order:
+    def of(self, recurrence: Recurrence) -> Order:
         """How much of a run is its order."""
-        bag = tuple(sorted(found.symbols))
+        bag = tuple(sorted(recurrence.symbols))
         if bag not in self._known:
             self._known[bag] = self._together(Counter(bag), len(bag) + 2)
         orders = math.factorial(len(bag)) // math.prod(map(math.factorial, Counter(bag).values()))
-        held = len(found.places)  # with gaps it may stretch beyond what counts as together
-        return Order(held, max(held, self._known[bag]), orders)
+        lists = len(recurrence.places)  # with gaps it may stretch beyond what counts as together
+        return Order(lists, max(lists, self._known[bag]), orders)
 
     def _together(self, wanted: Counter[int], width: int) -> int:
         together = 0
@@ -191,23 +191,25 @@ def _triples(lists: Sequence[Sequence[int]]) -> tuple[I64, I64, int]:
     A run (a, b, c) has the key (a * base + b) * base + c.
     """
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-    symbols = np.fromiter((symbol for one in lists for symbol in one), np.int64, int(lengths.sum()))
+    symbols = np.fromiter((symbol for sequence in lists for symbol in sequence), np.int64, int(lengths.sum()))
     of = np.repeat(np.arange(len(lists)), lengths)
     base = int(symbols.max()) + 1 if len(symbols) else 1
-    found = []
+    parts = []
     for first, second in ((1, 2), (1, 3), (2, 3), (2, 4)):
         count = max(0, len(symbols) - second)
         inside = of[:count] == of[second:]
         keys = (symbols[:count] * base + symbols[first : first + count]) * base + symbols[second:]
-        found.append(np.stack([of[:count][inside], keys[inside]]))
-    pairs = np.concatenate(found, axis=1)
+        parts.append(np.stack([of[:count][inside], keys[inside]]))
+    pairs = np.concatenate(parts, axis=1)
     pairs = pairs[:, np.lexsort(pairs)]
     new = np.ones(pairs.shape[1], np.bool_)
     new[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)
     return pairs[0, new], pairs[1, new], base
 
 
-def _seeds(lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress) -> tuple[int, list[Found]]:
+def _seeds(
+    lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress
+) -> tuple[int, list[Recurrence]]:
     """(how many runs of three there are, those that recur, the most surprising first)"""
     of, keys, base = _triples(lists)
     distinct, starts, counts = np.unique(keys, return_index=True, return_counts=True)
@@ -224,7 +226,7 @@ def _seeds(lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress) 
     for _, run, expected, at in sorted(likely, reverse=True)[:SEEDS]:
         holding = of[starts[at] : starts[at] + counts[at]].tolist()
         places = {number: holds(lists[number], run) for number in holding}
-        seeds.append(Found(run, {number: one for number, one in places.items() if one}, expected))
+        seeds.append(Recurrence(run, {number: at for number, at in places.items() if at}, expected))
     return len(distinct), seeds
 
 
@@ -234,15 +236,17 @@ def surprise(count: int, expected: float) -> float:
     return count * math.log(count / expected) - (count - expected) if count > expected else 0.0
 
 
-def _grow(lists: Sequence[Sequence[int]], chance: _Chance, found: Found, known: dict[Symbols, Found]) -> None:
-    """Add ``found`` and what it can be made into by further symbols at its end."""
-    if found.symbols in known:
+def _grow(
+    lists: Sequence[Sequence[int]], chance: _Chance, recurrence: Recurrence, known: dict[Symbols, Recurrence]
+) -> None:
+    """Add ``recurrence`` and what it can be made into by further symbols at its end."""
+    if recurrence.symbols in known:
         return
-    known[found.symbols] = found
-    if len(found.symbols) == MAX_LENGTH:
+    known[recurrence.symbols] = recurrence
+    if len(recurrence.symbols) == MAX_LENGTH:
         return
     following: dict[int, Places] = defaultdict(dict)
-    for number, at in found.places.items():
+    for number, at in recurrence.places.items():
         symbols = lists[number]
         for place in range(at[-1] + 1, min(at[-1] + 3, len(symbols))):
             following[symbols[place]].setdefault(number, (*at, place))
@@ -251,7 +255,7 @@ def _grow(lists: Sequence[Sequence[int]], chance: _Chance, found: Found, known: 
         reverse=True,
     )
     for _, symbol in often[:BRANCHES]:
-        run = (*found.symbols, symbol)
-        longer = Found(run, following[symbol], chance.lists_with(run))
-        if longer.surprise > found.surprise:
+        run = (*recurrence.symbols, symbol)
+        longer = Recurrence(run, following[symbol], chance.lists_with(run))
+        if longer.surprise > recurrence.surprise:
             _grow(lists, chance, longer, known)

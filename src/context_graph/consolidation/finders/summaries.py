@@ -56,9 +56,9 @@ def recorded_work(snap: Snapshot, row: int) -> dict[str, Any] | None:
 
 def _files(state: dict[str, Any]) -> set[str]:
     """Files in folders that the session changed or read: a bare name is most often a scratch file."""
-    found: set[str] = set()
+    files: set[str] = set()
     for name in ("changed", "read"):
-        held = state.get(name)
-        if isinstance(held, dict):
-            found.update(path for path in held if "/" in path)
-    return found
+        entries = state.get(name)
+        if isinstance(entries, dict):
+            files.update(path for path in entries if "/" in path)
+    return files

@@ -216,9 +216,9 @@ class RareWords:
         forms: dict[str, Counter[str]] = {}
         shared: Counter[str] = Counter()
         for text in texts:
-            found = _stems(text)
-            shared.update(found.keys())
-            for stem, form in found.items():
+            stems = _stems(text)
+            shared.update(stems.keys())
+            for stem, form in stems.items():
                 forms.setdefault(stem, Counter())[form] += 1
         least = max(min(2, len(texts)), MOST * len(texts))
         worth = {}
@@ -234,22 +234,22 @@ class RareWords:
         """`terms`, joined by commas; empty if the texts share no informative word."""
         return ", ".join(self.terms(list(texts)))
 
-    def shared(self, one: str, other: str) -> int:
+    def shared(self, text: str, other: str) -> int:
         """Rare words that both texts have."""
         most = max(RARE * self._texts, FEW)
-        return sum(self._seen[stem] <= most for stem in _stems(one).keys() & _stems(other).keys())
+        return sum(self._seen[stem] <= most for stem in _stems(text).keys() & _stems(other).keys())
 
 
 @lru_cache(maxsize=KNOWN)
 def _stems(text: str) -> Mapping[str, str]:
     """Stem -> the form of its first occurrence, in lower case."""
     stem = _stemmer()
-    found: dict[str, str] = {}
+    forms: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
         word = _ended(match[0]).lower()
         if len(word) > 2 and word not in _STOPPED:
-            found.setdefault(stem(word), word)
-    return found
+            forms.setdefault(stem(word), word)
+    return forms
 
 
 def _ended(word: str) -> str:

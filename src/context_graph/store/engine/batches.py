@@ -153,14 +153,14 @@ class Together:
         change = _Change(family, start, None, end)
         self._changes.append(change)
         self._ranges.append(change)
-        for known in [one for one in self._values if one[0] == family and start <= one[1] < end]:
+        for known in [entry for entry in self._values if entry[0] == family and start <= entry[1] < end]:
             del self._values[known]
 
     def get(self, family: str, key: bytes) -> Any:
         """The value that ``key`` will have, None if none; ABSENT if the database knows."""
         value = self._values.get((family, key), ABSENT)
         if value is ABSENT and any(
-            one.family == family and one.key <= key < (one.end or b"") for one in self._ranges
+            removed.family == family and removed.key <= key < (removed.end or b"") for removed in self._ranges
         ):
             return None
         return value

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from rocksdict import (
     BottommostLevelCompaction,
@@ -153,8 +153,7 @@ class Engine:
         """The value of ``key``, None if there is none."""
         require_bytes(key)
         if self._together is not None and (waiting := self._together.get(family, key)) is not ABSENT:
-            found: bytes | None = waiting
-            return found
+            return cast("bytes | None", waiting)
         value: bytes | None = call(self.path, self._family(family).get, key)
         return value
 
@@ -162,8 +161,8 @@ class Engine:
         """The values of ``keys``, in one call; None where there is none."""
         require_bytes(*keys)
         self._write_together()
-        found: Any = call(self.path, self._family(family).get, list(keys)) if keys else []
-        values: list[bytes | None] = found
+        records: Any = call(self.path, self._family(family).get, list(keys)) if keys else []
+        values: list[bytes | None] = records
         return values
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
@@ -259,12 +258,12 @@ class Engine:
 
     def statistics(self) -> dict[str, int]:
         """RocksDB's tickers since this database was opened, such as ``rocksdb.bloom.filter.useful``."""
-        found = {}
+        counts = {}
         for line in (self._options.get_statistics() or "").splitlines():
             name, mark, count = line.partition(" COUNT : ")
             if mark and count.isdigit():
-                found[name] = int(count)
-        return found
+                counts[name] = int(count)
+        return counts
 
     def sequence(self) -> int:
         """RocksDB's number of the last write; it only grows."""
@@ -273,8 +272,8 @@ class Engine:
 
     def flush(self, family: str | None = None) -> None:
         """Write what is in memory of one family, or of all, to tables. Not needed for durability."""
-        for one in self._families.values() if family is None else (self._family(family),):
-            call(self.path, one.flush)
+        for handle in self._families.values() if family is None else (self._family(family),):
+            call(self.path, handle.flush)
         if self._mark is not None:
             self._mark.look(self.sequence())
 

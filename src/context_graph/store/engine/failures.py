@@ -103,26 +103,26 @@ def _unwritable(text: str, path: Path) -> StoreError:
 def shut_file(file: Path, error: OSError) -> StoreError:
     """The error for a file of the database that this user may not read."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return StoreReadOnlyError(f"{file} can't be read: {error.strerror}")
     return StoreReadOnlyError(
-        f"{file} can't be read: {error.strerror}; it belongs to user {found.st_uid} with mode "
-        f"{found.st_mode & 0o7777:04o}, and this process, user {os.geteuid()}, needs to read and write it"
+        f"{file} can't be read: {error.strerror}; it belongs to user {status.st_uid} with mode "
+        f"{status.st_mode & 0o7777:04o}, and this process, user {os.geteuid()}, needs to read and write it"
     )
 
 
 def _whose(path: Path) -> str:
     """The owner and mode of the nearest folder that exists, if we can't use it."""
-    folder = next((one for one in (path, *path.parents) if os.path.isdir(one)), path)
+    folder = next((ancestor for ancestor in (path, *path.parents) if os.path.isdir(ancestor)), path)
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return ""
     if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return ""
     return (
-        f"; {folder} belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}, "
+        f"; {folder} belongs to user {status.st_uid} with mode {status.st_mode & 0o7777:04o}, "
         f"and this process, user {os.geteuid()}, needs to read, write and enter it (mode 0700 of its own)"
     )
 

@@ -323,7 +323,7 @@ class Evidence(NamedTuple):
 
     sequence: int
     """The last write there was; 0 where nothing is known."""
-    found: list[str]
+    damage: list[str]
     """What is wrong with the logs."""
 
     @classmethod
@@ -335,48 +335,48 @@ class Evidence(NamedTuple):
             return cls(0, [])
         if magic != _MAGIC:
             return cls(0, [])
-        needed = [one for one in numbers[: min(count, _LOGS)] if one >= _oldest_kept(folder)]
+        needed = [number for number in numbers[: min(count, _LOGS)] if number >= _oldest_kept(folder)]
         spans = {int(file.stem): _span(file) for file in log_files(folder) if file.stem.isdigit()}
         begins = min((span[0] for span in spans.values() if span), default=0)
-        found = [f"the log {one:06d}.log is gone" for one in needed if one not in spans]
-        if not found and begins > begun + 1 and any(spans[one] is None for one in needed):
-            found.append(f"up to {begins - begun - 1} writes before the first log are gone")
-        found += _gaps(spans)
-        return cls(sequence if sequence >= begun else 0, found)
+        damage = [f"the log {number:06d}.log is gone" for number in needed if number not in spans]
+        if not damage and begins > begun + 1 and any(spans[number] is None for number in needed):
+            damage.append(f"up to {begins - begun - 1} writes before the first log are gone")
+        damage += _gaps(spans)
+        return cls(sequence if sequence >= begun else 0, damage)
 
     def losses(self, sequence: int) -> list[str]:
         """The losses of a database whose last write is ``sequence`` now that it is open."""
         lost = self.sequence - sequence
         end = [f"the last {lost} writes to its log are lost: the log was cut or removed"] if lost > 0 else []
-        return [*self.found, *end]
+        return [*self.damage, *end]
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
     """The losses of the database in ``folder`` and when each was noticed, the newest last."""
     try:
-        found = json.loads((folder / LOSSES).read_text())
+        rows = json.loads((folder / LOSSES).read_text())
     except (OSError, ValueError):
         return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def note_losses(folder: Path, found: list[str]) -> None:
+def note_losses(folder: Path, lost: list[str]) -> None:
     """Log losses and record them, to be reported; of many only the newest. Best effort on a full disk."""
-    if not found:
+    if not lost:
         return
-    for one in found:
-        _LOG.error("%s: %s; the rest is used", folder, one)
+    for loss in lost:
+        _LOG.error("%s: %s; the rest is used", folder, loss)
     at_ms = time.time_ns() // 1_000_000
-    kept = [*losses(folder), *({"at_ms": at_ms, "what": one, "told": False} for one in found)]
+    kept = [*losses(folder), *({"at_ms": at_ms, "what": loss, "told": False} for loss in lost)]
     _write_losses(folder, kept[-LOSSES_KEPT:])
 
 
 def tell_losses(folder: Path) -> list[str]:
     """The losses that were not reported yet; they count as reported from now on."""
     kept = losses(folder)
-    untold = [str(one.get("what")) for one in kept if not one.get("told")]
+    untold = [str(loss.get("what")) for loss in kept if not loss.get("told")]
     if untold:
-        _write_losses(folder, [{**one, "told": True} for one in kept])
+        _write_losses(folder, [{**loss, "told": True} for loss in kept])
     return untold
 
 

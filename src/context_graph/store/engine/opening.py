@@ -170,9 +170,9 @@ def check_markers(
         FormatVersionError: A format or layout that this build does not know, or no format.
         MissingColumnFamilyError: A family that a marker promises is not there.
     """
-    found = get(schema.marker_family, schema.format_key)
-    if found != schema.format_version:
-        text = "none" if found is None else found[:32].decode("utf-8", "backslashreplace")
+    version = get(schema.marker_family, schema.format_key)
+    if version != schema.format_version:
+        text = "none" if version is None else version[:32].decode("utf-8", "backslashreplace")
         raise FormatVersionError(
             f"{path} has store format {text}, this build expects {schema.format_version.decode()}: "
             "it belongs to another version of context-graph, or to something else. To take over what it "

@@ -177,11 +177,11 @@ class Columns:
         if first is None:
             return
         records = vectors.records(first - 1, whole=True)
-        found, record = next(records, _NO_RECORD)
+        seq_read, record = next(records, _NO_RECORD)
         for seq in chain((first,), wanted):
-            while found < seq:  # of a memory that was soft-deleted
-                found, record = next(records, _NO_RECORD)
-            if found != seq:
+            while seq_read < seq:  # of a memory that was soft-deleted
+                seq_read, record = next(records, _NO_RECORD)
+            if seq_read != seq:
                 yield None
             elif checked:
                 yield record if len(record) == len(EMPTY_RECORD) else None

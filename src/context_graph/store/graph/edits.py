@@ -71,7 +71,7 @@ class Edit(NamedTuple):
 
     def image(self, family: str) -> Image | None:
         """The image of that family; None if it has none."""
-        return next((one for one in self.images if one.family == family), None)
+        return next((image for image in self.images if image.family == family), None)
 
 
 class Uses(NamedTuple):
@@ -216,7 +216,7 @@ def restore_edit(store: GraphReader, node: MemoryNode) -> Edit:
 
 
 def remove_edits(
-    store: GraphReader, found: StoredNode, stone: Tombstone | None, gone: set[bytes]
+    store: GraphReader, stored: StoredNode, stone: Tombstone | None, gone: set[bytes]
 ) -> Iterator[Edit]:
     """Delete a memory for good, with its edges and the history of both.
 
@@ -224,34 +224,34 @@ def remove_edits(
         stone: What stays to be seen of it, if anything.
         gone: Edges that went with other memories of the batch; gains those that go now.
     """
-    key = found.node.id.bytes
+    key = stored.node.id.bytes
     for edge in store.edges.of(key):
         if edge.id.bytes not in gone:
             gone.add(edge.id.bytes)
             yield unrecorded(unlink_edit(edge, None))
-    writes, more = _cleared(store, found)
+    writes, more = _cleared(store, stored)
     writes += (Write(NODES, key, None), Write(ACCESS, key, None), *store.history.removal(key))
     if stone is not None:
         writes.append(Write(TOMBSTONES, key, encode_tombstone(key, stone)))
     yield Edit(Op.REMOVE, key, writes, more=more)
 
 
-def rewrite_edit(store: GraphReader, found: StoredNode) -> Edit:
+def rewrite_edit(store: GraphReader, stored: StoredNode) -> Edit:
     """Replace a memory's metadata without a trace in the history."""
-    key = found.node.id.bytes
-    record = encode_node(key, found.node, deleted=found.deleted)
+    key = stored.node.id.bytes
+    record = encode_node(key, stored.node, deleted=stored.deleted)
     return Edit(Op.UPDATE, key, [*store.history.removal(key), Write(NODES, key, record)])
 
 
-def _cleared(store: GraphReader, found: StoredNode) -> tuple[list[Write], Counters]:
+def _cleared(store: GraphReader, stored: StoredNode) -> tuple[list[Write], Counters]:
     """Remove what is kept of a memory elsewhere than under its id; the writes, and how the counts change."""
-    node = found.node
+    node = stored.node
     writes = store.vectors.removal(node.commit_seq)
-    if found.deleted:
+    if stored.deleted:
         writes.append(Write(TOMBSTONES, node.id.bytes, None))
     else:
         writes += index_writes(node, None)
-    return writes, Counters(0, found.deleted - 1, -found.deleted, 0, -content_bytes(node))
+    return writes, Counters(0, stored.deleted - 1, -stored.deleted, 0, -content_bytes(node))
 
 
 def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Write]:
@@ -348,13 +348,13 @@ def _used_since(engine: Engine, edits: Sequence[Edit]) -> dict[bytes, tuple[byte
         for edit in edits
         if (image := edit.image(EDGES)) is not None and image.before is not None
     }
-    found = {}
+    used = {}
     for (key, record), now in zip(before.items(), engine.get_many(EDGES, list(before)), strict=True):
         if now is None or now == record:
             continue
         edge, was = decode_edge(key, now), decode_edge(key, record)
-        found[edge.id.bytes] = now, edge, edge.traversal_count - was.traversal_count
-    return found
+        used[edge.id.bytes] = now, edge, edge.traversal_count - was.traversal_count
+    return used
 
 
 def _brought_up(edit: Edit, record: bytes, edge: GraphEdge, uses: int) -> Edit:

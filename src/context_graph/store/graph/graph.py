@@ -220,20 +220,20 @@ class GraphStore(GraphReader):
 
         Raises GraphQueryError if it is not in the store, or deleted. Raises StoreError as `add`.
         """
-        found = self._live(node_id)
-        self._apply([forget_edit(self, found, tombstone)])
-        return found
+        node = self._live(node_id)
+        self._apply([forget_edit(self, node, tombstone)])
+        return node
 
     def restore(self, node_id: bytes) -> MemoryNode:
         """Undo a soft delete; returns the memory.
 
         Raises GraphQueryError if no soft-deleted memory has that id. Raises StoreError as `add`.
         """
-        found = self.read(node_id)
-        if found is None or not found.deleted:
+        stored = self.read(node_id)
+        if stored is None or not stored.deleted:
             raise GraphQueryError(f"no soft-deleted memory {key_name(node_id)}; nothing to restore")
-        self._apply([restore_edit(self, found.node)])
-        return found.node
+        self._apply([restore_edit(self, stored.node)])
+        return stored.node
 
     def remove(
         self,
@@ -258,12 +258,12 @@ class GraphStore(GraphReader):
         work, unlinked = self.begin(), set[bytes]()
         removed: list[MemoryNode] = []
         for node_id, stone in stones.items():
-            found = self.read(node_id)
-            if found is None:
+            stored = self.read(node_id)
+            if stored is None:
                 raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
-            for edit in remove_edits(self, found, stone, unlinked):
+            for edit in remove_edits(self, stored, stone, unlinked):
                 work.edit(edit)
-            removed.append(found.node)
+            removed.append(stored.node)
         for other in rewritten:
             work.edit(rewrite_edit(self, other))
         facts = facts or {}
@@ -293,14 +293,14 @@ class GraphStore(GraphReader):
             work, unlinked = self.begin(), set[bytes]()
             for stone in due[at : at + PURGE_BATCH]:
                 try:
-                    found = self.read(stone.id.bytes) if stone.soft else None
+                    stored = self.read(stone.id.bytes) if stone.soft else None
                 except (CorruptedMemoryError, MemoryFormatError) as error:
                     _LOG.error("not purged: %s", error)
                     continue
-                if found is not None and found.deleted:
-                    for edit in remove_edits(self, found, None, unlinked):
+                if stored is not None and stored.deleted:
+                    for edit in remove_edits(self, stored, None, unlinked):
                         work.edit(edit)
-                    removed.append(found.node)
+                    removed.append(stored.node)
                 work.batch.delete(TOMBSTONES, stone.id.bytes)
             self.commit(work)
         self.history.purge(before_ms)
@@ -336,18 +336,18 @@ class GraphStore(GraphReader):
 
     def _load_uid(self) -> bytes:
         """The store's 16 random bytes, which distinguish it even from one that took its path."""
-        found = self.meta(_UID)
-        if found is None:
-            found = {"uid": os.urandom(16).hex()}
+        meta = self.meta(_UID)
+        if meta is None:
+            meta = {"uid": os.urandom(16).hex()}
             if not self._engine.read_only:
-                self.put_meta(_UID, found)
-        return bytes.fromhex(found["uid"])
+                self.put_meta(_UID, meta)
+        return bytes.fromhex(meta["uid"])
 
     def _live(self, node_id: bytes) -> MemoryNode:
-        found = self.get(node_id)
-        if found is None:
+        node = self.get(node_id)
+        if node is None:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
-        return found
+        return node
 
     def _apply(self, edits: Iterable[Edit]) -> None:
         work = self.begin()

@@ -81,7 +81,7 @@ class Entry(NamedTuple):
 
     def image(self, family: str) -> Image | None:
         """The image of that family; None if it has none."""
-        return next((one for one in self.images if one.family == family), None)
+        return next((image for image in self.images if image.family == family), None)
 
 
 def change_key(seq: int) -> bytes:
@@ -131,7 +131,7 @@ def decode_entry(key: bytes, record: bytes) -> Entry:
     try:
         at_ms, op, subject, images, ends = _HEAD.unpack_from(payload)
         at = _HEAD.size + _ID_BYTES * ends
-        found = tuple(payload[one : one + _ID_BYTES] for one in range(_HEAD.size, at, _ID_BYTES))
+        end_ids = tuple(payload[start : start + _ID_BYTES] for start in range(_HEAD.size, at, _ID_BYTES))
         kept = []
         for _ in range(images):
             family, name, size = _IMAGE.unpack_from(payload, at)
@@ -143,7 +143,7 @@ def decode_entry(key: bytes, record: bytes) -> Entry:
             raise ValueError(f"{len(payload)} bytes, its images need {at}")
     except (struct.error, IndexError, ValueError) as error:
         raise damaged_memory(key, f"content: {error}") from error
-    return Entry(split_history_key(key), at_ms, op, subject, found, tuple(kept))
+    return Entry(split_history_key(key), at_ms, op, subject, end_ids, tuple(kept))
 
 
 UNDO = "undo"
@@ -257,8 +257,8 @@ class HistoryTable:
         """
         key = change_key(seq)
         batch.put(HISTORY, key, encode_entry(key, at_ms, op, subject, ends, images))
-        for one in (subject, *ends):
-            batch.put(HISTORY, subject_key(one, seq), b"")
+        for subject_id in (subject, *ends):
+            batch.put(HISTORY, subject_key(subject_id, seq), b"")
 
     def get(self, seq: int) -> Entry | None:
         """The entry of commit ``seq``; None if it overwrote nothing, or is no longer kept."""
@@ -321,7 +321,7 @@ class HistoryTable:
             entry = self.get(run.first)
             if entry is None:
                 continue
-            kept = [one for one in entry.images if one.family != META or one.key not in keys]
+            kept = [image for image in entry.images if image.family != META or image.key not in keys]
             if len(kept) < len(entry.images):
                 key = change_key(entry.seq)
                 record = encode_entry(key, entry.at_ms, entry.op, entry.subject, entry.ends, kept)
@@ -393,5 +393,5 @@ class HistoryTable:
 
 def _entry_removal(entry: Entry) -> Iterator[Write]:
     yield Write(HISTORY, change_key(entry.seq), None)
-    for one in (entry.subject, *entry.ends):
-        yield Write(HISTORY, subject_key(one, entry.seq), None)
+    for subject_id in (entry.subject, *entry.ends):
+        yield Write(HISTORY, subject_key(subject_id, entry.seq), None)

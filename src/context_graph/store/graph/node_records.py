@@ -40,8 +40,8 @@ _QUADRANTS: Final = (
     JohariQuadrant.UNKNOWN,
 )
 MODALITIES: Final = (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
-_QUADRANT_NUMBER: Final = {one: number for number, one in enumerate(_QUADRANTS)}
-_MODALITY_NUMBER: Final = {one: number for number, one in enumerate(MODALITIES)}
+_QUADRANT_NUMBER: Final = {quadrant: number for number, quadrant in enumerate(_QUADRANTS)}
+_MODALITY_NUMBER: Final = {modality: number for number, modality in enumerate(MODALITIES)}
 DELETED: Final = 1
 PINNED: Final = 2
 _CLUSTER: Final = 4

@@ -66,8 +66,8 @@ class GraphReader:
 
     def get(self, node_id: bytes) -> MemoryNode | None:
         """The live memory of that id; None if there is none (EC-CORE-011). Raises as read."""
-        found = self.read(node_id)
-        return None if found is None or found.deleted else found.node
+        stored = self.read(node_id)
+        return None if stored is None or stored.deleted else stored.node
 
     def embedding(self, seq: int) -> bytes | None:
         """The embedding of the memory with commit number ``seq``: 1536 float32."""
@@ -91,13 +91,13 @@ class GraphReader:
 
     def ids_with_prefix(self, start: bytes, limit: int) -> list[bytes]:
         """At most ``limit`` ids of memories, soft-deleted or not, that begin with the bytes ``start``."""
-        found: list[bytes] = []
+        ids: list[bytes] = []
         for key, _ in self._engine.scan(NODES, start):
-            if not key.startswith(start) or len(found) == limit:
+            if not key.startswith(start) or len(ids) == limit:
                 break
             if len(key) == _ID_BYTES:
-                found.append(key)
-        return found
+                ids.append(key)
+        return ids
 
     def in_order(self, after_seq: int = 0, *, skip_damaged: bool = False) -> Iterator[StoredNode]:
         """All memories, soft-deleted or not, in order of commit from after ``after_seq``.
@@ -109,15 +109,15 @@ class GraphReader:
             if change.op != Op.ADD:
                 continue
             try:
-                found = self.read(change.subject)
+                stored = self.read(change.subject)
             except (CorruptedMemoryError, MemoryFormatError) as error:
                 if not skip_damaged:
                     raise
                 _LOG.error("%s", error)
                 continue
             # Added again since (an import, a re-capture): it comes where it was added last.
-            if found is not None and found.node.commit_seq == change.seq:
-                yield found
+            if stored is not None and stored.node.commit_seq == change.seq:
+                yield stored
 
     def node_records(self) -> Iterator[tuple[bytes, bytes]]:
         """(id, record) of all memories, soft-deleted or not, by id and unchecked."""
@@ -167,9 +167,9 @@ def counted(engine: Engine) -> Counters:
     """The counters as the records have them. Cost: a scan of all memories."""
     nodes = deleted = size = 0
     for key, record in engine.rows(NODES):
-        found = decode_node(key, record)
-        deleted, nodes = deleted + found.deleted, nodes + (not found.deleted)
-        size += content_bytes(found.node)
+        node_record = decode_node(key, record)
+        deleted, nodes = deleted + node_record.deleted, nodes + (not node_record.deleted)
+        size += content_bytes(node_record.node)
     edges = sum(1 for _ in EdgeTable(engine).all())
     last = next((key for key, _ in engine.scan(LOG, b"\x80", reverse=True) if len(key) == 8), b"")
     return Counters(layout.split_seq(last), nodes, deleted, edges, size)

@@ -95,13 +95,13 @@ def unpack_fixed(key: bytes, record: bytes, shape: struct.Struct) -> tuple[Any, 
     return shape.unpack(payload)
 
 
-def unknown_version(key: bytes, found: int, known: int) -> MemoryFormatError:
+def unknown_version(key: bytes, version: int, known: int) -> MemoryFormatError:
     """The error for a version that can't be converted; names node id and version (EC-CORE-018)."""
     return MemoryFormatError(
-        f"memory {key_name(key)} has format version {found}, this build reads up to {known}; "
+        f"memory {key_name(key)} has format version {version}, this build reads up to {known}; "
         "it was written by a newer version of context-graph: use that one",
         node_id=key_name(key),
-        format_version=found,
+        format_version=version,
     )
 
 
@@ -132,10 +132,10 @@ def json_object(raw: bytes) -> dict[str, Any]:
     """The JSON object in ``raw``, {} for none. Raises ValueError."""
     if not raw:
         return {}
-    found = orjson.loads(raw)
-    if not isinstance(found, dict):
+    content = orjson.loads(raw)
+    if not isinstance(content, dict):
         raise ValueError("its metadata is not a JSON object")
-    return found
+    return content
 
 
 # Never renumber.
@@ -147,7 +147,7 @@ _DOMAINS: Final = (
     Domain.CREATIVE,
     Domain.RESEARCH,
 )
-_DOMAIN_NUMBER: Final = {one: number for number, one in enumerate(_DOMAINS)}
+_DOMAIN_NUMBER: Final = {domain: number for number, domain in enumerate(_DOMAINS)}
 
 # source, target | weight, confidence, reward, 3 transmitters | created, traversed, count | shortcut, domain |
 # bytes of relationship

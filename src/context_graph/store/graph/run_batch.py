@@ -126,15 +126,15 @@ def _accesses(store: GraphStore, merges: Sequence[Sequence[Uses]]) -> dict[bytes
     """Survivor -> (its accesses before, its accesses with those of the others), as they are by now."""
     members = [uses.id for merge in merges for uses in merge]
     there = dict(zip(members, store.engine.get_many(ACCESS, members), strict=True))
-    found = {}
+    accesses = {}
     for merge in merges:
         survivor = merge[0].id
         all_uses = [_access(uses, there[uses.id]) for uses in merge]
-        times = min(_MOST_USES, sum(one.times for one in all_uses))
+        times = min(_MOST_USES, sum(access.times for access in all_uses))
         if times:
-            record = encode_access(survivor, Access(times, max(one.last_ms for one in all_uses)))
-            found[survivor] = Image(ACCESS, survivor, there[survivor]), record
-    return found
+            record = encode_access(survivor, Access(times, max(access.last_ms for access in all_uses)))
+            accesses[survivor] = Image(ACCESS, survivor, there[survivor]), record
+    return accesses
 
 
 def _access(uses: Uses, record: bytes | None) -> Access:
@@ -142,10 +142,10 @@ def _access(uses: Uses, record: bytes | None) -> Access:
 
 
 def _with_access(edit: Edit, accesses: Mapping[bytes, tuple[Image, bytes]]) -> Edit:
-    found = accesses.get(edit.subject)
-    if found is None:
+    images = accesses.get(edit.subject)
+    if images is None:
         return edit
-    before, record = found
+    before, record = images
     return edit._replace(
         writes=[*edit.writes, Write(ACCESS, edit.subject, record)],
         images=[*edit.images, before, Image(ACCESS_AFTER, edit.subject, record)],
@@ -194,12 +194,12 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
 
 def subjects_of(store: GraphStore, run: Run) -> dict[bytes, int]:
     """The memories and edges that the run changed, each with how it was changed first (`records.Op`)."""
-    found: dict[bytes, int] = {}
+    subjects: dict[bytes, int] = {}
     for begin, end in run.ranges:
-        for change in takewhile(lambda one: one.seq <= end, store.changes_after(begin - 1)):  # noqa: B023
+        for change in takewhile(lambda change: change.seq <= end, store.changes_after(begin - 1)):  # noqa: B023
             if change.op != Op.RUN:
-                found.setdefault(change.subject, change.op)
-    return found
+                subjects.setdefault(change.subject, change.op)
+    return subjects
 
 
 def _without_new(store: GraphStore, run: Run, known: Container[bytes]) -> tuple[list[Edit], list[bytes]]:

@@ -110,9 +110,9 @@ class Scrubber:
 
     def _due(self) -> _Due:
         record = self._engine.get(META, _DUE_KEY)
-        found = {} if record is None else decode_meta(_DUE_KEY, record)
-        nodes = [(bytes.fromhex(one), int(seq)) for one, seq in found.get("due", ())]
-        return _Due(nodes, found.get("facts", ()))
+        meta = {} if record is None else decode_meta(_DUE_KEY, record)
+        nodes = [(bytes.fromhex(node_id), int(seq)) for node_id, seq in meta.get("due", ())]
+        return _Due(nodes, meta.get("facts", ()))
 
 
 def _ranges(keys: Sequence[K]) -> list[tuple[K, K]]:
@@ -137,21 +137,21 @@ def merge_small_tables(engine: Engine) -> int:
 
 def tables(engine: Engine, family: str) -> list[Table]:
     """The tables of ``family`` below level 0 (where RocksDB merges them itself), by first key."""
-    found, level = [], 0
+    tables, level = [], 0
     for line in (engine.property(family, _TABLES) or "").splitlines():
         if head := _LEVEL.match(line):
             level = int(head[1])
         elif level and (entry := _TABLE.match(line)):
             first, last = bytes.fromhex(entry[2]), bytes.fromhex(entry[3])
-            found.append(Table(first, last, level, int(entry[1])))
-    return sorted(found)
+            tables.append(Table(first, last, level, int(entry[1])))
+    return sorted(tables)
 
 
-def _small_runs(found: list[Table]) -> Iterator[list[Table]]:
+def _small_runs(tables: list[Table]) -> Iterator[list[Table]]:
     """Runs of small tables with no larger one's first key between them: of each level, merging one rewrites
     a single larger table at most."""
     run: list[Table] = []
-    for table in (*found, None):
+    for table in (*tables, None):
         if table is not None and table.size < SMALL_BYTES:
             run.append(table)
             continue

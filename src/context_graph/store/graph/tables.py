@@ -64,12 +64,12 @@ class EdgeTable:
 
     def of(self, node_id: bytes, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
         """The edges of a memory; those that leave it first. Cost: one lookup an edge, some 10 us."""
-        found: dict[bytes, None] = {}
+        edge_ids: dict[bytes, None] = {}
         for side in _SIDES[direction]:
             prefix = layout.adjacency_prefix(side, node_id)
             for _, edge_id in self._engine.scan(EDGES, prefix, after(prefix)):
-                found[edge_id] = None
-        edges = (self.get(edge_id) for edge_id in found)
+                edge_ids[edge_id] = None
+        edges = (self.get(edge_id) for edge_id in edge_ids)
         return [edge for edge in edges if edge is not None]
 
     def all(self, after_id: bytes = b"") -> Iterator[GraphEdge]:
@@ -165,7 +165,7 @@ def _decoded(key: bytes, record: bytes) -> TraversedPath | None:
     """Derived from uses: one that is damaged is as if it had not been."""
     try:
         content = decode_meta(key, record)
-        nodes = tuple(UUID(hex=one) for one in content["nodes"])
+        nodes = tuple(UUID(hex=node_id) for node_id in content["nodes"])
         return TraversedPath(
             nodes, int(content["traversals"]), float(content["confidence"]), int(content["last_ms"])
         )

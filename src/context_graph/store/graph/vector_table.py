@@ -56,9 +56,9 @@ class VectorTable:
 
     def load(self) -> None:
         """Read anew which generation is in use."""
-        found = self._meta(VECTORS_KEY) or {}
-        self._generation = int(found.get("generation", 0))
-        beside = found.get("beside")
+        meta = self._meta(VECTORS_KEY) or {}
+        self._generation = int(meta.get("generation", 0))
+        beside = meta.get("beside")
         self._migration = None if beside is None else Migration(beside["provider"], int(beside["done"]))
 
     # Embeddings
@@ -72,16 +72,16 @@ class VectorTable:
     def get_many(self, seqs: Sequence[int]) -> list[bytes | None]:
         """As `get`, of several in one call."""
         keys = [layout.embedding_key(seq, self._generation) for seq in seqs]
-        found = self._engine.get_many(EMBEDDINGS, keys)
+        records = self._engine.get_many(EMBEDDINGS, keys)
         return [
             None if record is None else decode_embedding(key, record)
-            for key, record in zip(keys, found, strict=True)
+            for key, record in zip(keys, records, strict=True)
         ]
 
     def after(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``seq``."""
-        for found, record in self.records(seq):
-            yield found, self.decode(found, record)
+        for seq_read, record in self.records(seq):
+            yield seq_read, self.decode(seq_read, record)
 
     def records(self, seq: int = 0, *, whole: bool = False) -> Iterator[tuple[int, bytes]]:
         """As `after`, with the records as they stand, unchecked; ``whole`` as Engine.scan's."""
@@ -182,8 +182,8 @@ class VectorTable:
     @property
     def second(self) -> Second | None:
         """The model of the second vectors; None if there are none."""
-        found = self._meta(SECOND_KEY)
-        return None if found is None else Second(found["digest"], found["dim"], found["done"])
+        meta = self._meta(SECOND_KEY)
+        return None if meta is None else Second(meta["digest"], meta["dim"], meta["done"])
 
     def begin_second(self, digest: str, dim: int) -> Second:
         """Go on with the second vectors of that model; those of another are dropped. Commits."""

@@ -82,8 +82,8 @@ def complete_history(target: Engine) -> None:
     entries = target.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
     for number, (key, record) in enumerate(entries, 1):
         entry = decode_entry(key, record)
-        for one in (entry.subject, *entry.ends):
-            batch.put(HISTORY, subject_key(one, entry.seq), b"")
+        for subject_id in (entry.subject, *entry.ends):
+            batch.put(HISTORY, subject_key(subject_id, entry.seq), b"")
         if number % BATCH_ENTRIES == 0:
             target.write(batch)
             batch = target.batch()
@@ -200,12 +200,12 @@ class _Completion:
         for change in self._reader.changes_after(0):
             if change.op in (Op.ADD, Op.LINK, Op.REMOVE, Op.UNLINK):
                 there[change.subject] = change.op
-        nodes = sum(op == Op.ADD and one not in self._ids for one, op in there.items())
+        nodes = sum(op == Op.ADD and node_id not in self._ids for node_id, op in there.items())
         if nodes:
             self.notes.append(f"{nodes} memories are lost: the log names them, but their records are missing")
         links = sum(
-            op == Op.LINK and self._target.get(EDGES, layout.edge_key(one)) is None
-            for one, op in there.items()
+            op == Op.LINK and self._target.get(EDGES, layout.edge_key(edge_id)) is None
+            for edge_id, op in there.items()
         )
         if links > self._left_out:
             self.notes.append(f"{links - self._left_out} links are lost")

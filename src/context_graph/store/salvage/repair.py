@@ -407,21 +407,21 @@ class _Salvage:
         """Pointer, time index and chain index, worked out from the snapshots that were saved."""
         batch = target.batch()
         newest: bytes | None = None
-        found: set[str] = set()
+        session_ids: set[str] = set()
         for session_id in reversed(list(newest_first(target))):
             key, own = layout.snapshot_key(session_id), layout.id_bytes(session_id)
             head = records.decode_head(key, target.get(SESSION_IDENTITY, key) or b"")
-            found.add(session_id)
+            session_ids.add(session_id)
             batch.put(SESSION_IDENTITY, layout.time_key(head.timestamp_ms, session_id), own)
             if head.previous_session_id:
                 batch.put(SESSION_IDENTITY, layout.previous_key(head.previous_session_id), own)
             newest = own
-        if self._latest is not None and self._latest.decode("utf-8", "replace") in found:
+        if self._latest is not None and self._latest.decode("utf-8", "replace") in session_ids:
             newest = self._latest
         if newest is not None:
             batch.put(SESSION_IDENTITY, LATEST, newest)
         target.write(batch)
-        for session_id in self._ids - found:
+        for session_id in self._ids - session_ids:
             self._unreadable.setdefault(
                 (SESSION_IDENTITY, layout.snapshot_key(session_id)),
                 "other records name it, but its own is missing",
@@ -432,7 +432,9 @@ class _Salvage:
         for family in self._families:
             report.copied[family] = sum(1 for key, _ in target.scan(family) if key != FORMAT_KEY)
         report.unreadable_count = len(self._unreadable)
-        wanted_first = sorted(self._unreadable.items(), key=lambda one: (one[0][0] != report.family, one[0]))
+        wanted_first = sorted(
+            self._unreadable.items(), key=lambda item: (item[0][0] != report.family, item[0])
+        )
         report.unreadable = [
             UnreadableKey(family, layout.key_text(key.removeprefix(_GAP)), reason)
             for (family, key), reason in wanted_first[:UNREADABLE_NAMED]

@@ -101,8 +101,8 @@ class EventLog:
     def last_number(self, session_id: str) -> int:
         """The number of the session's last event, its starts included; 0 for none. Cost: one look-up."""
         prefix = layout.event_prefix(session_id)
-        found = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
-        return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in found), 0)
+        rows = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
+        return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in rows), 0)
 
     def position(self) -> tuple[str, int]:
         """How far the log's segments have been read (`put_position`); ("", 0) if none was."""
@@ -121,8 +121,8 @@ class EventLog:
     def captures_due(self) -> list[str]:
         """The sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
         prefix = layout.CAPTURE_PREFIX
-        found = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
-        return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
+        rows = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
+        return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in rows]
 
     def captured(self, session_id: str) -> None:
         """Note that the session's memory has been refreshed."""
@@ -163,20 +163,20 @@ class CanaryEvents:
         Raises CorruptedIdentityError if what was written can't be read back. Raises StoreError if it could
         not be removed.
         """
-        found = list(self._log.after(session_id, 0))
+        events = list(self._log.after(session_id, 0))
         self._remove(session_id)
         for left in self._left(now_ms):
             self._remove(left)
-        return found
+        return events
 
     def _left(self, now_ms: int) -> set[str]:
         prefix = layout.event_prefix(CANARY_PREFIX)[:-1]
-        found = set()
+        session_ids = set()
         for key, record in self._engine.scan(EVENTS, prefix, layout.after(prefix)):
             event = records.decode_event(key, record)
             if event.at_ms < now_ms - LEFT_MS:
-                found.add(event.session_id)
-        return found
+                session_ids.add(event.session_id)
+        return session_ids
 
     def _remove(self, session_id: str) -> None:
         batch = self._engine.batch()
@@ -239,15 +239,15 @@ class RequirementLog:
         """
         if not 1 <= limit <= KEPT:
             raise InvalidInputError(f"--limit {limit} must be a number from 1 to {KEPT}")
-        found: list[dict[str, Any]] = []
+        matches: list[dict[str, Any]] = []
         for entry in self._newest_first():
             wanted = not session_id or entry.get("session_id") == session_id
             if wanted and (not requirement or requirement in entry.get("requirements", ())):
-                found.append(entry)
-                if len(found) == limit:
+                matches.append(entry)
+                if len(matches) == limit:
                     break
         # Entries that waited in several segments were not recorded in the order in which they happened.
-        return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
+        return sorted(matches, key=lambda entry: entry["at_ms"], reverse=True)
 
     def _has(self, once: str) -> bool:
         return any(entry.get("id") == once for entry in islice(self._newest_first(), _REMEMBERED))
@@ -333,14 +333,14 @@ class ConsolidationQueue:
         Cost: one read of the queue, once.
         """
         if self._unseen is None:
-            found = list(self._waiting())
+            rows = list(self._waiting())
         else:  # one whose batch failed is not there
-            found = [(key, record) for key in self._unseen if (record := self._engine.get(SYSTEM, key))]
-        if not found and self._unseen is not None:
+            rows = [(key, record) for key in self._unseen if (record := self._engine.get(SYSTEM, key))]
+        if not rows and self._unseen is not None:
             return []
         self._unseen = []
         requests: list[dict[str, object]] = []
-        for key, record in found:
+        for key, record in rows:
             try:
                 requests.append(_request(key, record))
             except (CorruptedIdentityError, *UNREADABLE_RECORD) as error:

@@ -208,13 +208,13 @@ def encode_event(key: bytes, event: HookEvent) -> bytes:
 
 def _encoded_parts(parts: EventParts) -> bytes:
     """The parts as JSON; without the longest ones where escapes make them too long for a record."""
-    told = parts.to_json()
+    content = parts.to_json()
     while True:
-        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) if content else ""
         raw = text.encode("utf-8", "surrogatepass")
         if len(raw) <= 0xFFFF:
             return raw
-        del told[max(told, key=lambda name: len(str(told[name])))]
+        del content[max(content, key=lambda name: len(str(content[name])))]
 
 
 def decode_event(key: bytes, record: bytes) -> HookEvent:
@@ -329,12 +329,12 @@ def encode_compactions(key: bytes, compactions: Sequence[Mapping[str, object]]) 
 def decode_compactions(key: bytes, record: bytes) -> list[dict[str, Any]]:
     """The compactions in ``record``. Raises as decode_snapshot."""
     try:
-        found = json.loads(unwrap(key, record, COMPACTIONS_VERSION))
+        compactions = json.loads(unwrap(key, record, COMPACTIONS_VERSION))
     except ValueError as error:
         raise damaged(key, f"compactions: {error}") from error
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(compactions, list) or not all(isinstance(row, dict) for row in compactions):
         raise damaged(key, "the compactions are no JSON list of objects")
-    return found
+    return compactions
 
 
 def _head(key: bytes, payload: bytes) -> tuple[tuple[Any, ...], str, str | None, bytes]:

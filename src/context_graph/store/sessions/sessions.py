@@ -136,10 +136,10 @@ class SessionStore:
             FormatVersionError: It was written by another version.
         """
         if session_id is not None:
-            found = self._snapshot(session_id)
-            if found is None:
+            snapshot = self._snapshot(session_id)
+            if snapshot is None:
                 raise SessionNotFoundError.of(session_id)
-            return found
+            return snapshot
         latest = self.load_latest()
         if latest is None:
             raise SessionNotFoundError("no session in this store yet")
@@ -154,9 +154,9 @@ class SessionStore:
         """
         pointer = self._engine.get(SESSION_IDENTITY, LATEST)
         if pointer is not None:
-            found = self._snapshot(pointer.decode("utf-8", "replace"))
-            if found is not None:
-                return found
+            snapshot = self._snapshot(pointer.decode("utf-8", "replace"))
+            if snapshot is not None:
+                return snapshot
         return self._recover()
 
     def _snapshot(self, session_id: str) -> SessionIdentitySnapshot | None:
@@ -168,14 +168,14 @@ class SessionStore:
         unreadable: CorruptedIdentityError | FormatVersionError | None = None
         for session_id in newest_first(self._engine):
             try:
-                found = self._snapshot(session_id)
+                snapshot = self._snapshot(session_id)
             except (CorruptedIdentityError, FormatVersionError) as error:
                 unreadable = unreadable or error
                 continue
-            if found is not None:
+            if snapshot is not None:
                 if not self._engine.read_only:
                     self._engine.put(SESSION_IDENTITY, LATEST, layout.id_bytes(session_id))
-                return found
+                return snapshot
         if unreadable is not None:
             raise unreadable
         return None
@@ -376,18 +376,20 @@ class SessionStore:
         """
         if self._engine.get(SESSION_IDENTITY, layout.snapshot_key(alias)) is not None:
             return cut_session_id(alias)
-        found: list[str] = []
+        matches: list[str] = []
         if _ALIAS.fullmatch(alias):
             for prefix in dict.fromkeys((alias, alias.lower(), alias.upper())):
                 start = layout.snapshot_key(prefix)
                 scan = self._engine.scan(SESSION_IDENTITY, start, layout.after(start))
-                found.extend(key[len(SNAPSHOT_PREFIX) :].decode() for key, _ in scan)
-        if not found:
+                matches.extend(key[len(SNAPSHOT_PREFIX) :].decode() for key, _ in scan)
+        if not matches:
             raise SessionNotFoundError.of(alias)
-        if len(found) > 1:
-            named = ", ".join(found[:_CANDIDATES_NAMED]) + (", …" if len(found) > _CANDIDATES_NAMED else "")
+        if len(matches) > 1:
+            named = ", ".join(matches[:_CANDIDATES_NAMED]) + (
+                ", …" if len(matches) > _CANDIDATES_NAMED else ""
+            )
             raise InvalidInputError(f"session id {alias!r} is ambiguous: {named}; give the full id")
-        return found[0]
+        return matches[0]
 
     def _head(self, session_id: str) -> records.SnapshotHead | None:
         key = layout.snapshot_key(session_id)
@@ -433,16 +435,16 @@ class SessionStore:
         """
         snapshots = transfer.read_document(document)
         if not overwrite:
-            there = [one.session_id for one in snapshots if self.has(one.session_id)]
+            there = [snapshot.session_id for snapshot in snapshots if self.has(snapshot.session_id)]
             if there:
                 raise InvalidInputError(
                     f"{len(there)} sessions are in the store already ({', '.join(there[:5])}); "
                     "overwrite replaces them"
                 )
         first = self._engine.get(SESSION_IDENTITY, LATEST) is None
-        newest = max(snapshots, key=lambda one: one.timestamp_ms, default=None)
+        newest = max(snapshots, key=lambda snapshot: snapshot.timestamp_ms, default=None)
         batch = self._engine.batch()
-        for snapshot in sorted(snapshots, key=lambda one: one.timestamp_ms):
+        for snapshot in sorted(snapshots, key=lambda snapshot: snapshot.timestamp_ms):
             self._put_snapshot(batch, snapshot, latest=first and snapshot is newest)
         self._engine.write(batch)
         return [snapshot.session_id for snapshot in snapshots]

@@ -46,13 +46,13 @@ def document(snapshots: Sequence[SessionIdentitySnapshot]) -> dict[str, object]:
     }
 
 
-def read_document(given: object) -> list[SessionIdentitySnapshot]:
+def read_document(document: object) -> list[SessionIdentitySnapshot]:
     """The snapshots of a document, each field checked.
 
     Raises InvalidInputError, naming the field, its limit and the cure. Raises FormatVersionError for a format
     version this build does not know.
     """
-    content = _object("the document", given)
+    content = _object("the document", document)
     if content.get("format") != FORMAT:
         raise InvalidInputError(f"format is {content.get('format')!r}, must be {FORMAT!r}")
     version = content.get("format_version")
@@ -65,7 +65,7 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
         raise InvalidInputError(
             f"sessions has {len(sessions)} entries, at most {MAX_SESSIONS}; split the file"
         )
-    snapshots = [_snapshot(f"sessions[{index}]", one) for index, one in enumerate(sessions)]
+    snapshots = [_snapshot(f"sessions[{index}]", session) for index, session in enumerate(sessions)]
     seen: set[str] = set()
     for index, snapshot in enumerate(snapshots):
         if snapshot.session_id in seen:
@@ -87,8 +87,8 @@ def _checksum(snapshots: Sequence[SessionIdentitySnapshot]) -> str:
     return f"{crc:08x}"
 
 
-def _snapshot(at: str, given: object) -> SessionIdentitySnapshot:
-    content = _object(at, given)
+def _snapshot(at: str, value: object) -> SessionIdentitySnapshot:
+    content = _object(at, value)
     unknown = sorted(set(content) - set(_FIELDS))
     if unknown:
         raise InvalidInputError(
@@ -102,10 +102,10 @@ def _snapshot(at: str, given: object) -> SessionIdentitySnapshot:
     return SessionIdentitySnapshot(**cast("dict[str, float]", checked))  # type: ignore[arg-type]  # see above
 
 
-def _object(at: str, given: object) -> dict[str, object]:
-    if not isinstance(given, dict):
-        raise InvalidInputError(f"{at} must be a JSON object, is {type(given).__name__}")
-    return given
+def _object(at: str, value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{at} must be a JSON object, is {type(value).__name__}")
+    return value
 
 
 def _fail(at: str, value: object, rule: str) -> NoReturn:
@@ -146,13 +146,13 @@ def _unknown_or_share(at: str, value: object) -> float | None:
 def _vector(at: str, value: object, low: float, high: float) -> list[float]:
     if not isinstance(value, list) or len(value) != KURAMOTO_N:
         _fail(at, value, f"a list of {KURAMOTO_N} numbers")
-    return [_number(f"{at}[{index}]", one, low, high) for index, one in enumerate(value)]
+    return [_number(f"{at}[{index}]", number, low, high) for index, number in enumerate(value)]
 
 
 def _trajectory(at: str, value: object, low: float, high: float) -> list[list[float]]:
     if not isinstance(value, list) or len(value) > MAX_TRAJECTORY_LEN:
         _fail(at, value, f"a list of at most {MAX_TRAJECTORY_LEN} vectors")
-    return [_vector(f"{at}[{index}]", one, low, high) for index, one in enumerate(value)]
+    return [_vector(f"{at}[{index}]", vector, low, high) for index, vector in enumerate(value)]
 
 
 _CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
