@@ -29,8 +29,6 @@ LEFT = {
     "identity": 22,
     "memory": 335,
     "notes": 165,
-    "operations": 138,
-    "owner": 244,
     "sync": 140,
 }
 

@@ -12,6 +12,6 @@ from context_graph.operations import consolidations, memories, transfer
 from context_graph.operations.operation import DEFINED, Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(
-    one for module in (memories, transfer, consolidations) for one in DEFINED[module.__name__]
+    operation for module in (memories, transfer, consolidations) for operation in DEFINED[module.__name__]
 )
 """All operations, in the order in which tools and commands are shown."""

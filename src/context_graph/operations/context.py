@@ -193,7 +193,7 @@ class Answer:
         text: The answer if it is not JSON.
     """
 
-    found: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict)
     quotes: bool = False
     nothing: bool = False
     touched: Sequence[UUID] = ()

@@ -24,77 +24,77 @@ _NOTES: Final = "notes"
 
 
 def forget_everywhere(
-    host: Host, memex: Memex, wanted: UUID, given: Forget, source: str
+    host: Host, memex: Memex, wanted: UUID, arguments: Forget, source: str
 ) -> tuple[Forgotten, dict[str, Any]]:
     """Forget ``wanted`` of ``memex``; what else went or stays, as JSON, without what is empty.
 
     All of it is undone as one, but for what is deleted for good. Raises as `Memex.forget_with_twins`;
     nothing is changed then.
     """
-    if not given.soft_delete:
-        return _forget(host, memex, wanted, given)
+    if not arguments.soft_delete:
+        return _forget(host, memex, wanted, arguments)
     act = new_act("forget", source, host.store_name)
     with ExitStack() as acting:
         for place in _places(host, memex):
             acting.enter_context(place.acting(Act(act.run)))
-        return _forget(host, memex, wanted, given)
+        return _forget(host, memex, wanted, arguments)
 
 
 def _places(host: Host, memex: Memex) -> list[Memex]:
     """Where the words of a memory of ``memex`` may stand, itself first."""
-    places = [one for one in (memex, host.memory(), host.of_user()) if one is not None]
-    return list({id(one): one for one in places}.values())
+    places = [place for place in (memex, host.memory(), host.of_user()) if place is not None]
+    return list({id(place): place for place in places}.values())
 
 
-def _forget(host: Host, memex: Memex, wanted: UUID, given: Forget) -> tuple[Forgotten, dict[str, Any]]:
+def _forget(host: Host, memex: Memex, wanted: UUID, arguments: Forget) -> tuple[Forgotten, dict[str, Any]]:
     stored = memex.stored(wanted)
     node = stored.node if stored is not None else None
     if node is None or node.source == CAPTURED:
-        told = memex.forget_with_twins(wanted, soft=given.soft_delete, reason=given.reason)
-        return told, _of_summary(memex, node, given) if node is not None else {}
-    found = {id(one): (one, traces_of(one, node)) for one in _places(host, memex)}
-    told = _forgotten(memex, wanted, given, found[id(memex)][1])
-    for place, traces in found.values():
-        for one in traces.same:
-            _forgotten(place, one.id, given, traces)
-        if place is not memex or given.soft_delete:
+        forgotten = memex.forget_with_twins(wanted, soft=arguments.soft_delete, reason=arguments.reason)
+        return forgotten, _of_summary(memex, node, arguments) if node is not None else {}
+    traces_by_id = {id(place): (place, traces_of(place, node)) for place in _places(host, memex)}
+    forgotten = _forgotten(memex, wanted, arguments, traces_by_id[id(memex)][1])
+    for place, traces in traces_by_id.values():
+        for copy in traces.same:
+            _forgotten(place, copy.id, arguments, traces)
+        if place is not memex or arguments.soft_delete:
             place.put_many(traces.quoting)
-    return told, _elsewhere(host, node, given, [traces for _, traces in found.values()])
+    return forgotten, _elsewhere(host, node, arguments, [traces for _, traces in traces_by_id.values()])
 
 
-def _forgotten(memex: Memex, wanted: UUID, given: Forget, traces: Traces) -> Forgotten:
+def _forgotten(memex: Memex, wanted: UUID, arguments: Forget, traces: Traces) -> Forgotten:
     """Forget one memory; for good after what quotes it was written without it."""
-    if given.soft_delete:
-        return memex.forget_with_twins(wanted, reason=given.reason)
+    if arguments.soft_delete:
+        return memex.forget_with_twins(wanted, reason=arguments.reason)
     memex.put_many(traces.quoting)
-    ids = [one.id for one in traces.quoting]
-    return memex.forget_with_twins(wanted, soft=False, reason=given.reason, quoting=ids)
+    ids = [quote.id for quote in traces.quoting]
+    return memex.forget_with_twins(wanted, soft=False, reason=arguments.reason, quoting=ids)
 
 
-def _elsewhere(host: Host, node: MemoryNode, given: Forget, traces: Sequence[Traces]) -> dict[str, Any]:
-    quoting = [one for some in traces for one in some.quoting]
-    same = [one for some in traces for one in some.same]
-    sessions = host.recorded(Words(node.content), erase=not given.soft_delete)
-    recorded = {"sessions": sessions, "cure": "forget it with --permanent"} if given.soft_delete else {}
-    found: dict[str, Any] = {
-        "also_forgotten": [str(one.id) for one in same],
-        "taken_out_of": [str(one.id) for one in quoting],
-        "erased_in_sessions": [] if given.soft_delete else sessions,
+def _elsewhere(host: Host, node: MemoryNode, arguments: Forget, traces: Sequence[Traces]) -> dict[str, Any]:
+    quoting = [quote for some in traces for quote in some.quoting]
+    same = [copy for some in traces for copy in some.same]
+    sessions = host.recorded(Words(node.content), erase=not arguments.soft_delete)
+    recorded = {"sessions": sessions, "cure": "forget it with --permanent"} if arguments.soft_delete else {}
+    report: dict[str, Any] = {
+        "also_forgotten": [str(copy.id) for copy in same],
+        "taken_out_of": [str(quote.id) for quote in quoting],
+        "erased_in_sessions": [] if arguments.soft_delete else sessions,
         "recorded_in": recorded if sessions else {},
-        "may_say_the_same": [named_view(one) for some in traces for one in some.alike],
+        "may_say_the_same": [named_view(other) for some in traces for other in some.alike],
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in report.items() if value}
 
 
-def _of_summary(memex: Memex, summary: MemoryNode, given: Forget) -> dict[str, Any]:
+def _of_summary(memex: Memex, summary: MemoryNode, arguments: Forget) -> dict[str, Any]:
     """The notes of a session whose summary is forgotten: they go too where that is wanted, or are named."""
     ids = summary.metadata.get(_NOTES)
-    notes = [memex.stored(one) for one in ids] if isinstance(ids, list) else []
-    live = [one.node for one in notes if one is not None and not one.deleted]
+    notes = [memex.stored(note_id) for note_id in ids] if isinstance(ids, list) else []
+    live = [note.node for note in notes if note is not None and not note.deleted]
     if not live:
         return {}
-    if not given.notes:
-        return {"notes_left": [named_view(one) for one in live]}
-    for one in live:
-        memex.forget_with_twins(one.id, soft=given.soft_delete, reason=given.reason)
-    return {"also_forgotten": [str(one.id) for one in live]}
+    if not arguments.notes:
+        return {"notes_left": [named_view(note) for note in live]}
+    for note in live:
+        memex.forget_with_twins(note.id, soft=arguments.soft_delete, reason=arguments.reason)
+    return {"also_forgotten": [str(note.id) for note in live]}

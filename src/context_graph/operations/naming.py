@@ -33,16 +33,16 @@ def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
             parameter,
             f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
         )
-    found = memex.ids_with_prefix(start, _SHOWN + 1)
-    if not found:
+    ids = memex.ids_with_prefix(start, _SHOWN + 1)
+    if not ids:
         raise GraphQueryError(f"no memory {text!r} in this store")
-    if len(found) > 1:
-        listed = "; ".join(_line(memex, one) for one in found[:_SHOWN])
-        more = "; …" if len(found) > _SHOWN else ""
+    if len(ids) > 1:
+        listed = "; ".join(_line(memex, node_id) for node_id in ids[:_SHOWN])
+        more = "; …" if len(ids) > _SHOWN else ""
         raise InvalidParamsError.of(
             parameter, f"{text!r} fits several memories: {listed}{more}; give more of it"
         )
-    return found[0]
+    return ids[0]
 
 
 def check_not_pinned(memex: Memex, node_id: UUID) -> None:

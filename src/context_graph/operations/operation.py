@@ -141,24 +141,24 @@ class Parameter:
 def parameters(arguments: type[msgspec.Struct]) -> tuple[Parameter, ...]:
     """The parameters of an operation: its own first, shared ones last."""
     hints = _hints(arguments)
-    inherited = {one.name for base in arguments.__bases__ for one in _fields(base)}
-    fields = sorted(_fields(arguments), key=lambda one: one.name in inherited)
-    found = []
-    for one in fields:
-        kind, meta = _bare(hints[one.name])
-        default = one.default_factory() if callable(one.default_factory) else one.default
-        found.append(Parameter(one.name, kind, meta, None if one.required else default, one.required))
-    return tuple(found)
+    inherited = {field.name for base in arguments.__bases__ for field in _fields(base)}
+    fields = sorted(_fields(arguments), key=lambda field: field.name in inherited)
+    named = []
+    for row in fields:
+        kind, meta = _bare(hints[row.name])
+        default = row.default_factory() if callable(row.default_factory) else row.default
+        named.append(Parameter(row.name, kind, meta, None if row.required else default, row.required))
+    return tuple(named)
 
 
 def _hints(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """As `typing.get_type_hints`, but faster: the definitions' hints are evaluated already."""
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for base in reversed(arguments.__mro__):
-        found |= vars(base).get("__annotations__", {})
-    if any(isinstance(hint, str) for hint in found.values()):
+        hints |= vars(base).get("__annotations__", {})
+    if any(isinstance(hint, str) for hint in hints.values()):
         return get_type_hints(arguments, include_extras=True)
-    return found
+    return hints
 
 
 def _fields(struct: type) -> tuple[msgspec.structs.FieldInfo, ...]:
@@ -178,18 +178,18 @@ def choices(kind: Any) -> tuple[str, ...]:
     if get_origin(kind) is Literal:
         return tuple(map(str, get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return tuple(str(one.value) for one in kind)
+        return tuple(str(member.value) for member in kind)
     return ()
 
 
-def read(arguments: type[A], given: Mapping[str, Any], name: str, hidden: Collection[str] = ()) -> A:
+def read(arguments: type[A], params: Mapping[str, Any], name: str, hidden: Collection[str] = ()) -> A:
     """The arguments of the operation ``name``, checked. null counts as missing, 3.0 as 3.
 
     ``hidden`` are parameters that this caller does not have. Raises InvalidParamsError, which names the
     parameter, its limit and what was given (ERR-CORE-004 to 006).
     """
-    values = {key: value for key, value in given.items() if value is not None}
-    known = {one.name: one for one in parameters(arguments) if one.name not in hidden}
+    values = {key: value for key, value in params.items() if value is not None}
+    known = {parameter.name: parameter for parameter in parameters(arguments) if parameter.name not in hidden}
     if left := sorted(set(values) - set(known)):
         listed = ", ".join(sorted(known))
         raise InvalidParamsError.of(left[0][:_SHOWN_CHARS], f"is not a parameter of {name}; it has {listed}")
@@ -215,7 +215,9 @@ def _explained(error: str, known: Mapping[str, Parameter], values: Mapping[str, 
     wrong = path.rstrip("`").partition("[")[0].partition(".")[0]
     if wrong in known:
         return _caught(known[wrong], values[wrong])
-    missing = next(one for one in known.values() if one.required and one.name not in values)
+    missing = next(
+        parameter for parameter in known.values() if parameter.required and parameter.name not in values
+    )
     return _caught(missing, None)
 
 
@@ -235,8 +237,8 @@ def _caught(parameter: Parameter, value: Any) -> InvalidParamsError:
 def _fault(parameter: Parameter, value: Any) -> InvalidParamsError:
     name, kind, meta = parameter.name, parameter.origin, parameter.meta
     if not (type(value) is kind or (kind is float and type(value) is int)):
-        found = _JSON_TYPES.get(type(value), "something else")
-        return InvalidParamsError.of(name, f"must be {_MUST_BE[kind]}, not {found}")
+        actual = _JSON_TYPES.get(type(value), "something else")
+        return InvalidParamsError.of(name, f"must be {_MUST_BE[kind]}, not {actual}")
     if words := choices(parameter.kind):
         return InvalidParamsError.of(name, f"is {_shown(value)}, must be one of {', '.join(words)}")
     if kind is int:
@@ -260,7 +262,7 @@ def _list_fault(parameter: Parameter, value: Sequence[Any]) -> InvalidParamsErro
     if most is not None and len(value) > most:
         return InvalidParamsError.of(name, f"has {len(value)} entries; at most {most} are allowed")
     if words := choices(item):
-        wrong = next(one for one in value if one not in words)
+        wrong = next(word for word in value if word not in words)
         return InvalidParamsError.of(name, f"holds {_shown(wrong)}; known are {', '.join(words)}")
     rule = f"a string of {meta.min_length} to {meta.max_length} characters"
     return InvalidParamsError.of(name, f"each entry must be {rule if item is str else _MUST_BE[item]}")
@@ -309,8 +311,8 @@ def operation(verb: str = "", **names: Any) -> Callable[[type[Any]], type[Any]]:
     """Define the operation that takes the decorated arguments; ``names`` are `Operation`'s fields."""
 
     def define(arguments: type[Any]) -> type[Any]:
-        found = Operation(arguments=arguments, verb=verb, **names)
-        DEFINED.setdefault(arguments.__module__, []).append(found)
+        defined = Operation(arguments=arguments, verb=verb, **names)
+        DEFINED.setdefault(arguments.__module__, []).append(defined)
         return arguments
 
     return define

@@ -51,10 +51,10 @@ _BESIDE: Final = 8
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 """The longest content in base64, with four bytes a character."""
 _AS_GIVEN: Final = tuple(
-    one.name
-    for one in fields(Draft)
-    if one.name in memories.Store.__struct_fields__
-    and one.name not in ("content", "link_to", "metadata", "session_id", "supersedes")
+    field.name
+    for field in fields(Draft)
+    if field.name in memories.Store.__struct_fields__
+    and field.name not in ("content", "link_to", "metadata", "session_id", "supersedes")
 )
 """Fields of a memory that are stored as given."""
 
@@ -64,44 +64,44 @@ def run(context: Context, arguments: Called) -> Answer:
     return _RUNS[type(arguments)](context, arguments)
 
 
-def _store(context: Context, given: memories.Store) -> Answer:
-    memex, content = _memory(context, given.scope, make=True), _content(given)
-    there = memex.same_text(content) if given.modality is Modality.TEXT else None
+def _store(context: Context, arguments: memories.Store) -> Answer:
+    memex, content = _memory(context, arguments.scope, make=True), _content(arguments)
+    there = memex.same_text(content) if arguments.modality is Modality.TEXT else None
     if there is not None:
         return Answer({**views.stored_view(there, context.verbosity), "already_there": True})
-    outdated = [memory_named(memex, one, "supersedes") for one in given.supersedes]
-    outdated += [one for one in memex.given_up(content) if one not in outdated]
-    evidence = memex.evidence.named(context.host.project or "", given.evidence)
+    outdated = [memory_named(memex, name, "supersedes") for name in arguments.supersedes]
+    outdated += [memory_id for memory_id in memex.given_up(content) if memory_id not in outdated]
+    evidence = memex.evidence.named(context.host.project or "", arguments.evidence)
     act = _act(context, "supersede" if outdated else "store")
     with memex.masking() as masked, memex.acting(act):
         node = memex.store(
             content,
-            **{name: getattr(given, name) for name in _AS_GIVEN},
-            link_to=[memory_named(memex, one, "link_to") for one in given.link_to],
+            **{name: getattr(arguments, name) for name in _AS_GIVEN},
+            link_to=[memory_named(memex, name, "link_to") for name in arguments.link_to],
             supersedes=outdated,
             evidence=evidence,
             session_id=context.session_id,
-            project=context.host.project if given.scope == "project" else None,
-            occurred_at_ms=None if given.occurred_at is None else int(given.occurred_at),
+            project=context.host.project if arguments.scope == "project" else None,
+            occurred_at_ms=None if arguments.occurred_at is None else int(arguments.occurred_at),
             source=context.source,
             node_id=context.new_id(),
-            **_of_kind(context, given),
+            **_of_kind(context, arguments),
         )
-    ended = {"superseded": [str(one) for one in outdated]} if outdated else {}
-    told = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
-    return Answer({**told, **_masked(masked)})
+    ended = {"superseded": [str(memory_id) for memory_id in outdated]} if outdated else {}
+    view = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
+    return Answer({**view, **_masked(masked)})
 
 
 def _act(context: Context, mode: str) -> Act:
     return new_act(mode, context.source, context.host.store_name)
 
 
-def _of_kind(context: Context, given: memories.Store) -> dict[str, Any]:
+def _of_kind(context: Context, arguments: memories.Store) -> dict[str, Any]:
     """The metadata of a memory, with its kind and who says so."""
-    if given.kind is None:
-        return {"metadata": given.metadata}
+    if arguments.kind is None:
+        return {"metadata": arguments.metadata}
     note = {"said_by": "user" if context.source == "cli" else "assistant"}
-    return {"metadata": {**(given.metadata or {}), KIND: given.kind, NOTE: note}}
+    return {"metadata": {**(arguments.metadata or {}), KIND: arguments.kind, NOTE: note}}
 
 
 def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> Memex:
@@ -138,20 +138,20 @@ def _masked(masked: dict[str, int]) -> dict[str, Any]:
     return {"masked": masked} if masked else {}
 
 
-def _content(given: memories.Store) -> str:
+def _content(arguments: memories.Store) -> str:
     """The content as text: base64 stays as it is, unless it encodes text."""
-    if given.content_base64 is None:
-        if given.content is None:
+    if arguments.content_base64 is None:
+        if arguments.content is None:
             raise InvalidParamsError.of("content", "is required (or content_base64)")
-        check_content(given.content)
-        return given.content
-    if given.content is not None:
+        check_content(arguments.content)
+        return arguments.content
+    if arguments.content is not None:
         both = "Provide either content or content_base64, not both"
         raise InvalidParamsError(both, parameter="content", detail=f"Invalid params: content - {both}")
-    if given.modality is not Modality.TEXT:
-        return base64.b64encode(_decoded(given.content_base64, MAX_CONTENT_CHARS)).decode()
+    if arguments.modality is not Modality.TEXT:
+        return base64.b64encode(_decoded(arguments.content_base64, MAX_CONTENT_CHARS)).decode()
     try:
-        text = _decoded(given.content_base64, _TEXT_BASE64_CHARS).decode()
+        text = _decoded(arguments.content_base64, _TEXT_BASE64_CHARS).decode()
     except UnicodeDecodeError:
         raise InvalidParamsError.of(
             "content_base64", "is not UTF-8 text; name its modality: image, audio or video"
@@ -160,8 +160,8 @@ def _content(given: memories.Store) -> str:
     return text
 
 
-def _decoded(given: str, most: int) -> bytes:
-    value = "".join(given.split())
+def _decoded(encoded: str, most: int) -> bytes:
+    value = "".join(encoded.split())
     if len(value) > most:
         raise InvalidParamsError.of(
             "content_base64", f"must have at most {most} characters, has {len(value)}"
@@ -172,31 +172,33 @@ def _decoded(given: str, most: int) -> bytes:
         raise InvalidParamsError.of("content_base64", f"is not base64: {error}") from error
 
 
-def _recall(context: Context, given: memories.Recall) -> Answer:
-    memex, filters = _searched(context, given.scope), RecallFilters.parse(given.filters)
-    alike, by_query = context.host.alike(given.query, context.session_id)
-    found = memex.recall(
-        given.query,
-        top_k=given.top_k,
+def _recall(context: Context, arguments: memories.Recall) -> Answer:
+    memex, filters = _searched(context, arguments.scope), RecallFilters.parse(arguments.filters)
+    alike, by_query = context.host.alike(arguments.query, context.session_id)
+    recall = memex.recall(
+        arguments.query,
+        top_k=arguments.top_k,
         filters=filters,
-        recency=given.recency,
-        cursor=given.cursor,
-        floor=given.min_relevance,
+        recency=arguments.recency,
+        cursor=arguments.cursor,
+        floor=arguments.min_relevance,
         looks_up=True,
         alike=alike,
         by_query=by_query,
     )
-    _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
+    _count_use(context, memex, [row.node.id for row in recall.nodes], recall.followed)
     memex.did(Deed.RECALLED)
-    if given.scope == "team":
-        return _recall_team(context, given, found, filters)
-    verdicts = _standing(context, memex, [one.node for one in found.nodes])
-    first = given.scope == "project" and given.cursor is None
-    beside = _of_user(context, given.query, given.top_k, given.min_relevance, filters) if first else ()
-    found = replace(found, nodes=by_standing([*found.nodes, *beside], verdicts))
-    view = views.recall_view(memex, found, context.verbosity, verdicts)
-    touched = [row.node.id for row in found.nodes]
-    return Answer(view, quotes=_quotes(context), nothing=views.all_weak(found), touched=touched)
+    if arguments.scope == "team":
+        return _recall_team(context, arguments, recall, filters)
+    verdicts = _standing(context, memex, [row.node for row in recall.nodes])
+    first = arguments.scope == "project" and arguments.cursor is None
+    beside = (
+        _of_user(context, arguments.query, arguments.top_k, arguments.min_relevance, filters) if first else ()
+    )
+    recall = replace(recall, nodes=by_standing([*recall.nodes, *beside], verdicts))
+    view = views.recall_view(memex, recall, context.verbosity, verdicts)
+    touched = [row.node.id for row in recall.nodes]
+    return Answer(view, quotes=_quotes(context), nothing=views.all_weak(recall), touched=touched)
 
 
 def _searched(context: Context, scope: str) -> Memex:
@@ -216,55 +218,57 @@ def _of_user(
     return likely
 
 
-def _recall_team(context: Context, given: memories.Recall, here: Recall, filters: RecallFilters) -> Answer:
+def _recall_team(
+    context: Context, arguments: memories.Recall, here: Recall, filters: RecallFilters
+) -> Answer:
     """What is here, and what the hub has besides, by one measure; the answer comes when the hub's does."""
-    if given.cursor is not None:
+    if arguments.cursor is not None:
         raise InvalidParamsError.of("cursor", "pages this project's memories alone; leave scope out with it")
-    if given.recency:
+    if arguments.recency:
         raise InvalidParamsError.of(
             "recency", "orders this project's memories alone; leave scope out with it"
         )
 
-    def then(told: Sequence[Elsewhere], failed: str) -> Mapping[str, Any]:
+    def then(rows: Sequence[Elsewhere], failed: str) -> Mapping[str, Any]:
         memex = context.host.memory()
-        others = memex.ranked(given.query, [one.node for one in told], filters)
-        if not others or others[0].score < given.min_relevance:
+        others = memex.ranked(arguments.query, [row.node for row in rows], filters)
+        if not others or others[0].score < arguments.min_relevance:
             others = []
-        places = {one.node.id: one for one in told}
-        verdicts = _standing(context, memex, [one.node for one in here.nodes])
-        for one in others:
-            newer = places[one.node.id].superseded_by
+        places = {row.node.id: row for row in rows}
+        verdicts = _standing(context, memex, [row.node for row in here.nodes])
+        for other in others:
+            newer = places[other.node.id].superseded_by
             if newer is not None:
-                verdicts[one.node.id] = Verdict(Standing.SUPERSEDED, (str(newer),))
-        both = by_standing([*here.nodes, *others], verdicts)[: given.top_k]
-        found = replace(here, nodes=both, next_cursor=None)
-        return views.team_view(memex, found, context.verbosity, verdicts, places, failed)
+                verdicts[other.node.id] = Verdict(Standing.SUPERSEDED, (str(newer),))
+        both = by_standing([*here.nodes, *others], verdicts)[: arguments.top_k]
+        recall = replace(here, nodes=both, next_cursor=None)
+        return views.team_view(memex, recall, context.verbosity, verdicts, places, failed)
 
-    return Answer(job=context.host.ask_team(given.query, then, context.on_done), quotes=True)
+    return Answer(job=context.host.ask_team(arguments.query, then, context.on_done), quotes=True)
 
 
-def _inject(context: Context, given: memories.Inject) -> Answer:
-    memex, filters = context.host.memory(), RecallFilters.parse(given.filters)
-    found = memex.inject(
-        given.query,
-        max_tokens=given.max_tokens,
-        mode=given.distillation_mode,
-        priority=given.priority,
-        include=given.include_metadata,
+def _inject(context: Context, arguments: memories.Inject) -> Answer:
+    memex, filters = context.host.memory(), RecallFilters.parse(arguments.filters)
+    injection = memex.inject(
+        arguments.query,
+        max_tokens=arguments.max_tokens,
+        mode=arguments.distillation_mode,
+        priority=arguments.priority,
+        include=arguments.include_metadata,
         filters=filters,
         folder=context.host.project,
-        beside=_of_user(context, given.query, _BESIDE, MIN_RELEVANCE, filters),
+        beside=_of_user(context, arguments.query, _BESIDE, MIN_RELEVANCE, filters),
     )
-    _count_use(context, memex, found.node_ids, found.followed)
+    _count_use(context, memex, injection.node_ids, injection.followed)
     memex.did(Deed.RECALLED)
-    view = views.injection_view(memex, found, context.verbosity)
-    return Answer(view, quotes=_quotes(context), nothing=not found.node_ids, touched=found.node_ids)
+    view = views.injection_view(memex, injection, context.verbosity)
+    return Answer(view, quotes=_quotes(context), nothing=not injection.node_ids, touched=injection.node_ids)
 
 
 def _standing(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> dict[UUID, Verdict]:
     """Of those memories that rest on something, how they stand today."""
-    found = memex.standing(nodes, context.host.project, within_s=TOOL_S, asks_git=True)
-    return {node.id: one for node, one in zip(nodes, found, strict=True) if one is not None}
+    verdicts = memex.standing(nodes, context.host.project, within_s=TOOL_S, asks_git=True)
+    return {node.id: verdict for node, verdict in zip(nodes, verdicts, strict=True) if verdict is not None}
 
 
 def _quotes(context: Context) -> bool:
@@ -287,15 +291,15 @@ def _count_use(
         context.host.failed("touch", error)
 
 
-def _list(context: Context, given: memories.List) -> Answer:
+def _list(context: Context, arguments: memories.List) -> Answer:
     memex = context.host.memory()
-    if given.view == "injected":
-        return Answer({"injections": context.host.injections(given.limit)})
-    if given.view == "deleted":
-        after = as_uuid("cursor", given.cursor) if given.cursor else None
-        return Answer(views.tombstones_view(memex.tombstones(after), given.limit))
-    memex = _memory(context, given.scope)
-    page = memex.list(given.cursor, given.limit, RecallFilters.parse(given.filters))
+    if arguments.view == "injected":
+        return Answer({"injections": context.host.injections(arguments.limit)})
+    if arguments.view == "deleted":
+        after = as_uuid("cursor", arguments.cursor) if arguments.cursor else None
+        return Answer(views.tombstones_view(memex.tombstones(after), arguments.limit))
+    memex = _memory(context, arguments.scope)
+    page = memex.list(arguments.cursor, arguments.limit, RecallFilters.parse(arguments.filters))
     newer = memex.superseded(page.nodes)
     nodes = [
         {**views.record_view(node), **({"superseded_by": str(newer[node.id])} if node.id in newer else {})}
@@ -304,34 +308,34 @@ def _list(context: Context, given: memories.List) -> Answer:
     return Answer({"nodes": nodes, "next_cursor": page.next_cursor})
 
 
-def _show(context: Context, given: memories.Show) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
-    if given.as_of is not None:
-        then = memex.as_of(wanted, given.as_of)
+def _show(context: Context, arguments: memories.Show) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
+    if arguments.as_of is not None:
+        then = memex.as_of(wanted, arguments.as_of)
         if then is None:
-            raise GraphQueryError(f"memory {wanted} was not in this store at {iso_time(given.as_of)}")
-        found = {**views.record_view(then.node), "as_of": iso_time(given.as_of), "forgotten": then.deleted}
-        return Answer({**found, "edges": [views.edge_view(edge) for edge in then.edges]})
+            raise GraphQueryError(f"memory {wanted} was not in this store at {iso_time(arguments.as_of)}")
+        view = {**views.record_view(then.node), "as_of": iso_time(arguments.as_of), "forgotten": then.deleted}
+        return Answer({**view, "edges": [views.edge_view(edge) for edge in then.edges]})
     stored = memex.stored(wanted)
     if stored is None:
-        raise GraphQueryError(f"no memory {given.node_id!r} in this store")
-    found = {**views.record_view(stored.node), **_scope_of(context, memex)}
-    found["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
-    found |= views.standing_view(stored.node, _standing(context, memex, [stored.node]))
+        raise GraphQueryError(f"no memory {arguments.node_id!r} in this store")
+    view = {**views.record_view(stored.node), **_scope_of(context, memex)}
+    view["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
+    view |= views.standing_view(stored.node, _standing(context, memex, [stored.node]))
     stone, uses = memex.tombstone(wanted), context.host.uses(wanted)
     if stone is not None:
-        found["tombstone"] = tombstone_to_json(stone)
-    return Answer(found if uses is None else {**found, "injections": uses})
+        view["tombstone"] = tombstone_to_json(stone)
+    return Answer(view if uses is None else {**view, "injections": uses})
 
 
-def _get(context: Context, given: memories.Get) -> Answer:
-    memex, node_id = _holding(context, given.node_id)
+def _get(context: Context, arguments: memories.Get) -> Answer:
+    memex, node_id = _holding(context, arguments.node_id)
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
     _count_use(context, memex, (node_id,))
     memex.did(Deed.RECALLED)
-    if given.accept:
+    if arguments.accept:
         node = memex.accept(node_id)
     view = views.node_view(memex, node, context.verbosity)
     if context.verbosity is not VerbosityLevel.RAW_ONLY:
@@ -339,44 +343,46 @@ def _get(context: Context, given: memories.Get) -> Answer:
     return Answer({"node": view}, quotes=_quotes(context))
 
 
-def _status(context: Context, given: memories.Status) -> Answer:
+def _status(context: Context, arguments: memories.Status) -> Answer:
     status = context.host.memory().status(dream_available=context.host.dream_available)
     return Answer(status.as_dict(), quotes=True)
 
 
-def _set_verbosity(context: Context, given: memories.SetVerbosity) -> Answer:
-    previous, context.talk.verbosity = context.talk.verbosity, VerbosityLevel(given.level)
-    return Answer({"previous_level": int(previous), "new_level": given.level})
+def _set_verbosity(context: Context, arguments: memories.SetVerbosity) -> Answer:
+    previous, context.talk.verbosity = context.talk.verbosity, VerbosityLevel(arguments.level)
+    return Answer({"previous_level": int(previous), "new_level": arguments.level})
 
 
-def _forget(context: Context, given: memories.Forget) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
-    if not given.pinned:
+def _forget(context: Context, arguments: memories.Forget) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
+    if not arguments.pinned:
         check_not_pinned(memex, wanted)
     stored = memex.stored(wanted)
-    told, elsewhere = forget_everywhere(context.host, memex, wanted, given, context.source)
-    view = views.forgotten_view(told, stored, context.verbosity)
-    found = view if given.soft_delete else {**view, **told.twins_as_dict()}
+    forgotten, elsewhere = forget_everywhere(context.host, memex, wanted, arguments, context.source)
+    view = views.forgotten_view(forgotten, stored, context.verbosity)
+    content = view if arguments.soft_delete else {**view, **forgotten.twins_as_dict()}
     # Quoted are others' texts, and who forgot it before.
-    return Answer({**found, **elsewhere}, quotes=bool(elsewhere) or told.tombstone.reason != given.reason)
+    return Answer(
+        {**content, **elsewhere}, quotes=bool(elsewhere) or forgotten.tombstone.reason != arguments.reason
+    )
 
 
-def _confirm(context: Context, given: memories.Confirm) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
+def _confirm(context: Context, arguments: memories.Confirm) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
     with memex.acting(_act(context, "confirm")):
-        node = memex.confirm(wanted, context.host.project, take_back=given.take_back)
+        node = memex.confirm(wanted, context.host.project, take_back=arguments.take_back)
     return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
 
 
-def _reword(context: Context, given: memories.Reword) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
+def _reword(context: Context, arguments: memories.Reword) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
     with memex.masking() as masked, memex.acting(_act(context, "edit")):
-        node = memex.reword(wanted, given.content)
+        node = memex.reword(wanted, arguments.content)
     return Answer({**views.record_view(node), **_scope_of(context, memex), **_masked(masked)})
 
 
-def _restore(context: Context, given: memories.Restore) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
+def _restore(context: Context, arguments: memories.Restore) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
     with memex.acting(_act(context, "restore")):
         node = memex.restore(wanted)
     if context.verbosity is None:
@@ -384,10 +390,10 @@ def _restore(context: Context, given: memories.Restore) -> Answer:
     return Answer({"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
 
 
-def _link(context: Context, given: memories.Link) -> Answer:
+def _link(context: Context, arguments: memories.Link) -> Answer:
     memex = context.host.memory()
-    source = memory_named(memex, given.source_id, "source_id")
-    target = memory_named(memex, given.target_id, "target_id")
+    source = memory_named(memex, arguments.source_id, "source_id")
+    target = memory_named(memex, arguments.target_id, "target_id")
     if source == target:
         raise InvalidParamsError.of(
             "target_id", f"is {target}, the same as source_id; a link needs two memories"
@@ -396,20 +402,20 @@ def _link(context: Context, given: memories.Link) -> Answer:
         edge = memex.link(
             source,
             target,
-            given.relationship_type,
-            weight=given.weight,
-            confidence=given.confidence,
-            domain=given.domain,
-            metadata=given.metadata,
+            arguments.relationship_type,
+            weight=arguments.weight,
+            confidence=arguments.confidence,
+            domain=arguments.domain,
+            metadata=arguments.metadata,
             edge_id=context.new_id(),
         )
-    found = {**views.linked_view(edge, context.verbosity), **_masked(masked)}
+    view = {**views.linked_view(edge, context.verbosity), **_masked(masked)}
     if context.verbosity is None:  # whoever typed the beginnings of two ids sees what they mean
-        found |= {"source_text": text_of(memex, source), "target_text": text_of(memex, target)}
-    return Answer(found)
+        view |= {"source_text": text_of(memex, source), "target_text": text_of(memex, target)}
+    return Answer(view)
 
 
-def _identity(context: Context, given: memories.Identity) -> Answer:
+def _identity(context: Context, arguments: memories.Identity) -> Answer:
     try:
         return Answer(context.host.identity(context.session_id))
     except SessionNotFoundError:
@@ -418,14 +424,14 @@ def _identity(context: Context, given: memories.Identity) -> Answer:
         latest = context.host.identity(None)
     except SessionNotFoundError:  # no hooks: MCP alone
         return Answer(views.unmeasured_view(context.host.memory(), context.session_id))
-    if given.session_id is not None:
-        raise SessionNotFoundError(f"Session not found or expired: {given.session_id}") from None
+    if arguments.session_id is not None:
+        raise SessionNotFoundError(f"Session not found or expired: {arguments.session_id}") from None
     return Answer(latest)
 
 
-def _history(context: Context, given: consolidations.History) -> Answer:
-    memex, wanted = _holding(context, given.node_id)
-    versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
+def _history(context: Context, arguments: consolidations.History) -> Answer:
+    memex, wanted = _holding(context, arguments.node_id)
+    versions = [views.version_view(version) for version in memex.history(wanted, arguments.limit)]
     return Answer({"id": str(wanted), "content": text_of(memex, wanted), "versions": versions})
 
 

@@ -21,49 +21,49 @@ _LOOKED_THROUGH: Final = 1000
 _imports: Final = Imports()
 
 
-def _export(context: Context, given: transfer.Export) -> Answer:
+def _export(context: Context, arguments: transfer.Export) -> Answer:
     memex = context.host.memory()
     total = memex.count()
-    if given.format == "markdown":
-        files, following = exporting.markdown_page(memex, given.cursor)
+    if arguments.format == "markdown":
+        files, following = exporting.markdown_page(memex, arguments.cursor)
         return Answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
-    page = exporting.export_page(memex, given.cursor, embeddings=given.embeddings)
-    found = {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
-    return Answer(found)
+    page = exporting.export_page(memex, arguments.cursor, embeddings=arguments.embeddings)
+    view = {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
+    return Answer(view)
 
 
-def _import(context: Context, given: transfer.Import) -> Answer:
+def _import(context: Context, arguments: transfer.Import) -> Answer:
     store = context.host.store_name
-    if given.phase == "begin":
-        work = Import(context.host.memory(), given.overwrite, new_act("import", context.source, store))
+    if arguments.phase == "begin":
+        work = Import(context.host.memory(), arguments.overwrite, new_act("import", context.source, store))
         return Answer({"token": _imports.begin(store, work)})
-    if given.token is None:
+    if arguments.token is None:
         raise InvalidParamsError.of("token", "is required")
-    work = _imports.get(store, given.token)
-    if given.phase in ("check", "write"):
+    work = _imports.get(store, arguments.token)
+    if arguments.phase in ("check", "write"):
         with context.host.memory().acting(work.act):
-            _import_part(work, given)
+            _import_part(work, arguments)
         return Answer({"problem_count": work.problem_count})
-    if given.phase == "checked":
+    if arguments.phase == "checked":
         work.checked()
         return Answer({"faults": work.faults, "problem_count": work.problem_count, "problems": work.problems})
-    _imports.end(given.token)
+    _imports.end(arguments.token)
     return Answer(work.report())
 
 
-def _import_part(work: Import, given: transfer.Import) -> None:
-    checks = given.phase == "check"
-    if given.files is not None:
-        (work.check_files if checks else work.write_files)(given.files)
-    elif given.lines is not None:
-        (work.check_lines if checks else work.write_lines)(given.lines, given.first_line)
+def _import_part(work: Import, arguments: transfer.Import) -> None:
+    checks = arguments.phase == "check"
+    if arguments.files is not None:
+        (work.check_files if checks else work.write_files)(arguments.files)
+    elif arguments.lines is not None:
+        (work.check_lines if checks else work.write_lines)(arguments.lines, arguments.first_line)
     else:
         raise InvalidInputError("an import's part has lines or files")
 
 
-def _reindex(context: Context, given: transfer.Reindex) -> Answer:
+def _reindex(context: Context, arguments: transfer.Reindex) -> Answer:
     """Reindex for a moment, then answer: the command comes again, and hooks are served in between."""
-    wanted = provider(given.provider)
+    wanted = provider(arguments.provider)
     memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
     while True:
         step = memex.reindex_step(wanted)
@@ -72,30 +72,30 @@ def _reindex(context: Context, given: transfer.Reindex) -> Answer:
             return Answer({"memories": done, "at": step.at, "total": step.total, "done": step.done})
 
 
-def _stats(context: Context, given: transfer.Stats) -> Answer:
+def _stats(context: Context, arguments: transfer.Stats) -> Answer:
     memex = context.host.memory()
-    if given.prometheus:
+    if arguments.prometheus:
         return Answer(text=memex.prometheus())
     return Answer({"store": context.host.store_name, **views.stats_view(memex, context.host.figures())})
 
 
-def _consolidate(context: Context, given: consolidations.Consolidate) -> Answer:
+def _consolidate(context: Context, arguments: consolidations.Consolidate) -> Answer:
     names = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
     job = context.host.consolidate(
-        {name: getattr(given, name) for name in names},
+        {name: getattr(arguments, name) for name in names},
         session_id=context.session_id,
-        any_state=given.any_state,
+        any_state=arguments.any_state,
         on_progress=context.progress,
         on_done=context.on_done,
     )
     return Answer(job=job, quotes=True)
 
 
-def _goals(context: Context, given: consolidations.Goals) -> Answer:
-    if context.on_done is None and not given.discover:
+def _goals(context: Context, arguments: consolidations.Goals) -> Answer:
+    if context.on_done is None and not arguments.discover:
         return Answer(context.host.kept_goals(context.session_id))
     job = context.host.discover_goals(
-        {"min_confidence": given.min_confidence, "max_goals": given.max_goals},
+        {"min_confidence": arguments.min_confidence, "max_goals": arguments.max_goals},
         session_id=context.session_id,
         on_progress=context.progress,
         on_done=context.on_done,
@@ -103,19 +103,19 @@ def _goals(context: Context, given: consolidations.Goals) -> Answer:
     return Answer(job=job, quotes=True)
 
 
-def _job_status(context: Context, given: consolidations.JobStatus) -> Answer:
-    return Answer(job=context.host.job(given.job))
+def _job_status(context: Context, arguments: consolidations.JobStatus) -> Answer:
+    return Answer(job=context.host.job(arguments.job))
 
 
-def _job_cancel(context: Context, given: consolidations.JobCancel) -> Answer:
-    job = context.host.job(given.job)
+def _job_cancel(context: Context, arguments: consolidations.JobCancel) -> Answer:
+    job = context.host.job(arguments.job)
     job.cancel()
     return Answer(job=job)
 
 
-def _undo(context: Context, given: consolidations.Undo) -> Answer:
+def _undo(context: Context, arguments: consolidations.Undo) -> Answer:
     """Undo in each store that has the token: what a command did may concern the project's and the user's."""
-    places = [one for one in (context.host.memory(), context.host.of_user()) if one is not None]
+    places = [place for place in (context.host.memory(), context.host.of_user()) if place is not None]
     here = context.host.store_name
     newest = [
         (place, run)
@@ -124,18 +124,18 @@ def _undo(context: Context, given: consolidations.Undo) -> Answer:
         if place is places[0] or run.details.get("store") == here
     ]
     newest.sort(key=lambda pair: pair[1].at_ms, reverse=True)
-    if given.list:
-        rows = [(views.run_view(run), place.changed_by(run)) for place, run in newest[: given.limit]]
+    if arguments.list:
+        rows = [(views.run_view(run), place.changed_by(run)) for place, run in newest[: arguments.limit]]
         return Answer({"changes": [{**row, **views.changed_view(*changed)} for row, changed in rows]})
-    token = given.token or next((str(run.token) for _, run in newest if run.is_open), None)
+    token = arguments.token or next((str(run.token) for _, run in newest if run.is_open), None)
     digits = (token or "").replace("-", "").lower()
     holding = [place for place, run in newest if digits and run.token.hex.startswith(digits)]
     done = [place.undo(token, context.source) for place in dict.fromkeys(holding) or places[:1]]
     return Answer(views.undone_view(done[0]))
 
 
-def _runs(context: Context, given: consolidations.Runs) -> Answer:
-    return Answer({"runs": [views.run_view(one) for one in context.host.memory().runs(given.limit)]})
+def _runs(context: Context, arguments: consolidations.Runs) -> Answer:
+    return Answer({"runs": [views.run_view(run) for run in context.host.memory().runs(arguments.limit)]})
 
 
 STORE_RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {

@@ -60,14 +60,14 @@ _OUR_OWN: Final = frozenset({"gathered", "searched"})
 
 def record_view(node: MemoryNode) -> dict[str, Any]:
     """A memory for a program: all fields but the vector, times as ISO 8601."""
-    found = node_to_json(node)
-    found.pop("embedding", None)
-    found["created_at"] = iso_time(found.pop("created_at_ms"))
-    found["last_accessed"] = iso_time(found.pop("last_accessed_ms"))
-    if found.get("metadata"):
-        found["metadata"] = {name: value for name, value in found["metadata"].items() if name not in _OUR_OWN}
+    view = node_to_json(node)
+    view.pop("embedding", None)
+    view["created_at"] = iso_time(view.pop("created_at_ms"))
+    view["last_accessed"] = iso_time(view.pop("last_accessed_ms"))
+    if view.get("metadata"):
+        view["metadata"] = {name: value for name, value in view["metadata"].items() if name not in _OUR_OWN}
     kind = kind_of_memory(node.metadata)
-    return found if kind is None else {**found, "kind": str(kind)}
+    return view if kind is None else {**view, "kind": str(kind)}
 
 
 UNMEASURED: Final = (
@@ -93,14 +93,14 @@ def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any
     """REQ-CORE-014's answer; with the learning state at level 2."""
     if level is None:
         return record_view(node)
-    found: dict[str, Any] = {
+    view: dict[str, Any] = {
         "node_id": str(node.id),
         "created_at": iso_time(node.created_at_ms),
         "johari_quadrant": node.johari_quadrant.value,
     }
     if level is VerbosityLevel.FULL_INSIGHTS:
-        found["utl_state"] = {name: round(getattr(node.utl_state, name), 6) for name in _UTL}
-    return found
+        view["utl_state"] = {name: round(getattr(node.utl_state, name), 6) for name in _UTL}
+    return view
 
 
 def recall_view(
@@ -115,17 +115,17 @@ def recall_view(
     What is below the floor is ``weak``. What rests on files has its ``standing``: how those are today. A
     shortened content has ``truncated`` and ``content_chars``; get_memory gives it whole.
     """
-    nodes = [found.node for found in recall.nodes]
+    nodes = [row.node for row in recall.nodes]
     if level is None:
         rows = [
             {
-                **record_view(one.node),
-                "relevance_score": round(one.score, 6),
-                **_weak(one),
-                "parts": {name: round(value, 6) for name, value in one.parts.items()},
-                **standing_view(one.node, verdicts),
+                **record_view(row.node),
+                "relevance_score": round(row.score, 6),
+                **_weak(row),
+                "parts": {name: round(value, 6) for name, value in row.parts.items()},
+                **standing_view(row.node, verdicts),
             }
-            for one in recall.nodes
+            for row in recall.nodes
         ]
         return {**_note(recall), "nodes": rows, "total": recall.total, "next_cursor": recall.next_cursor}
     if level is VerbosityLevel.RAW_ONLY:
@@ -135,13 +135,13 @@ def recall_view(
         view = {
             "nodes": [
                 _entry(
-                    found.node,
+                    row.node,
                     text,
-                    relevance_score=round(found.score, 4),
-                    **_weak(found),
-                    **standing_view(found.node, verdicts),
+                    relevance_score=round(row.score, 4),
+                    **_weak(row),
+                    **standing_view(row.node, verdicts),
                 )
-                for found, text in zip(recall.nodes, texts, strict=True)
+                for row, text in zip(recall.nodes, texts, strict=True)
             ]
         }
     if level is VerbosityLevel.FULL_INSIGHTS:
@@ -155,12 +155,12 @@ def recall_view(
 
 def all_weak(recall: Recall) -> bool:
     """Whether none of the memories, if any, is above the floor."""
-    return all(one.score < MIN_RELEVANCE for one in recall.nodes)
+    return all(row.score < MIN_RELEVANCE for row in recall.nodes)
 
 
-def _weak(one: Recalled) -> dict[str, bool]:
+def _weak(row: Recalled) -> dict[str, bool]:
     """Marks a memory of which it is less likely than not that it is what was asked for."""
-    return {"weak": True} if one.score < MIN_RELEVANCE else {}
+    return {"weak": True} if row.score < MIN_RELEVANCE else {}
 
 
 def _note(recall: Recall) -> dict[str, str]:
@@ -263,21 +263,21 @@ def _shared_out(contents: Sequence[str], room: int) -> list[str]:
     """``contents``, best first, in ``room``: where they do not fit, each has up to half of what is left."""
     if sum(map(len, contents)) <= room:
         return list(contents)
-    told = []
-    for one in contents:
+    texts = []
+    for content in contents:
         limit = max(room // 2, LEAST_CHARS)
-        told.append(one if len(one) <= limit else one[: limit - 1] + _ELLIPSIS)
-        room -= len(told[-1])
-    return told
+        texts.append(content if len(content) <= limit else content[: limit - 1] + _ELLIPSIS)
+        room -= len(texts[-1])
+    return texts
 
 
 def _insights(insights: Insights) -> dict[str, Any]:
     """What level 2 adds (REQ-CORE-022)."""
-    found = insights.named(("causal_links", "entailment_cones", "conflicts"))
-    conflicts = found.pop("conflicts")
+    named = insights.named(("causal_links", "entailment_cones", "conflicts"))
+    conflicts = named.pop("conflicts")
     metrics = insights.metrics()
     return {
-        **found,
+        **named,
         "conflict_analysis": {"contradiction_score": round(metrics.conflict, 4), "conflicts": conflicts},
         "utl_metrics": metrics.as_dict(),
     }
@@ -311,19 +311,19 @@ def linked_view(edge: GraphEdge, level: VerbosityLevel | None) -> dict[str, Any]
 
 def tombstones_view(stones: Iterable[Tombstone], limit: int) -> dict[str, Any]:
     """One page of what was forgotten."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for stone in stones:
-        if len(found) == limit:
-            return {"tombstones": found, "next_cursor": found[-1]["id"]}
-        found.append(tombstone_to_json(stone))
-    return {"tombstones": found, "next_cursor": None}
+        if len(rows) == limit:
+            return {"tombstones": rows, "next_cursor": rows[-1]["id"]}
+        rows.append(tombstone_to_json(stone))
+    return {"tombstones": rows, "next_cursor": None}
 
 
 def forgotten_view(
-    told: Forgotten, stored: StoredNode | None, level: VerbosityLevel | None
+    forgotten: Forgotten, stored: StoredNode | None, level: VerbosityLevel | None
 ) -> dict[str, Any]:
     """forget_memory's answer; for a program the tombstone and the deleted text."""
-    stone = told.tombstone
+    stone = forgotten.tombstone
     if level is None:
         return {**tombstone_to_json(stone), "content": "" if stored is None else stored.node.content}
     return {
@@ -342,7 +342,7 @@ def named_view(node: MemoryNode) -> dict[str, str]:
 
 def changed_view(memories: Sequence[MemoryNode], count: int) -> dict[str, Any]:
     """The memories that a change concerns: the first few, and how many there are."""
-    return {"memories": [named_view(one) for one in memories], "memory_count": count}
+    return {"memories": [named_view(memory) for memory in memories], "memory_count": count}
 
 
 def undone_view(undone: Undone) -> dict[str, Any]:

@@ -91,17 +91,17 @@ def _run(options: _Options) -> int:
 
 def _options(words: list[str]) -> _Options:
     try:
-        found, rest = getopt.getopt(words, "", ["root=", "lock-fd=", "foreground"])
+        pairs, rest = getopt.getopt(words, "", ["root=", "lock-fd=", "foreground"])
     except getopt.GetoptError as error:
         raise ValueError(str(error)) from error
-    given = dict(found)
-    root = given.get("--root", "")
+    options = dict(pairs)
+    root = options.get("--root", "")
     if rest or not root.startswith("/"):
         raise ValueError(f"{rest[0]!r} is not an option" if rest else "--root must be an absolute path")
-    lock_fd = int(given["--lock-fd"]) if "--lock-fd" in given else None
+    lock_fd = int(options["--lock-fd"]) if "--lock-fd" in options else None
     if lock_fd is not None and lock_fd <= _STDERR:
         raise ValueError(f"--lock-fd {lock_fd} is not the file descriptor of a lock")
-    return _Options(Path(os.path.normpath(root)), lock_fd, "--foreground" in given)
+    return _Options(Path(os.path.normpath(root)), lock_fd, "--foreground" in options)
 
 
 def _settle_process(options: _Options) -> None:
@@ -114,7 +114,7 @@ def _settle_process(options: _Options) -> None:
         os.closerange(_STDERR + 1, options.lock_fd)
         os.closerange(options.lock_fd + 1, os.sysconf("SC_OPEN_MAX"))
     kept = owner_environment(os.environ)  # whoever started it by hand has not chosen
-    for name in [one for one in os.environ if one not in kept]:
+    for name in [name for name in os.environ if name not in kept]:
         del os.environ[name]
     limits.take_files()
     limits.dump_no_core()

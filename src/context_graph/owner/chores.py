@@ -60,7 +60,7 @@ class Chores:
         if self.aside.holds(key):
             return None
         try:
-            found = self.limited(key, what, work, *args)
+            result = self.limited(key, what, work, *args)
         except _CIRCUMSTANCES as error:
             self._log.error("%s: %s", what, error)
             return None
@@ -70,7 +70,7 @@ class Chores:
             self.aside.failed(key, what, str(error) if known else f"{type(error).__name__}: {error}")
             return None
         self.aside.succeeded(key)
-        return found
+        return result
 
     def limited(self, key: str, what: str, work: Callable[..., T], *args: Any) -> T:
         """As `do`, but errors are raised to the caller; only being ended is counted here."""
@@ -118,8 +118,8 @@ class SetAside:
         self._log = log
         self._rows: dict[str, dict[str, Any]] = {}
         try:
-            found = orjson.loads(self._path.read_bytes())
-            for row in found["items"]:
+            document = orjson.loads(self._path.read_bytes())
+            for row in document["items"]:
                 self._rows[str(row["key"])] = {**row, "failures": float(row["failures"])}
         except FileNotFoundError:
             pass
@@ -167,7 +167,7 @@ class SetAside:
         return released
 
     def _forget_old(self, now_ms: int) -> None:
-        for key in [one for one, row in self._rows.items() if not self.holds(one)]:
+        for key in [known for known, row in self._rows.items() if not self.holds(known)]:
             if now_ms - int(self._rows[key].get("at_ms", 0)) > _WEEK_MS:
                 del self._rows[key]
         while len(self._rows) > _ROWS:

@@ -45,7 +45,7 @@ class Exchanges:
 
     def look(self, context: StoreContext) -> None:
         """See that a store which has joined a hub has its process. Cost: a look at a file, 2 us."""
-        if self._loop is None or any(isinstance(one, _Process) for one in context.followers):
+        if self._loop is None or any(isinstance(follower, _Process) for follower in context.followers):
             return
         if not os.path.exists(context.folder / FILE) or not context.settings.sync:
             return

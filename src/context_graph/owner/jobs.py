@@ -129,7 +129,7 @@ class Job:
             self.end(JobState.CANCELLED)
             self.on_done = self.on_progress = None
 
-    def told(self, fraction: float, stage: str) -> None:
+    def advance(self, fraction: float, stage: str) -> None:
         """Note its progress, in [0, 1]."""
         self.done, self.stage = int(WHOLE * fraction), stage
         if self.on_progress is not None:

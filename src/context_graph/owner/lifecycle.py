@@ -82,8 +82,8 @@ class Owner:
         self._prepare()  # before anybody can see it ready and ask it to go
         listener = bind(self._root)
         self._server.listen_for_events(bind_waker(self._root))
-        found = os.lstat(self._socket_path)
-        self._socket_id = (found.st_dev, found.st_ino)
+        status = os.lstat(self._socket_path)
+        self._socket_id = (status.st_dev, status.st_ino)
         self._server.listen(listener)
         forget_troubles(self._root)
         if self._watch.fileno() >= 0:
@@ -149,8 +149,8 @@ class Owner:
 
     def _remove_socket(self) -> None:
         with contextlib.suppress(OSError):
-            found = os.lstat(self._socket_path)
-            if (found.st_dev, found.st_ino) == self._socket_id:
+            status = os.lstat(self._socket_path)
+            if (status.st_dev, status.st_ino) == self._socket_id:
                 os.unlink(self._socket_path)
                 os.unlink(waker_path(self._root))
 
@@ -179,11 +179,11 @@ class Owner:
         if self._leaving:
             return
         try:
-            found = os.lstat(self._socket_path)
-            ours = (found.st_dev, found.st_ino) == self._socket_id
+            status = os.lstat(self._socket_path)
+            is_ours = (status.st_dev, status.st_ino) == self._socket_id
         except OSError:
-            ours = False
-        if not ours or not same_file(self._lock, lock_path(self._root)):
+            is_ours = False
+        if not is_ours or not same_file(self._lock, lock_path(self._root)):
             self.leave(f"{self._socket_path} or its lock file was removed")
 
     def _on_quiet(self) -> None:
@@ -234,12 +234,12 @@ class _BoundedFile(RotatingFileHandler):
     def shouldRollover(self, record: logging.LogRecord) -> bool:
         if self.stream is None:  # the last rotation could not open the new file
             self.stream = self._open()
-        found = os.fstat(self.stream.fileno())
-        if not found.st_nlink:
+        status = os.fstat(self.stream.fileno())
+        if not status.st_nlink:
             self.stream.close()
             self.stream = self._open()
             return False
-        return found.st_size >= self.maxBytes
+        return status.st_size >= self.maxBytes
 
 
 def open_log(root: Path, settings: Settings, *, foreground: bool) -> logging.Logger:

@@ -135,20 +135,20 @@ def _keep_others_from_writing(root: Path) -> None:
     """Remove others' write permission: who may write the root could replace our folders. Reading only
     shows names.
     """
-    found = os.stat(root)
-    mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid == os.geteuid() and mode & 0o022:
+    status = os.stat(root)
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid == os.geteuid() and mode & 0o022:
         os.chmod(root, mode & ~0o022)
 
 
 def _make_private(folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, _PRIVATE)
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        kind = "not a folder" if not stat.S_ISDIR(found.st_mode) else f"owned by uid {found.st_uid}"
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        kind = "not a folder" if not stat.S_ISDIR(status.st_mode) else f"owned by uid {status.st_uid}"
         raise StartRefusedError(EXIT_NOT_OURS, f"{folder} is {kind}; move it away, or fix its owner")
-    if stat.S_IMODE(found.st_mode) != _PRIVATE:
+    if stat.S_IMODE(status.st_mode) != _PRIVATE:
         os.chmod(folder, _PRIVATE)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(folder))
@@ -156,10 +156,10 @@ def _make_private(folder: Path) -> None:
 
 def _clear_stale(path: Path) -> None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
         raise StartRefusedError(EXIT_NOT_OURS, f"{path} is not a socket of ours; move it away")
     # We hold the lock, so whoever bound it is dead or has let go of this root.
     os.unlink(path)

@@ -55,12 +55,12 @@ class Question:
         """Whether nothing more will happen."""
         return self._state is not JobState.RUNNING
 
-    def answer(self, found: Sequence[Mapping[str, Any]], failed: str = "") -> None:
+    def answer(self, rows: Sequence[Mapping[str, Any]], failed: str = "") -> None:
         """End it with what there is. Later calls change nothing."""
         if self.over:
             return
         try:
-            self._result = self._then(found, failed)
+            self._result = self._then(rows, failed)
             self._state = JobState.DONE
         except ContextGraphError as error:
             self._error = error
@@ -77,12 +77,12 @@ class Question:
     def view(self) -> dict[str, Any]:
         """As JSON, for a command that waits for it."""
         done = {"done": WHOLE if self.over else 0, "total": WHOLE, "stage": "asking the hub"}
-        found: dict[str, Any] = {"job": self.id, "kind": "question", "state": self._state.value, **done}
+        document: dict[str, Any] = {"job": self.id, "kind": "question", "state": self._state.value, **done}
         if self._result is not None:
-            found["result"] = self._result
+            document["result"] = self._result
         if self._error is not None:
-            found["error"] = str(self._error)
-        return found
+            document["error"] = str(self._error)
+        return document
 
 
 def asking(context: StoreContext) -> Asking:
@@ -94,9 +94,9 @@ def asking(context: StoreContext) -> Asking:
     """
     if not os.path.exists(context.folder / FILE):
         raise InvalidParamsError.of("scope", "is team, but this project has joined no hub (`hub join` does)")
-    for one in context.followers:
-        if isinstance(one, Asking):
-            return one
+    for follower in context.followers:
+        if isinstance(follower, Asking):
+            return follower
     if find_spec("psycopg") is None:
         raise ConfigError("a hub needs psycopg: install context-graph-core[hub]")
     made = Asking(context)
@@ -109,17 +109,17 @@ def question_of(context: StoreContext, number: str) -> Question | None:
     return context.questions.get(number)
 
 
-def elsewhere(found: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list[Elsewhere]:
+def elsewhere(rows: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list[Elsewhere]:
     """What a hub has, as memories without secrets; what is none is left out."""
     made = []
-    for one in found:
-        told_by = {"machine": one["machine"], "author": one["author"]}
+    for row in rows:
+        told_by = {"machine": row["machine"], "author": row["author"]}
         try:
-            node = values.node_of(one["id"], one["values"], redactor, told_by)
-            newer = UUID(one["superseded_by"]) if one["superseded_by"] else None
+            node = values.node_of(row["id"], row["values"], redactor, told_by)
+            newer = UUID(row["superseded_by"]) if row["superseded_by"] else None
         except (ContextGraphError, ValueError):
             continue
-        made.append(Elsewhere(node, one["project"], newer))
+        made.append(Elsewhere(node, row["project"], newer))
     return made
 
 

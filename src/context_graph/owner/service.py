@@ -85,7 +85,7 @@ class OwnerService:
         self._unread: dict[Path, Path | None] = {}
         """Stores whose events wait, and which are not open, with their projects where those are known."""
         self.dreams = Consolidations(self, settings, log)
-        self._exchanges = Exchanges(root, lambda one: self._stores.get(one.folder) is one, log)
+        self._exchanges = Exchanges(root, lambda context: self._stores.get(context.folder) is context, log)
 
     def begin(self, loop: AbstractEventLoop, settle: Callable[[], None]) -> None:
         """Start serving on ``loop``: the stores' own background work may begin.
@@ -193,13 +193,13 @@ class OwnerService:
     def _read_slice(self) -> None:
         """Apply some of the events that wait, then let requests have their turn."""
         self._reading = None
-        open_stores = [one for one in self._stores.values() if log_reader.has_waiting(one.folder)]
-        more = [one for one in open_stores if self._read_some(one)]
+        open_stores = [context for context in self._stores.values() if log_reader.has_waiting(context.folder)]
+        more = [context for context in open_stores if self._read_some(context)]
         while self._unread and not more:
             folder = next(iter(self._unread))
             project = self._unread.pop(folder) or project_of(folder)
             if folder not in self._stores:
-                more = [one for one in (self._opened(folder, project),) if one is not None]
+                more = [context for context in (self._opened(folder, project),) if context is not None]
         if more:
             self._read_on()
         else:
@@ -292,12 +292,12 @@ class OwnerService:
 
     @staticmethod
     def _memory_stats(contexts: list[StoreContext]) -> dict[str, int]:
-        found = Counter(memories=0, injections=0, used=0, captures_due=0)
+        totals = Counter(memories=0, injections=0, used=0, captures_due=0)
         for context in contexts:
             stats = context.memory_hooks.stats()
-            found.update({name: stats[name] for name in found if name in stats})
-            found["memories"] += context.memory_count()
-        return dict(found)
+            totals.update({name: stats[name] for name in totals if name in stats})
+            totals["memories"] += context.memory_count()
+        return dict(totals)
 
     @property
     def has_work(self) -> bool:
@@ -348,8 +348,8 @@ class OwnerService:
 
     def catch_up(self) -> None:
         """Have the events below the root applied: a session's last hook may have found no owner."""
-        found = [one for one in self._folders() if log_reader.has_waiting(one)]
-        self._unread.update(dict.fromkeys(one for one in found if one not in self._stores))
+        waiting = [folder for folder in self._folders() if log_reader.has_waiting(folder)]
+        self._unread.update(dict.fromkeys(folder for folder in waiting if folder not in self._stores))
         self._read_on()
 
     @property
@@ -378,7 +378,9 @@ class OwnerService:
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing; raises as `close`."""
         what = "saving what is in memory before it stops"
-        for failed in [self._limited(one, what, one.checkpoint) for one in list(self._stores.values())]:
+        for failed in [
+            self._limited(context, what, context.checkpoint) for context in list(self._stores.values())
+        ]:
             if failed is not None:
                 raise failed
 

@@ -82,7 +82,7 @@ class FrameDecoder:
         return rest
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes that wait for the rest of their frame."""
         return len(self._buffer)
 

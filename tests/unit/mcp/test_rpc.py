@@ -132,7 +132,7 @@ def test_a_stream_in_any_pieces_gives_the_messages_that_were_sent(
     found += [tail] if tail else []
     sent = [json.loads(json.dumps(one, ensure_ascii=False).encode("utf-8", "replace")) for one in messages]
     assert [json.loads(one) for one in found] == sent
-    assert splitter.held == 0
+    assert splitter.buffered == 0
 
 
 def test_garbage_between_spread_messages_ends_with_its_line() -> None:

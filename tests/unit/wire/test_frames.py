@@ -82,7 +82,7 @@ def test_frames_are_found_however_the_stream_is_cut(requests: list[Request], cut
         while (payload := decoder.take()) is not None:
             found.append(decode_request(payload))
     assert found == requests
-    assert decoder.held == 0
+    assert decoder.buffered == 0
     assert decoder.wanted == HEADER_BYTES
 
 
@@ -93,7 +93,7 @@ def test_a_frame_cut_short_is_never_taken(request_: Request, data: st.DataObject
     decoder = FrameDecoder(request_length)
     decoder.feed(frame[:cut])
     assert decoder.take() is None
-    assert decoder.held == cut
+    assert decoder.buffered == cut
     assert 0 < decoder.wanted <= len(frame) - cut
 
 

@@ -37,8 +37,8 @@ class ToolResult:
         return [{"type": "text", "text": inert(orjson.dumps(self.structured).decode())}]
 
 
-def answer(found: Mapping[str, Any], pulse: Mapping[str, Any] | None, *, quotes: bool = True) -> ToolResult:
-    """The result with what a tool has ``found``, and the pulse (REQ-CORE-019).
+def answer(content: Mapping[str, Any], pulse: Mapping[str, Any] | None, *, quotes: bool = True) -> ToolResult:
+    """The result of a tool that answers ``content``, with the pulse (REQ-CORE-019).
 
     Args:
         pulse: None where a model reads the answer: nothing that it does follows from one.
@@ -46,7 +46,7 @@ def answer(found: Mapping[str, Any], pulse: Mapping[str, Any] | None, *, quotes:
             that such a text could claim of itself.
     """
     ends = {} if pulse is None else {"pulse": pulse}
-    return ToolResult({**(TRUST if quotes else {}), **found, **ends})
+    return ToolResult({**(TRUST if quotes else {}), **content, **ends})
 
 
 _RUNNING_MAX: Final = 16

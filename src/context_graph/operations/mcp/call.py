@@ -71,7 +71,7 @@ class ToolCall:
         if self.progress_token is None or done <= self._told or not self.send.clear:
             return
         self._told = done
-        told: dict[str, object] = {"progressToken": self.progress_token, "progress": done, "total": total}
+        params: dict[str, object] = {"progressToken": self.progress_token, "progress": done, "total": total}
         if message:
-            told["message"] = message
-        self.send(rpc.notification(_PROGRESS, told))
+            params["message"] = message
+        self.send(rpc.notification(_PROGRESS, params))

@@ -94,16 +94,16 @@ class Endpoint:
     def receive(self, text: bytes, outlet: Outlet) -> Iterator[bytes]:
         """Serve the message or batch in ``text``: each step serves one message and gives what is to be sent
         (lines, perhaps none). What can't be answered yet goes to ``outlet`` when it can."""
-        found = rpc.parse(text)
-        if not isinstance(found, list):
-            yield self._serve(found, text, Notes(outlet), lambda line: outlet.late(line, last=True))
+        incoming = rpc.parse(text)
+        if not isinstance(incoming, list):
+            yield self._serve(incoming, text, Notes(outlet), lambda line: outlet.late(line, last=True))
             return
         if not self.version.batches:
             why = f"Invalid Request: protocol version {self.version.name} has no batches"
             yield rpc.failure(None, RpcError(rpc.INVALID_REQUEST, why, rpc.OF_A_BATCH)) + b"\n"
             return
         batch = _Batch(outlet)
-        for at, item in enumerate(found):
+        for at, item in enumerate(incoming):
             if isinstance(item, Request) and item.method == "initialize":
                 item = Invalid(
                     item.id, RpcError(rpc.INVALID_REQUEST, "Invalid Request: initialize in a batch")
@@ -151,16 +151,16 @@ class Endpoint:
                 shown = item.method[:80]
                 raise RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {shown}", {"method": shown})
             piece = Piece(f"{_operation(item)} of an MCP client", self._host.store_name)
-            found = watchdog.run(piece, lambda: method(item, text, notes))
-            if isinstance(found, Deferred) and not found.settled:
-                self._running.add(item.id, found, lambda: late(self._outcome(item, found)))
+            outcome = watchdog.run(piece, lambda: method(item, text, notes))
+            if isinstance(outcome, Deferred) and not outcome.settled:
+                self._running.add(item.id, outcome, lambda: late(self._outcome(item, outcome)))
                 notes.go_late()
                 return None
         except TookTooLong as ended:
             return self._failure(item, TookTooLongError(str(ended)))
         except Exception as error:
             return self._failure(item, error)
-        return self._outcome(item, found) if isinstance(found, Deferred) else self._success(item, found)
+        return self._outcome(item, outcome) if isinstance(outcome, Deferred) else self._success(item, outcome)
 
     def _outcome(self, request: Request, call: Deferred) -> bytes:
         """The answer to a call that has ended; b"" if it was cancelled."""
@@ -240,37 +240,37 @@ class Endpoint:
         return {}
 
     def _call(self, request: Request, text: bytes, notes: Notes) -> object:
-        name, given = request.params.get("name"), request.params.get("arguments")
+        name, arguments = request.params.get("name"), request.params.get("arguments")
         tool = self._toolbox.find(name) if isinstance(name, str) else None
         if tool is None:
             known = ", ".join(self._toolbox.names())
             raise RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {str(name)[:80]}", {"known": known})
-        if given is not None and not isinstance(given, dict):
+        if arguments is not None and not isinstance(arguments, dict):
             why = "Invalid params: arguments - must be an object"
             raise RpcError(rpc.INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": "arguments"})
-        call = self._tool_call(tool.name, given or {}, request.params, text, notes)
+        call = self._tool_call(tool.name, arguments or {}, request.params, text, notes)
         version = self._spoken(request)
         if version.stateless:
             call.log_level = log_level_of(request.params)
         limit = (self._host.store_name, tool.name, call.session_id or self._client.hex())
         if tool.once_a_minute:
             self._sessions.limits.check(limit)
-        found = tool.run(call)
+        outcome = tool.run(call)
         if tool.once_a_minute:  # what was refused by its parameters has not been done
             self._sessions.limits.count(limit)
-        return found if isinstance(found, Deferred) else self._shaped(found, version)
+        return outcome if isinstance(outcome, Deferred) else self._shaped(outcome, version)
 
     def _tool_call(
-        self, tool: str, given: dict[str, Any], params: dict[str, Any], text: bytes, notes: Notes
+        self, tool: str, arguments: dict[str, Any], params: dict[str, Any], text: bytes, notes: Notes
     ) -> ToolCall:
-        shared = read(Shown, {name: given.get(name) for name in Shown.__struct_fields__}, tool)
+        shared = read(Shown, {name: arguments.get(name) for name in Shown.__struct_fields__}, tool)
         session_id, level = shared.session_id, shared.verbosity_level
         session = self._own if session_id is None else self._sessions.use(self._host.store_name, session_id)
-        found = params.get("_meta")
-        meta: dict[str, Any] = found if isinstance(found, dict) else {}
+        raw = params.get("_meta")
+        meta: dict[str, Any] = raw if isinstance(raw, dict) else {}
         token, use = meta.get("progressToken"), meta.get(_TOOL_USE)
         return ToolCall(
-            arguments=given,
+            arguments=arguments,
             host=self._host,
             talk=session,
             session_id=session_id or self._host.session_of(use if isinstance(use, str) else None),

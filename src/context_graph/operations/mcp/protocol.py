@@ -78,16 +78,16 @@ def named_version(params: Mapping[str, Any], *, needed: bool) -> Version | None:
         RpcError: -32022 for a version that is not known, -32602 where ``_meta`` lacks what it must have, or
             names nothing although that is ``needed``.
     """
-    found = params.get("_meta")
-    meta: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    raw = params.get("_meta")
+    meta: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
     wanted = meta.get(f"{_KEY}protocolVersion")
     if wanted is None and not needed:
         return None
     if not isinstance(wanted, str):
         raise _missing("protocolVersion", "a string")
     if wanted not in STATELESS:
-        told = {"supported": list(STATELESS), "requested": wanted[:80]}
-        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", told)
+        details = {"supported": list(STATELESS), "requested": wanted[:80]}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", details)
     if not isinstance(meta.get(f"{_KEY}clientCapabilities"), dict):
         raise _missing("clientCapabilities", "an object")
     return STATELESS[wanted]
@@ -107,8 +107,8 @@ def _missing(name: str, kind: str) -> RpcError:
 def completed(result: Mapping[str, Any], *, cached: bool) -> dict[str, Any]:
     """A stateless result: whole, from whom, and how long it holds where it may be kept (``cached``)."""
     meta = {**result.get("_meta", {}), f"{_KEY}serverInfo": _SERVER_INFO}
-    told = {"resultType": "complete", **result, "_meta": meta}
-    return {**told, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else told
+    document = {"resultType": "complete", **result, "_meta": meta}
+    return {**document, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else document
 
 
 def discover_result() -> dict[str, Any]:

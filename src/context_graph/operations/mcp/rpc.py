@@ -110,10 +110,10 @@ def failure(request_id: RequestId | None, error: RpcError) -> bytes:
 
 def error_object(error: RpcError) -> dict[str, object]:
     """JSON-RPC's error object."""
-    found: dict[str, object] = {"code": error.code, "message": error.message}
+    document: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data:
-        found["data"] = error.data
-    return found
+        document["data"] = error.data
+    return document
 
 
 def notification(method: str, params: Mapping[str, object]) -> bytes:
@@ -131,8 +131,8 @@ def _dump(message: dict[str, object]) -> bytes:
 def _message(value: object) -> Incoming:
     if not isinstance(value, dict):
         return Invalid(None, RpcError(INVALID_REQUEST, "Invalid Request: a message must be an object"))
-    given = value.get("id")
-    known = given if isinstance(given, (str, int)) and not isinstance(given, bool) else None
+    message_id = value.get("id")
+    known = message_id if isinstance(message_id, (str, int)) and not isinstance(message_id, bool) else None
     if value.get("jsonrpc") != "2.0":
         return Invalid(known, RpcError(INVALID_REQUEST, 'Invalid Request: "jsonrpc" must be "2.0"'))
     method = value.get("method")
@@ -148,7 +148,7 @@ def _message(value: object) -> Incoming:
     if "id" not in value:
         return Notification(method, params)
     if known is None:
-        why = f'Invalid Request: "id" is {str(given)[:_SHOWN_CHARS]!r}, must be a text or a whole number'
+        why = f'Invalid Request: "id" is {str(message_id)[:_SHOWN_CHARS]!r}, must be a text or a whole number'
         return Invalid(None, RpcError(INVALID_REQUEST, why))
     return Request(known, method, params)
 

@@ -134,20 +134,26 @@ _CUT: Final = "Lists are cut, counts are not: set_verbosity 2, or the command's 
 
 def memory_tools() -> list[Tool]:
     """All tools, in the order in which a client sees them."""
-    found = []
-    for one in OPERATIONS:
-        if one.tool:
-            schema = _input(one)
-            meta = {_LOADED: True} if one.loaded else {_SEARCHED: one.search}
-            found.append(_tool(one, one.tool, _says(one), schema, meta))
-        if one.alias:
-            found.append(_tool(one, one.alias, f"Another name for {one.tool}.", _brief(schema), {}))
-    return found
+    tools = []
+    for operation in OPERATIONS:
+        if operation.tool:
+            schema = _input(operation)
+            meta = {_LOADED: True} if operation.loaded else {_SEARCHED: operation.search}
+            tools.append(_tool(operation, operation.tool, _says(operation), schema, meta))
+        if operation.alias:
+            tools.append(
+                _tool(operation, operation.alias, f"Another name for {operation.tool}.", _brief(schema), {})
+            )
+    return tools
 
 
 def _says(operation: Operation) -> str:
     """Its description; a loaded tool's ends with the names of what its schema leaves out."""
-    left = [one.name for one in parameters(operation.arguments) if not one.listed and operation.loaded]
+    left = [
+        parameter.name
+        for parameter in parameters(operation.arguments)
+        if not parameter.listed and operation.loaded
+    ]
     return f"{operation.says} Also takes {', '.join(left)}." if left else operation.says
 
 
@@ -159,17 +165,21 @@ def _tool(operation: Operation, name: str, says: str, schema: Schema, meta: Mapp
 
 def _input(operation: Operation) -> Schema:
     """The parameters' JSON schema, with no more in it than changes what a model does."""
-    required = [one.name for one in parameters(operation.arguments) if one.required]
+    required = [parameter.name for parameter in parameters(operation.arguments) if parameter.required]
     properties = _properties(operation.arguments)
     if operation.loaded:
-        listed = {one.name for one in parameters(operation.arguments) if one.listed}
-        properties = {name: one for name, one in properties.items() if name in listed}
+        listed = {parameter.name for parameter in parameters(operation.arguments) if parameter.listed}
+        properties = {name: shape for name, shape in properties.items() if name in listed}
     schema = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 
 
 def _properties(arguments: type[Struct]) -> Schema:
-    return {one.name: _schema(one) for one in parameters(arguments) if one.extra("only") != "command"}
+    return {
+        parameter.name: _schema(parameter)
+        for parameter in parameters(arguments)
+        if parameter.extra("only") != "command"
+    }
 
 
 _LEFT_OUT: Final = frozenset({"recency", "filters", "top_k"})
@@ -178,26 +188,28 @@ _LEFT_OUT: Final = frozenset({"recency", "filters", "top_k"})
 
 def _brief(schema: Schema) -> Schema:
     """The same schema without bounds and descriptions, which are under the tool's own name."""
-    named = {name: one for name, one in schema["properties"].items() if name not in _LEFT_OUT}
-    bare = {name: {"type": one["type"]} if "type" in one else one for name, one in named.items()}
+    named = {name: shape for name, shape in schema["properties"].items() if name not in _LEFT_OUT}
+    bare = {name: {"type": shape["type"]} if "type" in shape else shape for name, shape in named.items()}
     return {**schema, "properties": bare}
 
 
-def _schema(one: Parameter) -> Schema:
-    described = {"description": one.extra("tool")} if one.extra("tool") else {}
-    if one.extra("schema") is not None:
-        return {**one.extra("schema"), **described}
+def _schema(parameter: Parameter) -> Schema:
+    described = {"description": parameter.extra("tool")} if parameter.extra("tool") else {}
+    if parameter.extra("schema") is not None:
+        return {**parameter.extra("schema"), **described}
     bounds = {}
-    if one.extra("bounded") or one.origin in (int, float):
-        bounds = {_BOUNDS[name]: getattr(one.meta, name) for name in _BOUNDS}
-    told = {name: bound for name, bound in bounds.items() if bound is not None and (name, bound) != _ANY_TEXT}
-    return {**_type(one), **told, **described}
+    if parameter.extra("bounded") or parameter.origin in (int, float):
+        bounds = {_BOUNDS[name]: getattr(parameter.meta, name) for name in _BOUNDS}
+    limits = {
+        name: bound for name, bound in bounds.items() if bound is not None and (name, bound) != _ANY_TEXT
+    }
+    return {**_type(parameter), **limits, **described}
 
 
-def _type(one: Parameter) -> Schema:
-    if one.origin is list:
-        return {"type": "array", "items": _type_of(one.item[0])}
-    return _type_of(one.kind)
+def _type(parameter: Parameter) -> Schema:
+    if parameter.origin is list:
+        return {"type": "array", "items": _type_of(parameter.item[0])}
+    return _type_of(parameter.kind)
 
 
 def _type_of(kind: Any) -> Schema:
@@ -209,12 +221,16 @@ def _type_of(kind: Any) -> Schema:
 
 
 def _called(operation: Operation, name: str, call: ToolCall) -> ToolResult | Deferred:
-    hidden = [one.name for one in parameters(operation.arguments) if one.extra("only") == "command"]
-    given = read(operation.arguments, call.arguments, name, hidden)
+    hidden = [
+        parameter.name
+        for parameter in parameters(operation.arguments)
+        if parameter.extra("only") == "command"
+    ]
+    arguments = read(operation.arguments, call.arguments, name, hidden)
     if not _is_trial(call):
-        return _run(call, given)
+        return _run(call, arguments)
     with call.host.memory().uncounted():
-        return _run(call, given)
+        return _run(call, arguments)
 
 
 def _is_trial(call: ToolCall) -> bool:
@@ -236,7 +252,7 @@ def _is_trial(call: ToolCall) -> bool:
     return stored is not None and CANARY_TAG in stored.node.tags
 
 
-def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
+def _run(call: ToolCall, arguments: Any) -> ToolResult | Deferred:
     """The operation's answer, with the pulse where the call has one; a promise of it if it takes long."""
     deferred = Deferred()
 
@@ -245,21 +261,21 @@ def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
             deferred.failed(outcome)
             return
         try:
-            told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
+            content = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
             pulse = call.host.memory().pulse().as_dict() if call.tells_pulse else None
-            deferred.done(answer(told, pulse))
+            deferred.done(answer(content, pulse))
         except Exception as error:
             deferred.failed(error)
 
     call.on_done = done
-    told = run(call, given)
-    if told.job is not None:
-        deferred.on_cancel = told.job.cancel
+    result = run(call, arguments)
+    if result.job is not None:
+        deferred.on_cancel = result.job.cancel
         return deferred
     pulse = None
     if call.tells_pulse:
-        pulse = call.host.memory().pulse(empty_recall=told.nothing, touched=told.touched).as_dict()
-    return answer(told.found, pulse, quotes=told.quotes)
+        pulse = call.host.memory().pulse(empty_recall=result.nothing, touched=result.touched).as_dict()
+    return answer(result.content, pulse, quotes=result.quotes)
 
 
 def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:

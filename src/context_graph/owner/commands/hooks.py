@@ -90,8 +90,8 @@ class _Answering:
         """
         if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
             name = claude.EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
-            told = claude.render(name, context=context, system_message=message, refusal=refusal)
-            return Reply(0, APPLIED, stdout=told)
+            document = claude.render(name, context=context, system_message=message, refusal=refusal)
+            return Reply(0, APPLIED, stdout=document)
         log = self.call.context.store.requirement_log
         return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 
@@ -161,24 +161,24 @@ def _acknowledged(call: Call, fmt: str) -> Reply:
     return reply(render_output(output, fmt), flags=APPLIED)
 
 
-def _session_start(one: _Answering) -> Reply:
-    started = one.applied
-    if started.twin and one.for_client:
+def _session_start(answering: _Answering) -> Reply:
+    started = answering.applied
+    if started.twin and answering.for_client:
         return reply(flags=APPLIED)
-    follows = one.call.context.telling.at_start(started.text, one.mode)
-    text = "\n".join(part for part in (follows, _last_summary(one, started)) if part)
-    call = one.call
-    is_seen = one.for_client and not is_late(call.request)
+    follows = answering.call.context.telling.at_start(started.text, answering.mode)
+    text = "\n".join(part for part in (follows, _last_summary(answering, started)) if part)
+    call = answering.call
+    is_seen = answering.for_client and not is_late(call.request)
     dreamt = call.dreams.unattended(call.context.folder) if is_seen else ""
     warning = " ".join(filter(None, (started.warning, _losses(call), _elsewhere(call), dreamt)))
-    if one.for_client:
-        return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
-    return one.say(one.output(started.live, text), stderr=warning)
+    if answering.for_client:
+        return answering.tell(context=text, message=f"context-graph: {warning}" if warning else "")
+    return answering.say(answering.output(started.live, text), stderr=warning)
 
 
 def _elsewhere(call: Call) -> str:
-    said = call.context.elsewhere()
-    return f"{said[0].upper()}{said[1:]}." if said else ""
+    sentence = call.context.elsewhere()
+    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
 def _losses(call: Call) -> str:
@@ -191,119 +191,131 @@ def _losses(call: Call) -> str:
     )
 
 
-def _last_summary(one: _Answering, started: Applied) -> str:
-    own, store = started.live.snapshot.session_id, one.call.context.store
+def _last_summary(answering: _Answering, started: Applied) -> str:
+    own, store = started.live.snapshot.session_id, answering.call.context.store
 
     def previous() -> list[str]:
-        if one.event.source == "clear":  # it continues no session, yet there is one that was cleared
+        if answering.event.source == "clear":  # it continues no session, yet there is one that was cleared
             return [row.session_id for row in store.list_sessions(limit=2)[0] if row.session_id != own]
         return [row.session_id for row in store.chain(own, limit=9).sessions[1:]]
 
-    return one.call.context.memory_hooks.for_start(one.event, previous, one.call.settings)
+    return answering.call.context.memory_hooks.for_start(answering.event, previous, answering.call.settings)
 
 
-def _pre_tool(one: _Answering) -> Reply:
-    live = one.applied.live
-    if not one.for_client:
-        return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
-    context = _before_call(one) if one.tells else ""
-    return one.tell(context=context, refusal=_held(one))
+def _pre_tool(answering: _Answering) -> Reply:
+    live = answering.applied.live
+    if not answering.for_client:
+        return answering.say(answering.output(live, brief_line(live.metrics) if live.has_evidence else ""))
+    context = _before_call(answering) if answering.tells else ""
+    return answering.tell(context=context, refusal=_held(answering))
 
 
-def _before_call(one: _Answering) -> str:
+def _before_call(answering: _Answering) -> str:
     """What the model is told with a call; of a host that shows nothing then, with the call's result."""
     # The brief is about the session, not about its subagents.
-    if one.applied.twin or one.event.agent_id:
+    if answering.applied.twin or answering.event.agent_id:
         return ""
     due = earlier = ""
-    if not is_late(one.call.request):
-        telling, hooks = one.call.context.telling, one.call.context.memory_hooks
-        due = telling.at_call(one.applied.live, one.mode)
-        tell = partial(hooks.for_work, one.event, one.call.settings)
-        earlier = telling.of_earlier_work(one.event.session_id, tell)
-    parts = (due, earlier, _at_call(one, before=True))
+    if not is_late(answering.call.request):
+        telling, hooks = answering.call.context.telling, answering.call.context.memory_hooks
+        due = telling.at_call(answering.applied.live, answering.mode)
+        tell = partial(hooks.for_work, answering.event, answering.call.settings)
+        earlier = telling.of_earlier_work(answering.event.session_id, tell)
+    parts = (due, earlier, _at_call(answering, before=True))
     return "\n".join(part for part in parts if part)
 
 
-def _subagent_start(one: _Answering) -> Reply:
+def _subagent_start(answering: _Answering) -> Reply:
     """Bring a subagent what fits its task; it sees nothing of the context that its parent has."""
-    applied, context = one.applied, one.call.context
-    if not one.for_client:
-        return one.say(one.output(applied.live, ""))
-    task = "" if applied.twin else context.lineage.task_of(one.event, one.hook.given.agent_type)
-    return one.tell(context=context.memory_hooks.for_task(one.event, task, one.call.settings))
+    applied, context = answering.applied, answering.call.context
+    if not answering.for_client:
+        return answering.say(answering.output(applied.live, ""))
+    task = "" if applied.twin else context.lineage.task_of(answering.event, answering.hook.input.agent_type)
+    return answering.tell(
+        context=context.memory_hooks.for_task(answering.event, task, answering.call.settings)
+    )
 
 
-def _at_call(one: _Answering, *, before: bool) -> str:
+def _at_call(answering: _Answering, *, before: bool) -> str:
     """What is known of the file and the command of a call of this session's own."""
-    if one.event.agent_id or is_late(one.call.request):
+    if answering.event.agent_id or is_late(answering.call.request):
         return ""
-    return one.call.context.memory_hooks.for_call(one.event, one.call.settings, before=before)
+    return answering.call.context.memory_hooks.for_call(
+        answering.event, answering.call.settings, before=before
+    )
 
 
-def _held(one: _Answering) -> str:
+def _held(answering: _Answering) -> str:
     """Why a call is refused that goes against a rule of the user; "" where it is let through."""
-    if one.applied.twin or is_late(one.call.request):
+    if answering.applied.twin or is_late(answering.call.request):
         return ""
-    rule = one.call.context.memory_hooks.held_by(one.event, one.call.settings)
+    rule = answering.call.context.memory_hooks.held_by(answering.event, answering.call.settings)
     return f"{rule} Repeat the call if you still mean it: it is held once." if rule else ""
 
 
-def _post_tool(one: _Answering) -> Reply:
-    applied, telling = one.applied, one.call.context.telling
-    if one.for_client:
+def _post_tool(answering: _Answering) -> Reply:
+    applied, telling = answering.applied, answering.call.context.telling
+    if answering.for_client:
         if applied.twin:
             return reply(flags=APPLIED)
-        is_told_before = takes_context(one.format, EventKind.PRE_TOOL)
-        is_own = is_told_before and not one.event.agent_id
-        told = telling.alarm(applied.live, one.mode) if is_own else _before_call(one)
-        known = one.call.context.memory_hooks.for_error(one.event, one.call.settings)
-        parts = (told, known, _at_call(one, before=False))
-        return one.tell(context="\n".join(part for part in parts if part))
-    output = one.output(applied.live, notice(applied.outcome, queues=one.call.settings.auto_dream))
+        is_told_before = takes_context(answering.format, EventKind.PRE_TOOL)
+        is_own = is_told_before and not answering.event.agent_id
+        state = telling.alarm(applied.live, answering.mode) if is_own else _before_call(answering)
+        known = answering.call.context.memory_hooks.for_error(answering.event, answering.call.settings)
+        parts = (state, known, _at_call(answering, before=False))
+        return answering.tell(context="\n".join(part for part in parts if part))
+    output = answering.output(
+        applied.live, notice(applied.outcome, queues=answering.call.settings.auto_dream)
+    )
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
         text = f"Crisis threshold breached: IC={applied.live.metrics.ic:.2f}"
-        return one.say(output, stderr=text, exit_code=CrisisTriggeredError.hook_exit_code)
-    return one.say(output)
+        return answering.say(output, stderr=text, exit_code=CrisisTriggeredError.hook_exit_code)
+    return answering.say(output)
 
 
-def _prompt_submit(one: _Answering) -> Reply:
-    applied = one.applied
-    if applied.twin and one.for_client:
+def _prompt_submit(answering: _Answering) -> Reply:
+    applied = answering.applied
+    if applied.twin and answering.for_client:
         return reply(flags=APPLIED)
-    live, settings, text = applied.live, one.call.settings, ""
-    if one.event.is_prompt:  # else nobody asked for anything
-        is_awaited = not is_late(one.call.request)
-        state = one.call.context.telling.at_prompt(live, one.mode, is_awaited=is_awaited)
-        recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
+    live, settings, text = applied.live, answering.call.settings, ""
+    if answering.event.is_prompt:  # else nobody asked for anything
+        is_awaited = not is_late(answering.call.request)
+        state = answering.call.context.telling.at_prompt(live, answering.mode, is_awaited=is_awaited)
+        recalled = answering.call.context.memory_hooks.for_prompt(answering.event, settings)
         text = "\n".join(part for part in (state, recalled) if part)
-    return one.tell(context=text) if one.for_client else one.say(one.output(live, text))
+    return (
+        answering.tell(context=text) if answering.for_client else answering.say(answering.output(live, text))
+    )
 
 
-def _quiet(one: _Answering) -> Reply:
+def _quiet(answering: _Answering) -> Reply:
     """Answer events whose context would force another turn or be dropped: recorded, and refused or not."""
-    applied = one.applied
-    if not one.for_client:
-        return one.say(one.output(applied.live, ""))
+    applied = answering.applied
+    if not answering.for_client:
+        return answering.say(answering.output(applied.live, ""))
     # A Stop is held by one hook; two would tell the model the same reason twice.
-    return reply(flags=APPLIED) if applied.twin and one.event.kind is EventKind.STOP else one.tell()
+    return (
+        reply(flags=APPLIED) if applied.twin and answering.event.kind is EventKind.STOP else answering.tell()
+    )
 
 
-def _post_compact(one: _Answering) -> Reply:
+def _post_compact(answering: _Answering) -> Reply:
     """Compare the compaction's summary with what the session had; the client takes no context here."""
-    applied = one.applied
-    if not applied.twin and not one.event.agent_id:
-        one.call.context.memory_hooks.compacted(one.event, one.hook.given.last_message)
-    return one.tell() if one.for_client else one.say(one.output(applied.live, ""))
+    applied = answering.applied
+    if not applied.twin and not answering.event.agent_id:
+        answering.call.context.memory_hooks.compacted(answering.event, answering.hook.input.last_message)
+    return answering.tell() if answering.for_client else answering.say(answering.output(applied.live, ""))
 
 
-def _session_end(one: _Answering) -> Reply:
-    live = one.applied.live
-    if one.for_client:
-        return one.tell()
-    wanted = one.call.flag("generate-summary", True)
-    return one.say(one.output(live, _summary(live, one.event.duration_ms) if wanted else ""))
+def _session_end(answering: _Answering) -> Reply:
+    live = answering.applied.live
+    if answering.for_client:
+        return answering.tell()
+    wanted = answering.call.flag("generate-summary", True)
+    return answering.say(
+        answering.output(live, _summary(live, answering.event.duration_ms) if wanted else "")
+    )
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:
@@ -348,10 +360,10 @@ VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
 def _req_record(call: Call) -> Reply:
     """Store the record of what a command changed; the change itself is already in the project's files."""
     try:
-        given = orjson.loads(call.request.body)
+        body = orjson.loads(call.request.body)
     except orjson.JSONDecodeError as error:
         raise InvalidInputError(f"the input is not JSON: {error}") from error
-    records = given.get("records") if isinstance(given, dict) else None
+    records = body.get("records") if isinstance(body, dict) else None
     common = {"at_ms": call.began_ms, "session_id": call.request.session_env}
     call.context.store.requirement_log.append(
         entries_of(records, common, call.redactor), once=call.request.event_id

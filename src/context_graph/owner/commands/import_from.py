@@ -16,25 +16,25 @@ from context_graph.wire.frames import Reply
 
 
 def _import_from(call: Call) -> Reply:
-    given, open_ones = body_of(call), call.context.imports
-    token = given.get("token")
+    body, open_ones = body_of(call), call.context.imports
+    token = body.get("token")
     if token is None:
         token = begun(
             _place(call),
             open_ones,
-            source=_text(given, "source"),
-            path=Path(_text(given, "path")) if given.get("path") else None,
-            dry_run=given.get("dry_run") is True,
+            source=_text(body, "source"),
+            path=Path(_text(body, "path")) if body.get("path") else None,
+            dry_run=body.get("dry_run") is True,
         )
         return reply(orjson.dumps({"token": token, "total": len(open_ones[token].files)}))
-    one = open_ones.get(token) if isinstance(token, str) else None
-    if one is None:
+    work = open_ones.get(token) if isinstance(token, str) else None
+    if work is None:
         raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
-    done = one.step()
+    done = work.step()
     if done:
         del open_ones[token]
-        _end(call, one)
-    return reply(orjson.dumps({"at": one.at, "done": done, **(one.report() if done else {})}))
+        _end(call, work)
+    return reply(orjson.dumps({"at": work.at, "done": done, **(work.report() if done else {})}))
 
 
 def _place(call: Call) -> Place:
@@ -51,14 +51,14 @@ def _place(call: Call) -> Place:
     )
 
 
-def _end(call: Call, one: ImportFrom) -> None:
+def _end(call: Call, work: ImportFrom) -> None:
     """The project's profile counts the sessions that came."""
-    if not one.dry_run and one.source in SESSIONS and one.done["added"] + one.done["updated"]:
+    if not work.dry_run and work.source in SESSIONS and work.done["added"] + work.done["updated"]:
         call.context.memory_hooks.works.profiles.count_anew()
 
 
-def _text(given: dict[str, Any], name: str) -> str:
-    value = given.get(name)
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
     if not isinstance(value, str) or not value or "\0" in value or len(os.fsencode(value)) > 4096:
         raise InvalidInputError(f"{name} must be text of 1 to 4096 bytes without NUL")
     return value

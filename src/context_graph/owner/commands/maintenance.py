@@ -45,7 +45,9 @@ def _canary(call: Call) -> Reply:
             f"--session {session_id!r} is not a canary session; their ids begin with {CANARY_PREFIX}"
         )
     events = call.context.sessions.canaries.take(session_id, call.began_ms)
-    shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]
+    shown = [
+        {"kind": event.kind.value, "tool_use_id": event.tool_use_id, "at_ms": event.at_ms} for event in events
+    ]
     return reply(orjson.dumps({"events": shown}))
 
 
@@ -80,11 +82,11 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
             )
         },
         "losses": [
-            one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
+            loss for loss in context.store.engine.losses() if int(loss.get("at_ms", 0)) > now_ms - _MONTH_MS
         ],
         "problems": list(settings.problems),
         "elsewhere": context.elsewhere(),
-        "exchanges": [msgspec.to_builtins(one) for one in last_exchanges(context.folder).values()],
+        "exchanges": [msgspec.to_builtins(exchange) for exchange in last_exchanges(context.folder).values()],
     }
 
 
@@ -125,17 +127,17 @@ def _memory(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
 
 def _examined(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
     context = call.context
-    told = call.option("since")
-    since = int(told) if told.isascii() and told.isdigit() else now_ms - _DAY_MS
-    recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
+    value = call.option("since")
+    since = int(value) if value.isascii() and value.isdigit() else now_ms - _DAY_MS
+    recent = [row for row in context.memory_hooks.ledger.recent(4096) if row["at_ms"] >= now_ms - _WEEK_MS]
     return {
         "live": context.memory_count(),
         **({} if quick else _health(call)),
         "last_capture_ms": _last_capture_ms(call),
         **context.memory_hooks.stats(),
         "week_injections": len(recent),
-        "shown_since": sum(len(one["memories"]) for one in recent if one["at_ms"] >= since),
-        "week_tokens": sum(one["tokens"] for one in recent),
+        "shown_since": sum(len(row["memories"]) for row in recent if row["at_ms"] >= since),
+        "week_tokens": sum(row["tokens"] for row in recent),
         "shown_less": context.memory_hooks.ledger.report(now_ms)["shown_less"],
     }
 
@@ -163,8 +165,8 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
 
     count = default_provider().count_tokens
     tools = memory_tools()
-    loaded = [one.shown() for one in tools if one.loaded]
-    deferred = "\n".join(f"mcp__context-graph__{one.name}" for one in tools if not one.loaded)
+    loaded = [tool.shown() for tool in tools if tool.loaded]
+    deferred = "\n".join(f"mcp__context-graph__{tool.name}" for tool in tools if not tool.loaded)
     live = call.context.sessions.latest()
     metrics = live.metrics if live is not None and live.has_evidence else None
     return {
@@ -190,14 +192,14 @@ def _skills(project: Path | None, client: Path) -> Iterator[str]:
     from context_graph.claude.install.plan import plugin_folder
 
     places = [client / "skills", *([project / ".claude" / "skills"] if project else [])]
-    for ours in sorted((plugin_folder() / "skills").glob("*/SKILL.md")):
-        name = ours.parent.name
+    for skill in sorted((plugin_folder() / "skills").glob("*/SKILL.md")):
+        name = skill.parent.name
         if not any((place / name / "SKILL.md").is_file() for place in places):
             continue
-        head = ours.read_text(encoding="utf-8").split("---\n", 2)[1]
-        said = dict(line.split(": ", 1) for line in head.splitlines())
-        if said.get("disable-model-invocation") != "true":
-            yield f"- {name}: {said['description']} - {said['when_to_use']}"
+        head = skill.read_text(encoding="utf-8").split("---\n", 2)[1]
+        fields = dict(line.split(": ", 1) for line in head.splitlines())
+        if fields.get("disable-model-invocation") != "true":
+            yield f"- {name}: {fields['description']} - {fields['when_to_use']}"
 
 
 PREFIX: Final = "checkpoint-"
@@ -217,7 +219,7 @@ def _checkpoint(call: Call) -> Reply:
     with call.context.memory.core.operation("checkpoint", writes=True) as core:
         messages.take_checkpoint(core.store, folder)
         seq = core.store.counters.seq
-    found = {
+    document = {
         "folder": str(folder),
         "database": str(folder / messages.DATABASE),
         "store": str(store),
@@ -227,12 +229,12 @@ def _checkpoint(call: Call) -> Reply:
         "sessions": call.context.store.count(),
         "last_commit": seq,
     }
-    return reply(orjson.dumps(found))
+    return reply(orjson.dumps(document))
 
 
 def _leftovers(store: Path) -> list[Path]:
-    found = sorted(store.glob(f"{PREFIX}*-*"))
-    return [path for path in found if not _lives(path.name.removeprefix(PREFIX).partition("-")[0])]
+    folders = sorted(store.glob(f"{PREFIX}*-*"))
+    return [path for path in folders if not _lives(path.name.removeprefix(PREFIX).partition("-")[0])]
 
 
 def _lives(pid: str) -> bool:

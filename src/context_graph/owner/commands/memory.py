@@ -169,8 +169,8 @@ class StoreHost:
 
         context = self._open()
 
-        def made(found: Sequence[Mapping[str, Any]], failed: str) -> Mapping[str, Any]:
-            return then(elsewhere(found, context.memory.core.redactor), failed)
+        def made(rows: Sequence[Mapping[str, Any]], failed: str) -> Mapping[str, Any]:
+            return then(elsewhere(rows, context.memory.core.redactor), failed)
 
         return asking(context).ask(context.memory.sought(query), made, on_done)
 
@@ -212,12 +212,12 @@ class _Context:
 def body_of(call: Call) -> dict[str, Any]:
     """The JSON object in the request's body. Raises InvalidInputError if it holds something else."""
     try:
-        given = orjson.loads(call.request.body) if call.request.body.strip() else {}
+        body = orjson.loads(call.request.body) if call.request.body.strip() else {}
     except orjson.JSONDecodeError as error:
         raise InvalidInputError(f"the arguments are not JSON: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(body, dict):
         raise InvalidInputError("the arguments must be a JSON object")
-    return given
+    return body
 
 
 def _serve(operation: Operation, call: Call) -> Reply:
@@ -225,43 +225,44 @@ def _serve(operation: Operation, call: Call) -> Reply:
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
     params = {name: value for name, value in call.request.params.items() if name != CLIENT_PID}
-    given = _named(operation, {**params, **body_of(call)})
+    body = _named(operation, {**params, **body_of(call)})
     try:
-        arguments = read(operation.arguments, _whole_session(given, call), call.request.verb)
+        arguments = read(operation.arguments, _whole_session(body, call), call.request.verb)
         RecallFilters.parse(getattr(arguments, "filters", None))
     except InvalidParamsError as error:
         raise CommandLineError(_by_option(operation, error)) from error
     try:
         host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
         session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
-        found = run(_Context(host, session_id), arguments)
+        answer = run(_Context(host, session_id), arguments)
     except InvalidParamsError as error:
         raise UsageError(_by_option(operation, error)) from error
-    if found.text:
-        return reply(found.text)
-    return reply(orjson.dumps(found.found if found.job is None else found.job.view()))
+    if answer.text:
+        return reply(answer.text)
+    return reply(orjson.dumps(answer.content if answer.job is None else answer.job.view()))
 
 
-def _whole_session(given: dict[str, Any], call: Call) -> dict[str, Any]:
-    """``given`` with the whole id of the session that its filters name by its first digits.
+def _whole_session(body: dict[str, Any], call: Call) -> dict[str, Any]:
+    """``body`` with the whole id of the session that its filters name by its first digits.
 
     A memory may be of a session that the store has no record of: such an id is left as it is.
     """
-    filters = given.get("filters")
+    filters = body.get("filters")
     if not isinstance(filters, dict) or not isinstance(named := filters.get("session_id"), str):
-        return given
+        return body
     try:
-        return {**given, "filters": {**filters, "session_id": call.context.store.resolve_id(named)}}
+        return {**body, "filters": {**filters, "session_id": call.context.store.resolve_id(named)}}
     except SessionNotFoundError:
-        return given
+        return body
 
 
 def _by_option(operation: Operation, error: InvalidParamsError) -> str:
     """What ``error`` says, with the command's option in place of the tool's parameter, as it was typed."""
     name = error.parameter.removeprefix("filters.")
-    filters = "filters" in {one.name for one in parameters(operation.arguments)}
+    filters = "filters" in {parameter.name for parameter in parameters(operation.arguments)}
     known = {
-        one.name: one for one in (*parameters(operation.arguments), *(parameters(Filters) if filters else ()))
+        parameter.name: parameter
+        for parameter in (*parameters(operation.arguments), *(parameters(Filters) if filters else ()))
     }
     if not error.what or name not in known:
         return str(error)
@@ -269,23 +270,23 @@ def _by_option(operation: Operation, error: InvalidParamsError) -> str:
     return f"{option} {error.what}"
 
 
-def _named(operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+def _named(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
     """A request's arguments by the operation's names; filters are among the others there."""
-    found = dict(given)
-    known = {one.name: one for one in parameters(operation.arguments)}
+    arguments = dict(body)
+    known = {parameter.name: parameter for parameter in parameters(operation.arguments)}
     if "filters" in known:
-        filters = {name: found.pop(name) for name in Filters.__struct_fields__ if name in found}
+        filters = {name: arguments.pop(name) for name in Filters.__struct_fields__ if name in arguments}
         if filters:
-            found["filters"] = filters
-    for name, one in known.items():
-        if one.wire != name and one.wire in found:
-            value = found.pop(one.wire)
-            found[name] = not value if one.extra("flag") and isinstance(value, bool) else value
-    return found
+            arguments["filters"] = filters
+    for name, parameter in known.items():
+        if parameter.wire != name and parameter.wire in arguments:
+            value = arguments.pop(parameter.wire)
+            arguments[name] = not value if parameter.extra("flag") and isinstance(value, bool) else value
+    return arguments
 
 
 HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {
-    one.verb: partial(_serve, one) for one in OPERATIONS if one.verb
+    operation.verb: partial(_serve, operation) for operation in OPERATIONS if operation.verb
 }
 
 

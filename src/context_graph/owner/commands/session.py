@@ -42,19 +42,19 @@ def find_session(call: Call) -> LiveSession:
 def _lenient_input(body: bytes) -> dict[str, str]:
     """Seed 000: input that can't be parsed means defaults, not an error."""
     try:
-        given = orjson.loads(body) if body.strip() else {}
+        fields = orjson.loads(body) if body.strip() else {}
     except orjson.JSONDecodeError:
         return {}
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         return {}
-    return {key: value for key, value in given.items() if isinstance(value, str)}
+    return {key: value for key, value in fields.items() if isinstance(value, str)}
 
 
 def _restore(call: Call) -> Reply:
     """REQ-SESSION-12. A new session linked to the one that is restored (D3.5)."""
-    given = _lenient_input(call.request.body)
-    source = given.get("source", "startup")
-    named, own = given.get("session_id", ""), call.request.session_env
+    fields = _lenient_input(call.request.body)
+    source = fields.get("source", "startup")
+    named, own = fields.get("session_id", ""), call.request.session_env
     previous = ""
     if source == "resume" and named and named != own and call.context.sessions.get(named) is not None:
         previous, session_id, source = named, own or str(uuid.uuid4()), "startup"
@@ -102,8 +102,8 @@ def _show(call: Call) -> Reply:
     from context_graph.view.rows import to_json
 
     live = find_session(call)
-    found = {**_session_view(call.context, live), **to_json(session_detail(call.context, live))}
-    return reply(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    document = {**_session_view(call.context, live), **to_json(session_detail(call.context, live))}
+    return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
 
 def _export(call: Call) -> Reply:

@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 _MAX_LINES: Final = 256
 
 
-def _stamp(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    return {"cursor": side.stamp(_text(given, "cursor", empty=True))}
+def _stamp(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    return {"cursor": side.stamp(_text(body, "cursor", empty=True))}
 
 
-def _machine(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+def _machine(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
     return {"machine": side.machine()}
 
 
-def _outgoing(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    return _page(side.outgoing(_text(given, "place"), _head(given)))
+def _outgoing(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    return _page(side.outgoing(_text(body, "place"), _head(body)))
 
 
-def _again(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+def _again(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
     from context_graph.sync.side import Lacking
 
-    out, count = side.again(_text(given, "place"), _head(given), _as(list[Lacking], given, "lacking"))
+    out, count = side.again(_text(body, "place"), _head(body), _as(list[Lacking], body, "lacking"))
     return {**_page(out), "count": count}
 
 
-def _head(given: dict[str, Any]) -> Head | None:
+def _head(body: dict[str, Any]) -> Head | None:
     from context_graph.sync.transport import Head
 
-    head = given.get("head")
+    head = body.get("head")
     return None if head is None else Head(int(head[0]), str(head[1]))
 
 
@@ -51,72 +51,72 @@ def _page(out: Outgoing) -> dict[str, Any]:
         "machine": out.machine,
         "lines": [line.decode() for line in out.lines],
         "more": out.more,
-        "unfit": [list(one) for one in out.unfit],
+        "unfit": [list(row) for row in out.unfit],
     }
 
 
-def _pushed(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    side.pushed(_text(given, "place"))
+def _pushed(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    side.pushed(_text(body, "place"))
     return {}
 
 
-def _known(side: OpenStore, given: dict[str, Any]) -> list[Any]:
-    return list(side.known(_text(given, "place")))
+def _known(side: OpenStore, body: dict[str, Any]) -> list[Any]:
+    return list(side.known(_text(body, "place")))
 
 
-def _keep(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+def _keep(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
     from context_graph.sync.side import Kept
 
-    side.keep(_text(given, "place"), _as(Kept, given, "kept"))
+    side.keep(_text(body, "place"), _as(Kept, body, "kept"))
     return {}
 
 
-def _stamps(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    rows, cursor = side.stamps(_text(given, "cursor", empty=True))
+def _stamps(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    rows, cursor = side.stamps(_text(body, "cursor", empty=True))
     return {"rows": rows, "cursor": cursor}
 
 
-def _merge(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+def _merge(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
     from context_graph.sync.side import Stretch
 
-    lines, upto, after = given.get("lines"), given.get("upto"), given.get("after")
+    lines, upto, after = body.get("lines"), body.get("upto"), body.get("after")
     if not isinstance(lines, list) or len(lines) > _MAX_LINES or not isinstance(upto, int):
         raise InvalidInputError(f"lines must be at most {_MAX_LINES} texts, upto a number")
     part = Stretch(
-        _text(given, "machine"),
-        [str(one).encode() for one in lines],
+        _text(body, "machine"),
+        [str(line).encode() for line in lines],
         upto,
         after if isinstance(after, int) else None,
-        _text(given, "author", empty=True),
-        _as(list[tuple[int, int]], given, "missing"),
-        _text(given, "mark", empty=True),
+        _text(body, "author", empty=True),
+        _as(list[tuple[int, int]], body, "missing"),
+        _text(body, "mark", empty=True),
     )
-    merged = side.merge(_text(given, "place"), part)
+    merged = side.merge(_text(body, "place"), part)
     return {
         "new": merged.new,
         "read": merged.read,
-        "refused": [list(one) for one in merged.refused],
+        "refused": [list(row) for row in merged.refused],
         "waits_for_clock": merged.waits_for_clock,
     }
 
 
-def _forget(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
-    return {"forgotten": side.forget_told(_text(given, "place"))}
+def _forget(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    return {"forgotten": side.forget_told(_text(body, "place"))}
 
 
-def _text(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
-    value = given.get(name, "" if empty else None)
+def _text(body: dict[str, Any], name: str, *, empty: bool = False) -> str:
+    value = body.get(name, "" if empty else None)
     if not isinstance(value, str) or len(value) > 128 or (not value and not empty):
         raise InvalidInputError(f"{name} must be text of 1 to 128 characters")
     return value
 
 
-def _as(kind: Any, given: dict[str, Any], name: str) -> Any:
+def _as(kind: Any, body: dict[str, Any], name: str) -> Any:
     """``given[name]`` as that type. Raises InvalidInputError."""
     import msgspec
 
     try:
-        return msgspec.convert(given.get(name, []), kind)
+        return msgspec.convert(body.get(name, []), kind)
     except msgspec.ValidationError as error:
         raise InvalidInputError(f"{name}: {error}") from error
 

@@ -31,8 +31,8 @@ _MOST_ENTRIES: Final = 10_000
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-def _rows(found: Any) -> Reply:
-    return reply(_ENCODER.encode(found))
+def _rows(content: Any) -> Reply:
+    return reply(_ENCODER.encode(content))
 
 
 def _health(call: Call) -> Reply:
@@ -46,11 +46,11 @@ def _health_of(call: Call) -> Health:
     hooks = call.flag("hooks-set-up", True)
 
     def then(now_ms: int) -> Health:
-        found = look(call, quick=True, now_ms=now_ms)
-        return health.health_of(found, identity, requirements, now_ms, hooks_set_up=hooks)
+        report = look(call, quick=True, now_ms=now_ms)
+        return health.health_of(report, identity, requirements, now_ms, hooks_set_up=hooks)
 
-    found, at_ms = then(call.began_ms), _as_of(call)
-    return found if at_ms is None or not found.works else then(at_ms)
+    state, at_ms = then(call.began_ms), _as_of(call)
+    return state if at_ms is None or not state.works else then(at_ms)
 
 
 def _memories(call: Call) -> Reply:
@@ -71,8 +71,10 @@ def _memory(call: Call) -> Reply:
 
 def _as_of(call: Call) -> int | None:
     """Unix ms of the option ``as-of``; None without it."""
-    told = call.option("as-of")
-    return parse_time("as-of", int(told) if told.isascii() and told.isdigit() else told) if told else None
+    value = call.option("as-of")
+    return (
+        parse_time("as-of", int(value) if value.isascii() and value.isdigit() else value) if value else None
+    )
 
 
 class _Texts(msgspec.Struct):
@@ -84,8 +86,8 @@ def _texts(call: Call) -> Reply:
     asked = read(_Texts, body_of(call), call.request.verb).ids[:_MOST]
     text = memories.text_of(call.context.memory)
     with call.context.memory.uncounted():
-        found = {one: text(as_uuid("ids", one)) for one in asked}
-    return _rows({one: told for one, told in found.items() if told})
+        texts = {memory_id: text(as_uuid("ids", memory_id)) for memory_id in asked}
+    return _rows({memory_id: content for memory_id, content in texts.items() if content})
 
 
 def _ledger(call: Call) -> Reply:
@@ -133,12 +135,12 @@ def _each_once(call: Call) -> Iterator[Shown]:
         return
     seen: set[str] = set()
     with context.memory.uncounted():
-        for one in ledger.shown_rows(context):
+        for row in ledger.shown_rows(context):
             if len(seen) == _SHOWN:
                 return
-            if one.memory_id not in seen:
-                seen.add(one.memory_id)
-                yield one
+            if row.memory_id not in seen:
+                seen.add(row.memory_id)
+                yield row
 
 
 def _compaction(call: Call) -> Reply:
@@ -150,10 +152,10 @@ def _compaction(call: Call) -> Reply:
     work = call.context.memory_hooks.works.work(session_id, own=True) if session_id else None
     if work is None:
         return reply(b"{}")
-    said = call.gates.status_line(call.request).stdout.decode().strip()
-    said = "" if said.startswith("no requirements") else said
+    status = call.gates.status_line(call.request).stdout.decode().strip()
+    status = "" if status.startswith("no requirements") else status
     count = default_provider().count_tokens
-    text = instructions_of(facts_of(work), said, budget=_COMPACTION_TOKENS, count=count)
+    text = instructions_of(facts_of(work), status, budget=_COMPACTION_TOKENS, count=count)
     return reply(orjson.dumps({"instructions": text}))
 
 

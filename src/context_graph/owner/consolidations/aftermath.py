@@ -110,11 +110,11 @@ def _goals_view(context: StoreContext, session_id: str | None, goals: Sequence[G
     return {
         "goals": [
             {
-                **goal_view(one),
-                "members": [str(each) for each in one.members[:_MEMBERS]],
-                "alignment": aligned.get(one.goal_id),
+                **goal_view(goal),
+                "members": [str(each) for each in goal.members[:_MEMBERS]],
+                "alignment": aligned.get(goal.goal_id),
             }
-            for one in goals
+            for goal in goals
         ],
         "goals_count": len(goals),
     }
@@ -135,8 +135,8 @@ def alignments(
     """
     if live is None or not live.has_evidence:
         return {}
-    found = ((goal.goal_id, live.alignment(_texts(context, goal))) for goal in goals)
-    return {goal_id: _view(one) for goal_id, one in found if one is not None}
+    pairs = ((goal.goal_id, live.alignment(_texts(context, goal))) for goal in goals)
+    return {goal_id: _view(alignment) for goal_id, alignment in pairs if alignment is not None}
 
 
 def _texts(context: StoreContext, goal: Goal) -> list[str]:
@@ -144,9 +144,9 @@ def _texts(context: StoreContext, goal: Goal) -> list[str]:
     return [node.content[:_TEXT_CHARS] for node in islice(filter(None, nodes), _TEXTS)]
 
 
-def _view(found: Alignment) -> dict[str, Any]:
-    spaces = zip(SPACES, found.spaces, strict=True)
+def _view(alignment: Alignment) -> dict[str, Any]:
+    spaces = zip(SPACES, alignment.spaces, strict=True)
     return {
-        "overall": round(found.overall, 4),
+        "overall": round(alignment.overall, 4),
         "spaces": {space.name: round(value, 4) for space, value in spaces},
     }

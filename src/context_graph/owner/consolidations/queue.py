@@ -112,11 +112,11 @@ class Consolidations:
         """
         from context_graph.consolidation.request import mode_of
 
-        given = dict(params)
+        options = dict(params)
         return self._accept(
             request,
-            mode_of(given.pop("mode", "light")),
-            given,
+            mode_of(options.pop("mode", "light")),
+            options,
             any_state=any_state,
             session_id=session_id,
             on_progress=on_progress,
@@ -363,7 +363,7 @@ class Consolidations:
             if execution.finishing:
                 return False
             execution.cancel(self._gone)
-        self._queue = deque(one for one in self._queue if one is not job)
+        self._queue = deque(queued for queued in self._queue if queued is not job)
         return True
 
     def _give_way(self) -> None:

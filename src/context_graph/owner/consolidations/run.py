@@ -114,7 +114,7 @@ class Execution:
                 messages.write_line(self.job.request),
                 self._loop,
                 limit_s=_SILENT * context.settings.work_limit_s,
-                on_line=lambda update: self.job.told(update.fraction, update.stage),
+                on_line=lambda update: self.job.advance(update.fraction, update.stage),
                 on_end=self._on_end,
             )
         except OSError as error:
@@ -160,7 +160,7 @@ class Execution:
                 return
             self._committer = threading.Thread(target=self._commit, args=(memex,), name="commit")
             self._committer.start()
-            self.job.told(1.0, "commit" if not self.job.dry_run else "reading")
+            self.job.advance(1.0, "commit" if not self.job.dry_run else "reading")
             # As long by the clock as any piece of work may last: a merge takes 0.1 ms.
             limit_s = 6 * self._open_store().settings.work_limit_s
             self._overdue = self._loop.call_later(limit_s, self._end_commit, limit_s)
@@ -400,9 +400,9 @@ class _Process:
         if last is None or (code != 0 and isinstance(last, messages.Ready)):
             last = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed, try again")
             with contextlib.suppress(OSError):  # for the log: a traceback is nothing for a client
-                told = (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
-                if told:
-                    last.add_note(told)
+                errors = (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
+                if errors:
+                    last.add_note(errors)
         self._on_end(last)
 
 

@@ -76,9 +76,9 @@ class Wishes:
 
     def next(self, busy_at: float, now: float) -> tuple[float, Wish] | None:
         """The most urgent wish that is due, or the first to be due, and when."""
-        found = [(max(now, self.due_at(wish, busy_at)), wish) for wish in self._wishes.values()]
-        found = [(at, wish) for at, wish in found if at != _NEVER]
-        return min(found, key=lambda one: (one[0], _URGENCY[one[1].trigger]), default=None)
+        due = [(max(now, self.due_at(wish, busy_at)), wish) for wish in self._wishes.values()]
+        due = [(at, wish) for at, wish in due if at != _NEVER]
+        return min(due, key=lambda pair: (pair[0], _URGENCY[pair[1].trigger]), default=None)
 
     def begun(self, wish: Wish) -> None:
         """Remove a wish whose run begins."""

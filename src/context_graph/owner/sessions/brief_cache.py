@@ -142,9 +142,9 @@ def decode_slot(data: bytes) -> BriefSlot | None:
         return None
     session_id = session[:session_length].decode("utf-8", "surrogateescape")
     c, r, reflection, differentiation, ic, threshold = numbers[:6]
-    told = bool(flags & _DUE), bool(flags & _FILES_OVER), tuple(filter(None, done))
+    rest = bool(flags & _DUE), bool(flags & _FILES_OVER), tuple(filter(None, done))
     measures = (c, r, reflection, differentiation, ic, threshold)
-    return BriefSlot(session_id, state, text, updated_ms, *measures, sequence, *told)
+    return BriefSlot(session_id, state, text, updated_ms, *measures, sequence, *rest)
 
 
 def key_of(path: str) -> int:
@@ -213,13 +213,13 @@ class BriefCache:
         known = self._known(session_id)
         if known is None:
             return
-        fresh = [one for one in map(mark, paths) if one not in known.done]
+        fresh = [path_mark for path_mark in map(mark, paths) if path_mark not in known.done]
         if fresh or over != known.files_over:
             self.write(replace(known, done=(*known.done, *fresh)[-DONE:], files_over=over))
 
     def forget_done(self, *, but: str = "") -> None:
         """There may be something to tell about any file again, in all sessions but one. Raises as `put`."""
-        for slot in [one for one in self._slots if one is not None and one.session_id != but]:
+        for slot in [known for known in self._slots if known is not None and known.session_id != but]:
             if slot.done or slot.files_over:
                 self.write(replace(slot, done=(), files_over=False))
 

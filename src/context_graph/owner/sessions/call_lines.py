@@ -124,9 +124,9 @@ class CallLines:
         if due is not None:
             files.told(session_id, due[0])
         done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
-        told = {line.node_id for line in rules}
+        node_ids = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]
-        done += self._standing.done(keys, {*shown, *told})
+        done += self._standing.done(keys, {*shown, *node_ids})
         self._brief.add_done(session_id, done, over)
         return [*rules, *notes]
 
@@ -168,9 +168,9 @@ class CallLines:
             line for line in self._never_worked(event.session_id, commands) if _tokens(line.text) <= room
         ]
         if settings.rule_reminders != HOLD:  # else a rule that was told may still hold a call
-            told = {line.node_id for line in lines}
-            keys = [f"${word.lower()}" for one in commands for word in one.split()]
-            self._brief.add_done(event.session_id, self._standing.done(keys, {*shown, *told}))
+            node_ids = {line.node_id for line in lines}
+            keys = [f"${word.lower()}" for command in commands for word in command.split()]
+            self._brief.add_done(event.session_id, self._standing.done(keys, {*shown, *node_ids}))
         return lines
 
     def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
@@ -178,10 +178,10 @@ class CallLines:
         from context_graph.memory.context.following import keep_newest
         from context_graph.text.quoting import Line
 
-        told = self._ways.get(session_id, frozenset())
+        known = self._ways.get(session_id, frozenset())
         for form, text in self._profile().never_worked().items():
-            if form not in told and any(f"{one} ".startswith(f"{form} ") for one in commands):
-                keep_newest(self._ways, session_id, told | {form}, _SESSIONS)
+            if form not in known and any(f"{command} ".startswith(f"{form} ") for command in commands):
+                keep_newest(self._ways, session_id, known | {form}, _SESSIONS)
                 return [Line(text)]
         return []
 
@@ -237,7 +237,7 @@ def _is_failed_test(event: HookEvent) -> bool:
         return False
     from context_graph.notes.command_lines import commands_in, failed_by, line_of
 
-    is_test = any(one.kind == "test" for one in commands_in(line_of(event.parts.command)))
+    is_test = any(command.kind == "test" for command in commands_in(line_of(event.parts.command)))
     return is_test and failed_by(f"{event.output_text}\n{event.parts.tail}")
 
 
@@ -245,7 +245,7 @@ def keys_of_path(path: str) -> list[str]:
     """The keys of the launcher's filter that a file has besides itself: its type and the folders above it."""
     *folders, name = path.split("/")
     kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
-    return [*(f"{one}/" for one in folders if one), *kinds]
+    return [*(f"{folder}/" for folder in folders if folder), *kinds]
 
 
 def _tokens(text: str) -> int:

@@ -25,7 +25,7 @@ class _Compaction:
 
     summary: str | None = None
     kept: str = ""
-    told: str | None = None
+    start_text: str | None = None
     is_kept: bool = False
 
 
@@ -46,12 +46,12 @@ class Compactions:
         """What the session is told as it starts with its compacted context; "" if it had nothing."""
         from context_graph.memory.context.after_compaction import facts_of, text_of
 
-        one = self._of(session_id)
-        if one.told is not None:  # another compaction, of which no PreCompact told
-            one = self._open[session_id] = _Compaction()
-        one.told = text_of(facts_of(work), one.summary, budget=budget, count=count)
-        self._keep(session_id, one, work, at_ms)
-        return one.told
+        compaction = self._of(session_id)
+        if compaction.start_text is not None:  # another compaction, of which no PreCompact told
+            compaction = self._open[session_id] = _Compaction()
+        compaction.start_text = text_of(facts_of(work), compaction.summary, budget=budget, count=count)
+        self._keep(session_id, compaction, work, at_ms)
+        return compaction.start_text
 
     def summarised(self, session_id: str, work: SessionWork, summary: str, at_ms: int, *, kept: str) -> None:
         """Compare the client's summary of the compaction (PostCompact) with what the session had.
@@ -59,24 +59,24 @@ class Compactions:
         Args:
             kept: Of the summary what may be kept: redacted, its start and its end.
         """
-        one = self._of(session_id)
-        one.summary, one.kept = summary, kept
-        self._keep(session_id, one, work, at_ms)
+        compaction = self._of(session_id)
+        compaction.summary, compaction.kept = summary, kept
+        self._keep(session_id, compaction, work, at_ms)
 
     def _of(self, session_id: str) -> _Compaction:
-        one = self._open.setdefault(session_id, _Compaction())
+        compaction = self._open.setdefault(session_id, _Compaction())
         self._open.move_to_end(session_id)
         while len(self._open) > _MAX_SESSIONS:
             self._open.popitem(last=False)
-        return one
+        return compaction
 
-    def _keep(self, session_id: str, one: _Compaction, work: SessionWork, at_ms: int) -> None:
+    def _keep(self, session_id: str, compaction: _Compaction, work: SessionWork, at_ms: int) -> None:
         from context_graph.memory.context.after_compaction import COMPACTIONS_KEPT, facts_of, measured
 
         known = self._store.load_compactions(session_id)
-        if one.is_kept:
+        if compaction.is_kept:
             known = known[:-1]
-        found = measured(facts_of(work), one.summary, one.told or "", at_ms)
-        record = {**found.to_json(), "summary": one.kept}
+        measures = measured(facts_of(work), compaction.summary, compaction.start_text or "", at_ms)
+        record = {**measures.to_json(), "summary": compaction.kept}
         self._store.save_compactions(session_id, [*known, record][-COMPACTIONS_KEPT:])
-        one.is_kept = True
+        compaction.is_kept = True

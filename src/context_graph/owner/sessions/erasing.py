@@ -23,18 +23,18 @@ def recorded(context: StoreContext, words: Words, *, erase: bool) -> list[str]:
 
     Raises StoreError, CorruptedIdentityError. Cost: a look at each recorded event, some 20 us.
     """
-    store, found = context.store, list[str]()
+    store, session_ids = context.store, list[str]()
     for session_id in (row.session_id for row in store.list_sessions(_SESSIONS)[0]) if words else ():
         changed = _changed(store, session_id, words)
         compactions = store.load_compactions(session_id)
         clean: list[Mapping[str, Any]] = words.taken_out_of(compactions)
         if not changed and clean == compactions:
             continue
-        found.append(session_id)
+        session_ids.append(session_id)
         if erase:
             store.save_compactions(session_id, clean)
             store.event_log.rewrite(session_id, changed)
-    return found
+    return session_ids
 
 
 def _changed(store: SessionStore, session_id: str, words: Words) -> dict[int, HookEvent]:
@@ -42,9 +42,9 @@ def _changed(store: SessionStore, session_id: str, words: Words) -> dict[int, Ho
     changed = {}
     for number, event in store.event_log.numbered_after(session_id, 0):
         texts = {name: words.taken_out(getattr(event, name)) for name in _TEXTS}
-        told = event.parts.to_json()
-        parts = words.taken_out_of(told)
-        if parts != told or any(getattr(event, name) != text for name, text in texts.items()):
+        content = event.parts.to_json()
+        parts = words.taken_out_of(content)
+        if parts != content or any(getattr(event, name) != text for name, text in texts.items()):
             clean = replace(event, parts=EventParts.from_json(parts))
             clean.input_text, clean.output_text = texts.values()
             changed[number] = clean

@@ -45,18 +45,18 @@ _NUMBERS: Final = linear(r"(?m)^\s*\d+(?:\t|→)")
 _EXIT: Final = "Exit code "
 
 
-def parts_of(given: HookInput, redactor: TextRedactor) -> EventParts:
+def parts_of(hook: HookInput, redactor: TextRedactor) -> EventParts:
     """The parts of one hook call. Cost: some 10 us, and a pass of the redactor over what is kept."""
-    if given.kind is EventKind.PROMPT_SUBMIT:
-        return EventParts(words=_long(given.prompt, redactor))
-    if given.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
-        return EventParts(words=_long(given.last_message, redactor))
-    call = given.tool_input if isinstance(given.tool_input, Mapping) else {}
+    if hook.kind is EventKind.PROMPT_SUBMIT:
+        return EventParts(words=_long(hook.prompt, redactor))
+    if hook.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
+        return EventParts(words=_long(hook.last_message, redactor))
+    call = hook.tool_input if isinstance(hook.tool_input, Mapping) else {}
     path = _first(call, _PATH_CHARS, *_PATHS)
-    command = _first(call, _COMMAND_CHARS, "command") if given.tool_name in SHELLS else ""
-    if not given.tool_name or given.kind is EventKind.PRE_TOOL:  # its result tells the rest
+    command = _first(call, _COMMAND_CHARS, "command") if hook.tool_name in SHELLS else ""
+    if not hook.tool_name or hook.kind is EventKind.PRE_TOOL:  # its result tells the rest
         return _clean(EventParts(file_path=path, command=command), redactor)
-    answer = given.tool_response
+    answer = hook.tool_response
     parts = EventParts(
         file_path=path,
         command=command,
@@ -64,12 +64,12 @@ def parts_of(given: HookInput, redactor: TextRedactor) -> EventParts:
         pattern=_first(call, _NAME_CHARS, "pattern", "query"),
         url=_first(call, _PATH_CHARS, "url"),
     )
-    if given.tool_name in EDITING:
+    if hook.tool_name in EDITING:
         _take_edit(parts, call, answer if isinstance(answer, Mapping) else {})
-    elif given.tool_name in SHELLS:
-        _take_output(parts, given, redactor)
+    elif hook.tool_name in SHELLS:
+        _take_output(parts, hook, redactor)
     else:
-        _take_rest(parts, given.tool_name, call, answer)
+        _take_rest(parts, hook.tool_name, call, answer)
     return _clean(parts, redactor)
 
 
@@ -77,22 +77,22 @@ def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, 
     edits = call.get("edits")
     edits = edits[:_EDITS] if isinstance(edits, list) else [call]
     pairs = [
-        (_text(one.get("old_string")), _text(one.get("new_string")))
-        for one in edits
-        if isinstance(one, Mapping)
+        (_text(edit.get("old_string")), _text(edit.get("new_string")))
+        for edit in edits
+        if isinstance(edit, Mapping)
     ]
     whole = _text(call.get("content")) or _text(call.get("new_source"))
     original = _text(answer.get("originalFile"))
-    found: dict[str, None] = {}
+    symbols: dict[str, None] = {}
     for old, new in pairs:
         at = original.find(old) if old and original else -1
         if at >= 0:
-            found |= dict.fromkeys(around(original, at + _common(old, new)))
-        found |= dict.fromkeys(changed_by(old, new))
+            symbols |= dict.fromkeys(around(original, at + _common(old, new)))
+        symbols |= dict.fromkeys(changed_by(old, new))
     if whole:
-        found |= dict.fromkeys(changed_by(original, whole) if original else defined_in(whole))
+        symbols |= dict.fromkeys(changed_by(original, whole) if original else defined_in(whole))
     parts.writes = [path[:_PATH_CHARS] for path in written_in(whole)] if whole else []
-    parts.symbols = [name[:_NAME_CHARS] for name in found][:_SYMBOLS]
+    parts.symbols = [name[:_NAME_CHARS] for name in symbols][:_SYMBOLS]
     parts.old_text = _head(next((old for old, _ in pairs if old), ""), _EDIT_CHARS)
     parts.new_text = _head(next((new for _, new in pairs if new), whole), _EDIT_CHARS)
 
@@ -105,8 +105,8 @@ def _common(old: str, new: str) -> int:
     return at
 
 
-def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) -> None:
-    output = given.error or _output(given.tool_response)
+def _take_output(parts: EventParts, hook: HookInput, redactor: TextRedactor) -> None:
+    output = hook.error or _output(hook.tool_response)
     if output.startswith(_EXIT):
         number = output[len(_EXIT) : len(_EXIT) + 6].split(None, 1)
         parts.exit_code = int(number[0]) if number and number[0].isdecimal() else None
@@ -121,54 +121,54 @@ def _take_output(parts: EventParts, given: HookInput, redactor: TextRedactor) ->
 
 
 def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: Any) -> None:
-    told = answer if isinstance(answer, Mapping) else {}
+    result = answer if isinstance(answer, Mapping) else {}
     if tool == "Read":
-        parts.symbols = [name[:_NAME_CHARS] for name in defined_in(_read_text(told), _SYMBOLS)]
+        parts.symbols = [name[:_NAME_CHARS] for name in defined_in(_read_text(result), _SYMBOLS)]
     elif tool == "AskUserQuestion":
-        parts.answers = _answers(call, told)
+        parts.answers = _answers(call, result)
     elif tool == "TodoWrite":
         parts.todos = [
-            [_head(_text(one.get("status")), 20), _head(_text(one.get("content")), _TODO_CHARS)]
-            for one in _mappings(call.get("todos"))[:_TODOS]
+            [_head(_text(task.get("status")), 20), _head(_text(task.get("content")), _TODO_CHARS)]
+            for task in _mappings(call.get("todos"))[:_TODOS]
         ]
     elif tool in ("TaskCreate", "TaskUpdate"):
-        parts.todo = _todo(call, told, _text(answer))
+        parts.todo = _todo(call, result, _text(answer))
     elif tool == "ExitPlanMode":
-        parts.plan = _head(_text(call.get("plan")) or _text(told.get("plan")), _PLAN_CHARS)
+        parts.plan = _head(_text(call.get("plan")) or _text(result.get("plan")), _PLAN_CHARS)
     elif tool in _TOLD_BY_OTHERS:
         parts.agent = _first(call, _NAME_CHARS, "subagent_type")
         parts.task = _first(call, _TASK_CHARS, "prompt")
         parts.words = _head(_result(answer), _RESULT_CHARS)
 
 
-def _read_text(told: Mapping[str, Any]) -> str:
+def _read_text(result: Mapping[str, Any]) -> str:
     """What a Read gave, without the numbers that may stand before its lines."""
-    file = told.get("file")
+    file = result.get("file")
     text = _text(file.get("content")) if isinstance(file, Mapping) else ""
     return _NUMBERS.sub("", text[:_OUTPUT_CHARS]) if _NUMBERS.match(text) else text
 
 
-def _answers(call: Mapping[str, Any], told: Mapping[str, Any]) -> list[list[str]]:
-    given = told.get("answers") or call.get("answers")
-    if not isinstance(given, Mapping):
+def _answers(call: Mapping[str, Any], result: Mapping[str, Any]) -> list[list[str]]:
+    answers = result.get("answers") or call.get("answers")
+    if not isinstance(answers, Mapping):
         return []
-    pairs = list(given.items())[:_ANSWERS]
+    pairs = list(answers.items())[:_ANSWERS]
     return [
         [
-            _head(str(one), _ANSWER_CHARS),
+            _head(str(question), _ANSWER_CHARS),
             _head(chosen if isinstance(chosen, str) else str(chosen), _ANSWER_CHARS),
         ]
-        for one, chosen in pairs
+        for question, chosen in pairs
     ]
 
 
-def _todo(call: Mapping[str, Any], told: Mapping[str, Any], text: str) -> list[str]:
+def _todo(call: Mapping[str, Any], result: Mapping[str, Any], text: str) -> list[str]:
     """[id, state, subject]; a new task's id stands in the answer alone."""
-    if told.get("success") is False:
+    if result.get("success") is False:
         return []
-    task = told.get("task")
+    task = result.get("task")
     number = str(task.get("id") or "") if isinstance(task, Mapping) else ""
-    number = number or str(told.get("taskId") or call.get("taskId") or "")
+    number = number or str(result.get("taskId") or call.get("taskId") or "")
     if not number and "#" in text:
         number = text.split("#", 1)[1].split(None, 1)[0]
     return [
@@ -185,16 +185,18 @@ def _result(answer: Any) -> str:
     if not isinstance(answer, Mapping):
         return ""
     for name in ("result", "content", "results", "task"):
-        found = answer.get(name)
-        if isinstance(found, str) and found:
-            return found[: _WINDOW * _RESULT_CHARS]
-        if isinstance(found, list):
-            texts = (one if isinstance(one, str) else _text(one.get("text")) for one in found[:_EDITS] if one)
+        value = answer.get(name)
+        if isinstance(value, str) and value:
+            return value[: _WINDOW * _RESULT_CHARS]
+        if isinstance(value, list):
+            texts = (
+                item if isinstance(item, str) else _text(item.get("text")) for item in value[:_EDITS] if item
+            )
             joined = "\n".join(text for text in texts if text)
             if joined:
                 return joined[: _WINDOW * _RESULT_CHARS]
-        if isinstance(found, Mapping) and "agent" in _text(found.get("task_type")):
-            return _text(found.get("result")) or _text(found.get("output"))
+        if isinstance(value, Mapping) and "agent" in _text(value.get("task_type")):
+            return _text(value.get("result")) or _text(value.get("output"))
     return ""
 
 
@@ -227,7 +229,7 @@ def _text(value: Any) -> str:
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _head(text: str, limit: int) -> str:
@@ -239,10 +241,10 @@ def _head(text: str, limit: int) -> str:
 
 def _clean(parts: EventParts, redactor: TextRedactor) -> EventParts:
     """``parts`` without secrets: one look at all of them tells, and is all that most calls cost."""
-    told = parts.to_json()
-    if not redactor.finds(_BETWEEN.join(_strings(told.values()))):
+    content = parts.to_json()
+    if not redactor.finds(_BETWEEN.join(_strings(content.values()))):
         return parts
-    return EventParts.from_json({name: _redacted(value, redactor) for name, value in told.items()})
+    return EventParts.from_json({name: _redacted(value, redactor) for name, value in content.items()})
 
 
 def _strings(values: Iterable[Any]) -> Iterable[str]:
@@ -256,4 +258,4 @@ def _strings(values: Iterable[Any]) -> Iterable[str]:
 def _redacted(value: Any, redactor: TextRedactor) -> Any:
     if isinstance(value, str):
         return redactor.redact(value)
-    return [_redacted(one, redactor) for one in value] if isinstance(value, list) else value
+    return [_redacted(item, redactor) for item in value] if isinstance(value, list) else value

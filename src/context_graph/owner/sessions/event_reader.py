@@ -158,8 +158,8 @@ class EventReader:
                 return True
         if self._log.shut != self._said:  # once, not at each request
             self._said = self._log.shut
-            said = "; ".join(self._said) or "all segments can be read again"
-            self._context.log.error("events of %s: %s", self._folder.name, said)
+            reason = "; ".join(self._said) or "all segments can be read again"
+            self._context.log.error("events of %s: %s", self._folder.name, reason)
         return False
 
     def _read_slice(self, until: float, least: int) -> int:
@@ -285,10 +285,10 @@ class EventReader:
 
     def _note_task(self, hook: HookCall, event: HookEvent) -> None:
         """Keep what a subagent is to do until it begins: its start does not say."""
-        given = hook.given.tool_input
+        tool_input = hook.input.tool_input
         if event.kind is EventKind.PRE_TOOL and event.is_delegated and not event.agent_id:
-            if not isinstance(given, dict):
+            if not isinstance(tool_input, dict):
                 return
-            said = "\n".join(str(given.get(name) or "") for name in ("description", "prompt"))
-            task = self._context.redactor.redact_cut(said[:_TASK_CHARS], _TASK_CHARS)
-            self._context.lineage.delegates(event, str(given.get("subagent_type") or ""), task)
+            text = "\n".join(str(tool_input.get(name) or "") for name in ("description", "prompt"))
+            task = self._context.redactor.redact_cut(text[:_TASK_CHARS], _TASK_CHARS)
+            self._context.lineage.delegates(event, str(tool_input.get("subagent_type") or ""), task)

@@ -52,7 +52,7 @@ class HookCall:
     parsed: HookInput | None = None
 
     @property
-    def given(self) -> HookInput:
+    def input(self) -> HookInput:
         """The input as the client sent it, never stored or logged. Cost: may be a pass of the JSON reader."""
         if self.parsed is not None:
             return self.parsed
@@ -73,14 +73,14 @@ class HookCall:
             raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
         if event is not None:
             return cls(request, event)
-        given = input_of(kind, request.body, request.params)
-        named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
-        session_id = named or cut_session_id(given.session_id)
+        hook_input = input_of(kind, request.body, request.params)
+        named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=hook_input.notes)
+        session_id = named or cut_session_id(hook_input.session_id)
         if not session_id:
             raise InvalidInputError(
                 "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
             )
-        return cls(request, _event(request, given, session_id, redactor), given)
+        return cls(request, _event(request, hook_input, session_id, redactor), hook_input)
 
 
 def recorded_event(
@@ -108,38 +108,39 @@ def recorded_event(
     return HookCall.parse(request, redactor).event
 
 
-def _event(request: Request, given: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
-    """The part of ``given`` that may be kept; nothing raw goes further than here."""
-    parts = parts_of(given, redactor)
-    if given.kind is EventKind.PROMPT_SUBMIT:
+def _event(request: Request, hook_input: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
+    """The part of ``hook_input`` that may be kept; nothing raw goes further than here."""
+    parts = parts_of(hook_input, redactor)
+    if hook_input.kind is EventKind.PROMPT_SUBMIT:
         parts.account = account_of(request.env)
     return HookEvent(
-        kind=given.kind,
+        kind=hook_input.kind,
         session_id=redactor.redact_id(session_id),
         event_id=request.event_id,
         at_ms=request.at_ms or time.time_ns() // 1_000_000,
-        tool_name=_short(given.tool_name, redactor),
-        tool_use_id=redactor.redact_id(given.tool_use_id[:200]),
-        prompt_id=_short(given.prompt_id, redactor),
+        tool_name=_short(hook_input.tool_name, redactor),
+        tool_use_id=redactor.redact_id(hook_input.tool_use_id[:200]),
+        prompt_id=_short(hook_input.prompt_id, redactor),
         input_text=_clean(
-            given.prompt if given.kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor
+            hook_input.prompt if hook_input.kind is EventKind.PROMPT_SUBMIT else hook_input.tool_input,
+            redactor,
         ),
         output_text=(
-            _both_ends(given.last_message, redactor)
-            if given.kind in (EventKind.STOP, EventKind.POST_COMPACT)
-            else _clean(given.error if given.error else given.tool_response, redactor)
+            _both_ends(hook_input.last_message, redactor)
+            if hook_input.kind in (EventKind.STOP, EventKind.POST_COMPACT)
+            else _clean(hook_input.error if hook_input.error else hook_input.tool_response, redactor)
         ),
-        success=given.success,
-        source=_short(given.source, redactor),
-        reason=_short(given.reason, redactor),
-        previous_session_id=redactor.redact_id(cut_session_id(given.previous_session_id)),
-        duration_ms=given.duration_ms,
-        cwd=redactor.redact_id(given.cwd[:4096]),
-        agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
+        success=hook_input.success,
+        source=_short(hook_input.source, redactor),
+        reason=_short(hook_input.reason, redactor),
+        previous_session_id=redactor.redact_id(cut_session_id(hook_input.previous_session_id)),
+        duration_ms=hook_input.duration_ms,
+        cwd=redactor.redact_id(hook_input.cwd[:4096]),
+        agent_id=_short(hook_input.agent_id[:_AGENT_ID_CHARS], redactor),
         parts=parts,
         from_plugin=request.params.get("plugin") is True,
         is_elsewhere=request.params.get("format") in HOSTS,
-        is_canary=is_canary(session_id, given.tool_name),
+        is_canary=is_canary(session_id, hook_input.tool_name),
     )
 
 
@@ -214,12 +215,12 @@ class Gates:
         """
         kind, params = EventKind(request.verb.removeprefix("hooks.")), request.params
         try:
-            given, unreadable = input_of(kind, request.body, params), ""
+            hook_input, unreadable = input_of(kind, request.body, params), ""
         except InvalidInputError as error:
-            given, unreadable = readable_of(kind, request.body, params), str(error)[:_SHORT_CHARS]
-        session_id = request.session_env or given.session_id or str(params.get("session-id", ""))
-        event = self._event_of(given, request, cut_session_id(session_id), request.at_ms)
-        if is_late(request) or is_canary(event.session_id, given.tool_name):
+            hook_input, unreadable = readable_of(kind, request.body, params), str(error)[:_SHORT_CHARS]
+        session_id = request.session_env or hook_input.session_id or str(params.get("session-id", ""))
+        event = self._event_of(hook_input, request, cut_session_id(session_id), request.at_ms)
+        if is_late(request) or is_canary(event.session_id, hook_input.tool_name):
             return b""
         result = self._decide(event)
         if (
@@ -230,7 +231,7 @@ class Gates:
             result.tell_user(f"the gates could not read this call's input ({unreadable})")
         name = EVENT_OF_VERB[kind.value]
         if result.records and request.store is not None:
-            self._leave(request, _common(event.session_id, name, given.tool_name, result), result)
+            self._leave(request, _common(event.session_id, name, hook_input.tool_name, result), result)
         from context_graph.gates.decide.hooks import rendered
 
         return answer_of(str(params.get("format", "")), name, rendered(name, result))
@@ -323,11 +324,11 @@ class Gates:
         """The gate's event, from the client's raw input: the stored event holds redacted and shortened
         texts.
         """
-        return self._event_of(hook.given, hook.request, hook.event.session_id, hook.event.at_ms)
+        return self._event_of(hook.input, hook.request, hook.event.session_id, hook.event.at_ms)
 
-    def _event_of(self, given: HookInput, request: Request, session_id: str, at_ms: int) -> GateEvent:
+    def _event_of(self, hook_input: HookInput, request: Request, session_id: str, at_ms: int) -> GateEvent:
         return GateEvent.of_hook(
-            given,
+            hook_input,
             request.env,
             session_id=session_id,
             cwd=os.fspath(request.cwd or ""),

@@ -122,9 +122,9 @@ class ImportFrom:
     def report(self) -> dict[str, Any]:
         """Counts of items and of what could not be read, and the first items by name."""
         names = ("added", "updated", "skipped", "empty", "links")
-        told = {name: self.done[name] for name in names if self.done[name] or name in ("added", "skipped")}
+        counts = {name: self.done[name] for name in names if self.done[name] or name in ("added", "skipped")}
         odd = {f"unreadable_{name}": n for name, n in sorted(self.odd.items()) if n}
-        return {"source": self.source, "files": len(self.files), **told, **odd, "items": self.shown}
+        return {"source": self.source, "files": len(self.files), **counts, **odd, "items": self.shown}
 
     def _files(self) -> list[Path]:
         if self.path is not None and self.path.is_file():
@@ -138,11 +138,11 @@ class ImportFrom:
         folder = self.path
         if folder is not None and not folder.is_dir():
             raise InvalidInputError(f"{folder}: there is no such file or folder")
-        found = self._usual(folder)
-        if not found:
+        files = self._usual(folder)
+        if not files:
             where = str(folder or self._home())
             raise InvalidInputError(f"--from {self.source}: nothing to import in {where}")
-        return found
+        return files
 
     def _home(self) -> Path:
         if self.source == "server-memory":
@@ -167,9 +167,9 @@ class ImportFrom:
         if self.source == "claude-md":
             named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
             own = [] if folder else [client_dir(self.place.env) / "CLAUDE.md"]
-            return [one for one in (*named, *own) if one.is_file() and not one.is_symlink()]
+            return [path for path in (*named, *own) if path.is_file() and not path.is_symlink()]
         suffix = {"auto-memory": ".md", "claude-mem": "claude-mem.db"}.get(self.source, ".jsonl")
-        return [one for one in transcripts.plain_files(home, suffix) if one.name != transcripts.OURS]
+        return [path for path in transcripts.plain_files(home, suffix) if path.name != transcripts.OURS]
 
     def _steps(self) -> Iterator[None]:
         for path in self.files:
@@ -196,12 +196,12 @@ class ImportFrom:
         work, gathered, templates = SessionWork(), Gathered(), templates_of(place.memex)
         waiting, number = list[tuple[int, HookEvent]](), 0
         read = transcripts.told_by if host is None else host[1].told_by
-        for told in read(path, self.odd, self._seen):
-            if told.name and number < _EVENTS:
+        for entry in read(path, self.odd, self._seen):
+            if entry.name and number < _EVENTS:
                 number += 1
-                told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor, place.env
+                told_as = entry.name, entry.body, session_id, number, entry.at_ms, place.redactor, place.env
                 waiting.append((number, recorded_event(*told_as)))
-            if len(waiting) >= _ABSORBED or not told.name:
+            if len(waiting) >= _ABSORBED or not entry.name:
                 absorb(work, gathered, waiting, place.leaves_out, templates)
                 waiting = []
             yield
@@ -223,11 +223,11 @@ class ImportFrom:
         """The memories of one file of notes, and the links of a memory server's graph."""
         from context_graph.memory.exchange.documents import Note
 
-        for one in self._read(path):
-            if isinstance(one, Note):
-                self._keep(one)
+        for item in self._read(path):
+            if isinstance(item, Note):
+                self._keep(item)
             else:
-                self._link(one)
+                self._link(item)
             yield
 
     def _read(self, path: Path) -> Iterator[Note | GraphEdge]:
@@ -280,7 +280,7 @@ class ImportFrom:
         ends = (memex.stored(edge.source_id), memex.stored(edge.target_id))
         if self.dry_run or any(end is None or end.deleted for end in ends):
             return
-        if all(one.id != edge.id for one in memex.edges(edge.source_id)):
+        if all(known.id != edge.id for known in memex.edges(edge.source_id)):
             memex.put_many((), edges=(edge,))
             self.done["links"] += 1
 
@@ -290,11 +290,11 @@ class ImportFrom:
             self.shown.append(" ".join(name.split())[:120])
 
 
-def begun(place: Place, open_ones: dict[str, ImportFrom], **given: Any) -> str:
+def begun(place: Place, open_ones: dict[str, ImportFrom], **options: Any) -> str:
     """Begin an import and return its token; the oldest gives way where there are too many."""
-    one = ImportFrom(place, **given)
+    work = ImportFrom(place, **options)
     while len(open_ones) >= _MOST:
         del open_ones[next(iter(open_ones))]
     token = os.urandom(8).hex()
-    open_ones[token] = one
+    open_ones[token] = work
     return token

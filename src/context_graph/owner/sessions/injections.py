@@ -99,7 +99,7 @@ class Injections:
             return ""
         now_ms, followed = event.at_ms, recall.followed if recall else ()
         shown, memories = composed(lines, quotes, now_ms, budget, query=query, recall=recall, label=label)
-        near = _near(recall, {one.node_id for one in memories}) if recall else ()
+        near = _near(recall, {memory.node_id for memory in memories}) if recall else ()
         self.record(event, what, memories, query=query, tokens=shown.tokens, followed=followed, near=near)
         return shown.text
 
@@ -128,7 +128,7 @@ class Injections:
             near=near,
             call=event.tool_use_id,
         )
-        self._used.append(([one.node_id for one in memories], followed))
+        self._used.append(([memory.node_id for memory in memories], followed))
 
     def write(self) -> None:
         """Write what was shown and used since."""
@@ -190,7 +190,7 @@ def composed(
 
 def _near(recall: Recall, shown: Container[str]) -> list[tuple[str, float]]:
     """The best of what was recalled and not shown."""
-    rest = ((str(one.node.id), one.score) for one in recall.nodes)
+    rest = ((str(row.node.id), row.score) for row in recall.nodes)
     return [row for row in rest if row[0] not in shown][:_NEAR]
 
 
@@ -208,10 +208,10 @@ def _of_quotes(shown: Fenced, quotes: Sequence[Quote], recall: Recall | None) ->
     by_id = {quote.node_id: quote for quote in quotes}
     led = recall.led_to() if recall is not None else {}
     why = recall.worth() if recall is not None else {}
-    for one in shown.shown:
-        relevance = by_id[one.node_id].relevance or 0.0
-        edges = tuple(led.get(one.node_id, ()))
-        yield Injected(one.node_id, relevance, one.tokens, one.text, edges, why.get(one.node_id, {}))
+    for quote in shown.shown:
+        relevance = by_id[quote.node_id].relevance or 0.0
+        edges = tuple(led.get(quote.node_id, ()))
+        yield Injected(quote.node_id, relevance, quote.tokens, quote.text, edges, why.get(quote.node_id, {}))
 
 
 def context_of(event: HookEvent) -> str:

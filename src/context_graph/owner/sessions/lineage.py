@@ -40,7 +40,9 @@ class Lineage:
 
     def delegates(self, event: HookEvent, agent_type: str, text: str) -> None:
         """Note a call that has a subagent work; ``text`` is its task, redacted."""
-        tasks = [one for one in self._tasks.pop(event.session_id, []) if one.tool_use_id != event.tool_use_id]
+        tasks = [
+            task for task in self._tasks.pop(event.session_id, []) if task.tool_use_id != event.tool_use_id
+        ]
         tasks.append(_Task(event.tool_use_id, event.prompt_id, agent_type, text))
         self._tasks[event.session_id] = tasks[-_TASKS:]
         while len(self._tasks) > _SESSIONS:
@@ -50,10 +52,10 @@ class Lineage:
         """The task of the subagent that begins: the oldest of its kind under the same prompt that none has
         taken. "" if there is none."""
         tasks = self._tasks.get(event.session_id, [])
-        for one in tasks:
-            if one.prompt_id == event.prompt_id and agent_type in (one.agent_type or agent_type, ""):
-                tasks.remove(one)
-                return one.text
+        for task in tasks:
+            if task.prompt_id == event.prompt_id and agent_type in (task.agent_type or agent_type, ""):
+                tasks.remove(task)
+                return task.text
         return ""
 
     def starts(self, event: HookEvent, parent: int, is_known: Callable[[str], bool]) -> None:

@@ -381,11 +381,11 @@ def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
 
 def _restored_text(source: LiveSession) -> str:
     """The line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last IC."""
-    told = f"Identity restored from {source.snapshot.session_id}. IC:"
+    text = f"Identity restored from {source.snapshot.session_id}. IC:"
     if not source.has_evidence:
-        return f"{told} ? (no events yet)"
+        return f"{text} ? (no events yet)"
     ic = source.snapshot.last_ic
-    return f"{told} {ic:.2f} ({classify_ic(ic)})"
+    return f"{text} {ic:.2f} ({classify_ic(ic)})"
 
 
 WINDOW_MS: Final = 5_000

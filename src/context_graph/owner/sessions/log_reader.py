@@ -243,8 +243,8 @@ def why_shut(path: Path, error: OSError) -> str:
     """A sentence about a file that can't be read: a hook that ran as root may have left it."""
     whose = ""
     with contextlib.suppress(OSError):
-        found = os.lstat(path)
-        whose = f"; it belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}"
+        status = os.lstat(path)
+        whose = f"; it belongs to user {status.st_uid} with mode {status.st_mode & 0o7777:04o}"
     return f"{path} can't be read: {error.strerror}{whose}; make user {os.geteuid()} its owner"
 
 

@@ -97,7 +97,9 @@ class MemoryHooks:
         self._warm = False
         self._counted = False
         self._due: dict[str, int | None] = {
-            one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
+            session_id: None
+            for session_id in store.event_log.captures_due()
+            if not chores.aside.holds(_capture_key(session_id))
         }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
@@ -223,13 +225,13 @@ class MemoryHooks:
         shown, left = self.ledger.shown(event.session_id), self.injections.left(event.session_id)
         about = partial(self._calls.at_file, event, shown, left, editing=before)
         lines = (self._guarded("file", about) or []) if settings.memory_at_file else []
-        told = self.injections.show(event, "file", lines=lines, label=False)
+        text = self.injections.show(event, "file", lines=lines, label=False)
         if before:
             shown = self.ledger.shown(event.session_id)
             lines = self._guarded("command", self._calls.at_command, event, shown, settings) or []
             more = self.injections.show(event, "command", lines=lines, label=False)
-            told = "\n".join(filter(None, (told, more)))
-        return told
+            text = "\n".join(filter(None, (text, more)))
+        return text
 
     def for_work(self, event: HookEvent, settings: Settings) -> str:
         """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
@@ -256,8 +258,8 @@ class MemoryHooks:
         if settings.rule_reminders != HOLD or event.agent_id or not self._has_any():
             return ""
         rule = self._guarded("rules", self._standing.contradicted, event.session_id, commands_of(event))
-        held = self.ledger.told_at(event.session_id, "held") if rule is not None else ()
-        if rule is None or rule.node_id in held:
+        shown = self.ledger.told_at(event.session_id, "held") if rule is not None else ()
+        if rule is None or rule.node_id in shown:
             return ""
         self.injections.show(event, "held", lines=[rule])
         self.ledger.flush()
@@ -273,10 +275,10 @@ class MemoryHooks:
                 for a summary when this session has none of its own to go on with.
         """
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
-        told = (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+        summary = (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
         # Only now: the start captures what was due, and with it a store's first memory.
         self.session_began()
-        return told
+        return summary
 
     def session_began(self) -> None:
         """Have `tidy` read what the session's prompts and files will be told from."""
@@ -321,7 +323,7 @@ class MemoryHooks:
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         alike, by_query = self._alike(asked, event.session_id)
-        found = memex.recall(asked, top_k=_RECALLED, alike=alike, by_query=by_query)
+        recall = memex.recall(asked, top_k=_RECALLED, alike=alike, by_query=by_query)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
@@ -333,7 +335,7 @@ class MemoryHooks:
                 return False
             return event.is_elsewhere or not self.works.client.says(node.content)
 
-        rows = [row for row in (*found.nodes, *others) if is_news(row.node)]
+        rows = [row for row in (*recall.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
         rows = brought(rows, floor, self.ledger.moved(floor, what), asks=is_question(asked))
         scores = {row.node.id: row.score for row in rows}
@@ -343,7 +345,7 @@ class MemoryHooks:
         left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
         room = min(budget, left + sum(count(line.text) for line in rules))
         return self.injections.show(
-            event, what, lines=rules, quotes=quotes, budget=room, query=asked, recall=found
+            event, what, lines=rules, quotes=quotes, budget=room, query=asked, recall=recall
         )
 
     def _of_user(self) -> Memex | None:
@@ -381,10 +383,10 @@ class MemoryHooks:
                 continue
             weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
             gone[str(node.id)] = verdict is not None and verdict.standing is Standing.GONE
-            told = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
+            fields = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
             note, kind = node.metadata.get(NOTE), kind_of_memory(node.metadata)
             said_by = str(note.get("said_by", "")) if isinstance(note, dict) else ""
-            quotes.append(Quote(*told, author_of(node), kind=kind, said_by=said_by))
+            quotes.append(Quote(*fields, author_of(node), kind=kind, said_by=said_by))
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: gone[quote.node_id])
@@ -401,13 +403,13 @@ class MemoryHooks:
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
             self._calls.forget(event.session_id)
         if event.source == "compact":
-            told = self._compacted(event, budget)
-            if told:
-                return told
+            text = self._compacted(event, budget)
+            if text:
+                return text
         if event.source in ("resume", "fork"):  # the earlier one's context, with all that was told there
             return ""
         if event.source == "clear":
-            quotes = (self.works.summary_of(one, event) for one in previous())
+            quotes = (self.works.summary_of(session_id, event) for session_id in previous())
             return next((pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
@@ -425,17 +427,19 @@ class MemoryHooks:
         rules = self._rules_of_before(event, [*work.wishes, *work.decisions])
         if rules:
             room -= count(fence((line.text for line in rules), label="")) + 2 * len(rules)
-        told = self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
+        text = self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
         again = self.injections.show(event, "compact", lines=rules, label=False)
-        return "\n".join(filter(None, (told, again)))
+        return "\n".join(filter(None, (text, again)))
 
-    def _rules_of_before(self, event: HookEvent, said: Sequence[str]) -> list[Line]:
-        """The rules that the session's start told, without what was ``said`` in it, which its facts have, and
+    def _rules_of_before(self, event: HookEvent, sentences: Sequence[str]) -> list[Line]:
+        """The rules that the session's start told, without the ``sentences`` in it, which its facts have, and
         what that ended.
         """
         shown = self.ledger.shown(event.session_id)
-        rules = self._guarded("rules", self._standing.at_start, shown, said) or []
-        kept = [line for line in rules if line.is_head or not any(one in line.text for one in said)]
+        rules = self._guarded("rules", self._standing.at_start, shown, sentences) or []
+        kept = [
+            line for line in rules if line.is_head or not any(sentence in line.text for sentence in sentences)
+        ]
         return kept if any(line.node_id for line in kept) else []
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:

@@ -93,9 +93,9 @@ class NextStart:
 
         places = self._hooks.memexes()
         memories = [
-            Injected(one, 0.0, tokens, node.content)
-            for one, tokens in self._left
-            if (node := memory_in(places, one)) is not None
+            Injected(memory_id, 0.0, tokens, node.content)
+            for memory_id, tokens in self._left
+            if (node := memory_in(places, memory_id)) is not None
         ]
         event = HookEvent(EventKind.SESSION_START, session_id, "", at_ms, source=SOURCE)
         total = sum(tokens for _, tokens in self._left)

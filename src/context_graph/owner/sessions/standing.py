@@ -64,9 +64,9 @@ class Standing:
         self._noted: set[str] = set()
         """Keys that the launcher's filter has."""
 
-    def at_start(self, shown: Container[str], said: Sequence[str] = ()) -> list[Line]:
-        """The rules that hold for all work, in at most START_TOKENS, without what the words ``said`` end."""
-        return _headed(self._fitting(self._rules().for_start(shown, said), START_TOKENS))
+    def at_start(self, shown: Container[str], sentences: Sequence[str] = ()) -> list[Line]:
+        """The rules that hold for all work, in at most START_TOKENS, without what the ``sentences`` end."""
+        return _headed(self._fitting(self._rules().for_start(shown, sentences), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
         """The rules that concern a prompt or a task."""
@@ -81,9 +81,9 @@ class Standing:
         from context_graph.notes.make import ways_without
         from context_graph.text.sentences import without_sentences
 
-        told, kept = list(self._rules().told(shown)), []
+        sentences, kept = list(self._rules().told(shown)), []
         for node in nodes:
-            content = without_sentences(node.content, told)
+            content = without_sentences(node.content, sentences)
             if kind_of_memory(node.metadata) is NoteKind.WAY:
                 content = ways_without(content, lambda command: self.contradicted("", [command]) is not None)
             kept += [replace(node, content=content)] if content else []
@@ -129,7 +129,7 @@ class Standing:
         """Those of ``keys`` of which a session was told all that there is."""
         tests = frozenset(TEST_KEYS if self._lessons else ())
         known = (key for key in keys if key in self._keys and key not in tests)
-        return [key for key in known if all(one in shown for one in self._keys[key])]
+        return [key for key in known if all(memory_id in shown for memory_id in self._keys[key])]
 
     def _fitting(self, rows: Iterable[Line], tokens: int) -> list[Line]:
         """The lines of ``rows`` that fit; what was forgotten is left out."""
@@ -219,4 +219,4 @@ def _headed(rules: list[Line]) -> list[Line]:
 
 
 def _said(rules: list[Line]) -> list[Line]:
-    return [replace(one, text=f"The user said, {one.text}") for one in rules]
+    return [replace(line, text=f"The user said, {line.text}") for line in rules]

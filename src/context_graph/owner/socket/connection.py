@@ -77,7 +77,7 @@ class Channel(ABC):
 
     @property
     @abstractmethod
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes that were read and are not served yet."""
 
     @property
@@ -206,12 +206,12 @@ class Connection(Channel):
     @property
     def idle(self) -> bool:
         """Between two requests of a client that stays connected."""
-        return self.served > 0 and not self._decoder.held and not self._out
+        return self.served > 0 and not self._decoder.buffered and not self._out
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes of an unfinished frame."""
-        return self._decoder.held
+        return self._decoder.buffered
 
     def start(self) -> None:
         """Serve it, beginning with what has arrived already."""
@@ -223,7 +223,7 @@ class Connection(Channel):
         self._leaving = True
         if self.idle:
             self.close()
-        elif not self.served and not self._decoder.held:
+        elif not self.served and not self._decoder.buffered:
             self._arm(_LEAVING_S)
 
     def _closed(self) -> None:
@@ -244,10 +244,10 @@ class Connection(Channel):
             if not self._out:
                 self._serve()
             return
-        if not self.served and not self._decoder.held and data[:1] == b"{":
+        if not self.served and not self._decoder.buffered and data[:1] == b"{":
             self._hand_over(self._server.plain, data)
             return
-        if not self.served and not self._decoder.held and data[:4] in _HTTP_METHODS:
+        if not self.served and not self._decoder.buffered and data[:4] in _HTTP_METHODS:
             self._hand_over(self._server.http, data)
             return
         self._decoder.feed(data)
@@ -264,7 +264,7 @@ class Connection(Channel):
             if self._eof:
                 self.close()
                 return
-            if self._decoder.held and self._timer is None:
+            if self._decoder.buffered and self._timer is None:
                 self._arm(FRAME_S)
             self._read_on()
             return
@@ -274,7 +274,7 @@ class Connection(Channel):
         self._upgrade = answer.upgrade
         self._send(answer.data)
         answer.then()
-        if self._decoder.held:
+        if self._decoder.buffered:
             self._loop.call_soon(self._serve)
 
     def _answer(self) -> Answer | None:
@@ -284,7 +284,7 @@ class Connection(Channel):
             return self._server.refuse(error)
         if payload is not None:
             return self._server.answer(payload)
-        strained = self._server.too_much_held() if self._decoder.held > _LARGE_BYTES else None
+        strained = self._server.too_much_held() if self._decoder.buffered > _LARGE_BYTES else None
         return None if strained is None else self._server.refuse(strained)
 
     def _on_writable(self) -> None:
@@ -296,7 +296,7 @@ class Connection(Channel):
         if self._upgrade is not None and not self._leaving:
             self._hand_over(self._upgrade, self._decoder.rest())
             return
-        if self._last or (not self._decoder.held and (self._eof or self._leaving)):
+        if self._last or (not self._decoder.buffered and (self._eof or self._leaving)):
             self.close()
         elif not self._eof:
             self._read_on()

@@ -46,7 +46,7 @@ class FollowConnection(Channel):
         self._pause: asyncio.TimerHandle | None = None
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """It reads nothing."""
         return 0
 

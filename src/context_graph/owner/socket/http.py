@@ -83,7 +83,7 @@ class HttpConnection(Channel):
         self._answered = False
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes of the unfinished request."""
         return 0 if self._answered else self._received
 
@@ -163,8 +163,8 @@ class HttpConnection(Channel):
             return
         reply = self._serve(request, self._received)
         if reply.exit_code and not reply.stdout:
-            said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-            self._refuse(HTTPStatus.BAD_REQUEST, said or "the command failed", reply.exit_code)
+            message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+            self._refuse(HTTPStatus.BAD_REQUEST, message or "the command failed", reply.exit_code)
             return
         self._respond(HTTPStatus.OK, reply.stdout, reply.exit_code)
 
@@ -217,9 +217,9 @@ def request_of(head: h11.Request, body: bytes, root: Path) -> Request:
         raise HttpRefusedError(HTTPStatus.NOT_FOUND, f"{target[:80]!r} is not {_PREFIX}<verb>")
     if head.method != b"POST":
         raise HttpRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only POST is served")
-    given = _fields(body)
-    project, session = _text(given, "project"), _text(given, "session_id")
-    params = given.get("params", {})
+    fields = _fields(body)
+    project, session = _text(fields, "project"), _text(fields, "session_id")
+    params = fields.get("params", {})
     if not isinstance(params, dict):
         raise InvalidInputError("params must be an object")
     place = None
@@ -231,7 +231,7 @@ def request_of(head: h11.Request, body: bytes, root: Path) -> Request:
         verb=target.removeprefix(_PREFIX),
         event_id=secrets.token_hex(16),
         params=params,
-        body=orjson.dumps(given["body"]) if "body" in given else b"",
+        body=orjson.dumps(fields["body"]) if "body" in fields else b"",
         store=place.store if place else None,
         project=place.project if place else None,
         session_env=session,
@@ -246,19 +246,19 @@ def _fields(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        given = orjson.loads(body)
+        fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise InvalidInputError(f"the body is not JSON: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         raise InvalidInputError("the body must be a JSON object")
-    unknown = sorted(str(name)[:40] for name in given if name not in _FIELDS)
+    unknown = sorted(str(name)[:40] for name in fields if name not in _FIELDS)
     if unknown:
         raise InvalidInputError(f"{unknown[0]!r} is not one of {', '.join(sorted(_FIELDS))}")
-    return given
+    return fields
 
 
-def _text(given: dict[str, Any], name: str) -> str:
-    value = given.get(name) or ""
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name) or ""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be text")
     return value

@@ -48,8 +48,8 @@ class _Waiting:
     def is_request(self, wanted: object) -> bool:
         """Whether it is the request of that id, and one that may be cancelled."""
         if self._request is None:
-            found = parse(self.line)
-            self._request = (found.id, found.method) if isinstance(found, Request) else (None, "")
+            message = parse(self.line)
+            self._request = (message.id, message.method) if isinstance(message, Request) else (None, "")
         number, method = self._request
         return method not in ("", "initialize") and number == wanted
 
@@ -94,9 +94,9 @@ class LineConnection(Channel):
         self._scheduled = False
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes of messages that are not served yet."""
-        return self._splitter.held + sum(len(waiting.line) for waiting in self._queue)
+        return self._splitter.buffered + sum(len(waiting.line) for waiting in self._queue)
 
     @property
     def busy(self) -> bool:
@@ -106,7 +106,7 @@ class LineConnection(Channel):
     @property
     def idle(self) -> bool:
         """Whether it may be closed without anything being lost: a bridge connects again by itself."""
-        return not self._plain and not self.busy and not self._splitter.held
+        return not self._plain and not self.busy and not self._splitter.buffered
 
     def start(self) -> None:
         """Serve it; what was read already comes first."""
@@ -173,15 +173,15 @@ class LineConnection(Channel):
             if _CANCELLED in line and self._cancel(line):
                 continue
             self._queue.append(_Waiting(line))
-        if self._splitter.held > _LARGE_BYTES and self._server.too_much_held() is not None:
+        if self._splitter.buffered > _LARGE_BYTES and self._server.too_much_held() is not None:
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
         """End a request, or remove it from the queue, if ``line`` asks for that."""
-        found = parse(line)
-        if not isinstance(found, Notification) or found.method != "notifications/cancelled":
+        message = parse(line)
+        if not isinstance(message, Notification) or message.method != "notifications/cancelled":
             return False
-        wanted = found.params.get("requestId")
+        wanted = message.params.get("requestId")
         for waiting in self._queue:
             if waiting.is_request(wanted):
                 self._queue.remove(waiting)
@@ -197,7 +197,7 @@ class LineConnection(Channel):
             if not self._scheduled:
                 self._scheduled = True
                 self._loop.call_soon(self._serve)
-            if len(self._queue) >= _QUEUED_MAX or self.held > LINE_MAX:
+            if len(self._queue) >= _QUEUED_MAX or self.buffered > LINE_MAX:
                 self._stop_reading()
             return
         if self._splitter.too_long:
@@ -238,7 +238,7 @@ class LineConnection(Channel):
         self._read_on()
         if self._leaving:
             self._arm(_LEAVING_S)  # for what is in the socket's buffer already
-        elif self._splitter.held:
+        elif self._splitter.buffered:
             if self._timer is None:
                 self._arm(_UNFINISHED_S)
         elif self._plain and not self._endpoint.initialized and not self._expected:
@@ -273,7 +273,7 @@ class LineConnection(Channel):
         self._next()
 
     def _expired(self) -> None:
-        if self._out or self._splitter.held:
+        if self._out or self._splitter.buffered:
             self._server.expired(self)
 
 
@@ -300,7 +300,7 @@ class MessageSplitter:
         self._refused = False
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes of an unfinished message."""
         return len(self._buffer)
 
@@ -354,11 +354,11 @@ class MessageSplitter:
             if start < len(buffer) and buffer[start] not in b"{[":
                 return buffer.find(b"\n", start) + 1 or -1
         while True:
-            found = (_IN_TEXT if self._in_text else _STRUCTURE).search(buffer, self._seen)
-            if found is None:
+            match = (_IN_TEXT if self._in_text else _STRUCTURE).search(buffer, self._seen)
+            if match is None:
                 self._seen = len(buffer)
                 return -1
-            at, mark = found.start(), found[0]
+            at, mark = match.start(), match[0]
             if mark == b"\\":
                 if at + 1 == len(buffer):  # what it escapes has not come yet
                     self._seen = at

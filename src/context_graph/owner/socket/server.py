@@ -124,15 +124,15 @@ class OwnerServer:
         self._loop.add_reader(waker, self._woken)
 
     def _woken(self) -> None:
-        said: list[bytes] = []
+        names: list[bytes] = []
         waker = self._waker
         if waker is None:
             return
         with contextlib.suppress(BlockingIOError):
-            while len(said) < _EVERYBODY:
-                said.append(waker.recv(_TOLD_BYTES))
+            while len(names) < _EVERYBODY:
+                names.append(waker.recv(_TOLD_BYTES))
         # Where many came at once, some may have found no room.
-        self._service.woken(filter(None, map(_told_store, {*said})), everywhere=len(said) >= _CROWD)
+        self._service.woken(filter(None, map(_told_store, {*names})), everywhere=len(names) >= _CROWD)
         self._quiet()
 
     def stop_listening(self) -> None:
@@ -213,10 +213,10 @@ class OwnerServer:
 
     def too_much_held(self) -> WireError | None:
         """Why no more unfinished bytes may be kept; None while there is room."""
-        held = sum(connection.held for connection in self._connections)
-        if held <= _HELD_BYTES:
+        waiting = sum(connection.buffered for connection in self._connections)
+        if waiting <= _HELD_BYTES:
             return None
-        return FrameTooLargeError(f"{held} bytes of unfinished frames are waiting already; try again")
+        return FrameTooLargeError(f"{waiting} bytes of unfinished frames are waiting already; try again")
 
     def plain(self, connected: socket.socket, data: bytes) -> None:
         """Serve a client that speaks JSON-RPC without attaching; its process tells which store it means."""
@@ -241,7 +241,7 @@ class OwnerServer:
 
     def expired(self, connection: Channel) -> None:
         """Note that a client took too long over a frame or a reply."""
-        self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
+        self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.buffered)
 
     def closed(self, connection: Channel) -> None:
         """Forget a connection that has ended."""
@@ -429,9 +429,9 @@ class OwnerServer:
         return lambda: self._leave(why)
 
 
-def _told_store(said: bytes) -> tuple[Path, Path | None] | None:
+def _told_store(name: bytes) -> tuple[Path, Path | None] | None:
     """The store that a hook names, and behind a NUL the project; None for what is no absolute path."""
-    store, _, project = said.partition(b"\0")
+    store, _, project = name.partition(b"\0")
     if not store.startswith(b"/") or b"\0" in project:
         return None
     return Path(os.fsdecode(store)), Path(os.fsdecode(project)) if project.startswith(b"/") else None

@@ -26,7 +26,7 @@ def gates_of(context: StoreContext, *, limit: int = 500) -> Gates:
     """The log, newest first, and the requirements of the project that the store belongs to."""
     everything = gate_rows(context, limit=_ALL)
     refused = Counter(
-        (name, one.branch) for one in everything if one.kind in _REFUSALS for name in one.requirements
+        (name, entry.branch) for entry in everything if entry.kind in _REFUSALS for name in entry.requirements
     )
     try:
         states = list(_states(context, refused))
@@ -58,14 +58,14 @@ def _states(context: StoreContext, refused: Mapping[tuple[str, str], int]) -> It
     if context.project is None or not os.path.isdir(context.project):
         return
     env = {name: os.environ[name] for name in _ENV if name in os.environ}
-    found = CommandContext(str(context.project), env)
+    command = CommandContext(str(context.project), env)
     latest = context.sessions.latest()
     session_id = "" if latest is None else latest.snapshot.session_id
-    known = [one["branch"] for one in branches(found) if one["exists"] is not False]
-    current = [found.head.branch] if found.head.branch else []
+    known = [row["branch"] for row in branches(command) if row["exists"] is not False]
+    current = [command.head.branch] if command.head.branch else []
     for branch in list(dict.fromkeys([*current, *known]))[:_BRANCHES]:
-        evaluation = found.evaluation(branch, session_id, may_run=False)
-        for requirement in found.rules.requirements:
+        evaluation = command.evaluation(branch, session_id, may_run=False)
+        for requirement in command.rules.requirements:
             if not requirement.enabled:
                 continue
             verdict = evaluate(requirement, evaluation)

@@ -11,7 +11,7 @@ from context_graph.view.units import counted, span
 
 
 def health_of(
-    found: Mapping[str, Any],
+    report: Mapping[str, Any],
     identity: Mapping[str, Any],
     requirements: str,
     now_ms: int,
@@ -27,29 +27,32 @@ def health_of(
         identity: Where the latest session stands, as `consciousness status` tells it.
         requirements: The line of the gates for the status bar.
     """
-    works, said = sentence(found, now_ms, lambda: hooks_set_up)
-    sessions, memory = found["sessions"], found["memory"]
+    works, text = sentence(report, now_ms, lambda: hooks_set_up)
+    sessions, memory = report["sessions"], report["memory"]
     lines = [
-        Line("state", said, not works),
+        Line("state", text, not works),
         Line("session", _session(identity, sessions, now_ms)),
         Line("identity", _identity(identity)),
         *([Line(NUMBERS, _numbers(identity))] if identity.get("consciousness_state") else ()),
         Line("requirements", requirements),
         Line("memories", _memories(memory, now_ms)),
         Line("this week", _week(memory)),
-        Line("waiting", _waiting(found, identity, memory)),
-        *([Line("elsewhere", found["elsewhere"])] if found["elsewhere"] else ()),
-        *(Line("exchange", exchange_text(one, now_ms), bool(one["failed"])) for one in found["exchanges"]),
-        *(Line("problem", text, True) for text in _problems(found)),
+        Line("waiting", _waiting(report, identity, memory)),
+        *([Line("elsewhere", report["elsewhere"])] if report["elsewhere"] else ()),
+        *(
+            Line("exchange", exchange_text(exchange, now_ms), bool(exchange["failed"]))
+            for exchange in report["exchanges"]
+        ),
+        *(Line("problem", text, True) for text in _problems(report)),
     ]
-    figures = {"identity": identity, "store": found, "requirements": requirements}
-    return Health(project=found["project"], works=works, sentence=said, lines=lines, figures=figures)
+    figures = {"identity": identity, "store": report, "requirements": requirements}
+    return Health(project=report["project"], works=works, sentence=text, lines=lines, figures=figures)
 
 
-def _problems(found: Mapping[str, Any]) -> Sequence[str]:
+def _problems(report: Mapping[str, Any]) -> Sequence[str]:
     """What is wrong, in sentences."""
-    parts = [part["error"] for part in (found["sessions"], found["memory"]) if "error" in part]
-    return [*parts, *found["problems"]]
+    parts = [part["error"] for part in (report["sessions"], report["memory"]) if "error" in part]
+    return [*parts, *report["problems"]]
 
 
 def _week(memory: Mapping[str, Any]) -> str:
@@ -104,4 +107,4 @@ def _waiting(store: Mapping[str, Any], identity: Mapping[str, Any], memory: Mapp
         (memory.get("captures_due", 0), "session to capture", "sessions to capture"),
         (len(identity.get("dreams_pending", ())), "consolidation", "consolidations"),
     )
-    return ", ".join(counted(*one) for one in counts if one[0]) or "nothing"
+    return ", ".join(counted(*count) for count in counts if count[0]) or "nothing"

@@ -30,10 +30,10 @@ def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") 
         return Ledger(rows=(), days=())
     rows: list[Shown] = []
     with context.memory.uncounted():
-        for one in shown_rows(context):
-            if session_id and one.session_id != session_id:
+        for row in shown_rows(context):
+            if session_id and row.session_id != session_id:
                 continue
-            rows.append(one)
+            rows.append(row)
             if len(rows) == limit:
                 break
     return Ledger(rows=rows, days=[Day(**day) for day in context.memory_hooks.ledger.by_day()])
@@ -48,26 +48,26 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
     def text(memory_id: str) -> str | None:
         if memory_id not in texts:
             try:
-                found = memex.get(UUID(memory_id))
-                texts[memory_id] = None if found is None else one_line(found.content)
+                node = memex.get(UUID(memory_id))
+                texts[memory_id] = None if node is None else one_line(node.content)
             except (ContextGraphError, ValueError):
                 texts[memory_id] = None
         return texts[memory_id]
 
     for entry in context.memory_hooks.ledger.recent(_ENTRIES):
-        for one in entry["memories"]:
-            told = text(one["id"])
+        for memory in entry["memories"]:
+            content = text(memory["id"])
             yield Shown(
-                memory_id=one["id"],
+                memory_id=memory["id"],
                 at_ms=entry["at_ms"],
                 cause=entry["event"],
-                relevance=one["score"],
-                tokens=one["tokens"],
-                used=one["used"],
-                text=told or "",
-                is_forgotten=told is None,
+                relevance=memory["score"],
+                tokens=memory["tokens"],
+                used=memory["used"],
+                text=content or "",
+                is_forgotten=content is None,
                 session_id=entry["session_id"],
-                parts=one.get("parts", {}),
+                parts=memory.get("parts", {}),
                 about=occasions.about(entry["session_id"], entry["at_ms"]),
                 near=dict(entry.get("near", ())),
             )

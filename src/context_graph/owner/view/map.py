@@ -37,38 +37,47 @@ def map_of(context: StoreContext) -> Map:
             missing=missing,
             points=_points(memex, drawn.spots),
             clusters=[
-                MapCluster(label=one.label, memories=one.memories, coherence=one.coherence, x=one.x, y=one.y)
-                for one in drawn.clusters
+                MapCluster(
+                    label=cluster.label,
+                    memories=cluster.memories,
+                    coherence=cluster.coherence,
+                    x=cluster.x,
+                    y=cluster.y,
+                )
+                for cluster in drawn.clusters
             ],
             goals=_goals(goals),
             patterns=[
-                PatternRow(text=one.text, memories=one.memories, confidence=one.confidence)
-                for one in drawn.patterns
+                PatternRow(text=pattern.text, memories=pattern.memories, confidence=pattern.confidence)
+                for pattern in drawn.patterns
             ],
             drift=[
-                DriftPoint(at_ms=one.at_ms, similarity=one.similarity, level=one.level) for one in drawn.drift
+                DriftPoint(at_ms=point.at_ms, similarity=point.similarity, level=point.level)
+                for point in drawn.drift
             ],
         )
 
 
 def _points(memex: Memex, spots: Sequence[Spot]) -> list[MapPoint]:
-    found = []
+    points = []
     for spot in spots:
         node = memex.get(UUID(spot.id))
         if node is not None:
-            found.append(MapPoint(spot.id, spot.x, spot.y, spot.cluster, one_line(node.content, _TEXT_CHARS)))
-    return found
+            points.append(
+                MapPoint(spot.id, spot.x, spot.y, spot.cluster, one_line(node.content, _TEXT_CHARS))
+            )
+    return points
 
 
 def _goals(goals: Sequence[Goal]) -> list[GoalRow]:
     return [
         GoalRow(
-            id=str(one.goal_id),
-            text=one.description,
-            level=one.level.value,
-            confidence=round(one.confidence, 4),
-            memories=len(one.members),
-            parent="" if one.parent is None else str(one.parent),
+            id=str(goal.goal_id),
+            text=goal.description,
+            level=goal.level.value,
+            confidence=round(goal.confidence, 4),
+            memories=len(goal.members),
+            parent="" if goal.parent is None else str(goal.parent),
         )
-        for one in goals
+        for goal in goals
     ]

@@ -19,9 +19,9 @@ def changes(context: StoreContext) -> Callable[[], tuple[str, ...]]:
         now = _counts(context)
         if now["memories"] != known.get("memories"):
             now["runs"] = now["map"] = _last_run(context)
-        found = [name for name, value in now.items() if known.get(name) != value]
+        changed = [name for name, value in now.items() if known.get(name) != value]
         known.update(now)
-        return tuple([*found, "health"] if found else found)
+        return tuple([*changed, "health"] if changed else changed)
 
     return changed
 

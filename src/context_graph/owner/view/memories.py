@@ -48,8 +48,8 @@ Counts = Mapping[str, Mapping[str, int]]
 
 def one_line(text: str, chars: int = TEXT_CHARS) -> str:
     """The beginning of ``text`` on one line."""
-    found = " ".join(text[: 4 * chars].split())
-    return found if len(found) <= chars else found[: chars - 1] + "…"
+    line = " ".join(text[: 4 * chars].split())
+    return line if len(line) <= chars else line[: chars - 1] + "…"
 
 
 def memory_page(
@@ -67,9 +67,9 @@ def memory_page(
         if forgotten:
             return _forgotten_page(memex, context, cursor, limit)
         if query.strip():
-            found = memex.recall(query[:_QUERY_CHARS], top_k=min(limit, _FOUND)).nodes
-            relevance = {one.node.id: one.score for one in found}
-            rows = _rows(context, [one.node for one in found], relevance)
+            recalled = memex.recall(query[:_QUERY_CHARS], top_k=min(limit, _FOUND)).nodes
+            relevance = {row.node.id: row.score for row in recalled}
+            rows = _rows(context, [row.node for row in recalled], relevance)
             return MemoryPage(rows=rows, total=len(rows))
         page, rules = memex.list(cursor or None, limit), memex.list(limit=_RULES, filters=_ARE_RULES).nodes
         there = {node.id for node in rules}
@@ -78,7 +78,7 @@ def memory_page(
 
 
 def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int) -> MemoryPage:
-    stones = (one for one in memex.tombstones(UUID(cursor) if cursor else None) if one.soft)
+    stones = (stone for stone in memex.tombstones(UUID(cursor) if cursor else None) if stone.soft)
     some = list(islice(stones, limit + 1))
     uses = context.memory_hooks.ledger.by_memory()
     rows = []
@@ -96,9 +96,9 @@ def _rows(
 ) -> list[MemoryRow]:
     verdicts = context.memory.standing(nodes, _folder(context), within_s=TOOL_S)
     uses = context.memory_hooks.ledger.by_memory()
-    told = relevance or {}
+    scores = relevance or {}
     return [
-        memory_row(node, uses, verdict, relevance=told.get(node.id))
+        memory_row(node, uses, verdict, relevance=scores.get(node.id))
         for node, verdict in zip(nodes, verdicts, strict=True)
     ]
 
@@ -158,7 +158,7 @@ def memory_detail(context: StoreContext, named: str, as_of_ms: int | None = None
             rationale=node.rationale,
             facts=list(_facts(memex, node)),
             links=[_link(edge, wanted, text_of(memex)) for edge in edges],
-            changes=[_change(one, wanted) for one in memex.history(wanted, _CHANGES)],
+            changes=[_change(change, wanted) for change in memex.history(wanted, _CHANGES)],
             as_of_ms=as_of_ms,
         )
 
@@ -166,11 +166,11 @@ def memory_detail(context: StoreContext, named: str, as_of_ms: int | None = None
 def text_of(memex: Memex) -> Callable[[UUID], str]:
     """Looks up the beginning of a memory's text, soft-deleted or not; "" where there is none."""
 
-    def found(memory_id: UUID) -> str:
+    def beginning(memory_id: UUID) -> str:
         stored = memex.stored(memory_id)
         return "" if stored is None else one_line(stored.node.content)
 
-    return found
+    return beginning
 
 
 def _facts(memex: Memex, node: MemoryNode) -> Iterator[Line]:

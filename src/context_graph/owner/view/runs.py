@@ -56,9 +56,11 @@ def run_detail(context: StoreContext, token: str, *, limit: int = 200) -> RunDet
     with memex.uncounted(), memex.core.operation("runs") as core:
         run = run_named(core.store, token)
         entries = [
-            one for one in islice(core.store.history.between(run.first, run.last), _READ) if one.op in _ORDER
+            entry
+            for entry in islice(core.store.history.between(run.first, run.last), _READ)
+            if entry.op in _ORDER
         ]
-        entries.sort(key=lambda one: (_ORDER[one.op], one.seq))
+        entries.sort(key=lambda entry: (_ORDER[entry.op], entry.seq))
         changes = list(islice(_changes(memex, core.store, entries), limit))
         return RunDetail(row=run_row(run), changes=changes, total=len(entries))
 

@@ -39,7 +39,7 @@ def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -
     """One page of sessions, newest first. Cost: some 0.1 ms a session, for its first kept prompt."""
     rows, following = context.store.list_sessions(limit, cursor or None)
     return SessionPage(
-        rows=[session_row(context, one) for one in rows],
+        rows=[session_row(context, row) for row in rows],
         total=context.store.count(),
         next_cursor=following or "",
     )
@@ -74,8 +74,8 @@ def _outcome(work: SessionWork) -> str:
 
 def _first_prompt(context: StoreContext, session_id: str) -> str:
     """Raises ContextGraphError where an event can't be read."""
-    prompts = (one for one in context.store.event_log.after(session_id, 0) if one.is_prompt)
-    return next((one_line(one.input_text) for one in islice(prompts, 1)), "")
+    prompts = (event for event in context.store.event_log.after(session_id, 0) if event.is_prompt)
+    return next((one_line(event.input_text) for event in islice(prompts, 1)), "")
 
 
 def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
@@ -104,12 +104,12 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
     session_id = live.snapshot.session_id
     events, damage = _events(context, session_id)
     chain = context.store.chain(session_id, limit=_CHAIN)
-    rows = [session_row(context, one) for one in chain.sessions]
+    rows = [session_row(context, session) for session in chain.sessions]
     points = list(_points(events, live.ic_history))
     begin = events[0].at_ms if events else 0
     marks = sorted(
         (*_event_marks(events), *_other_marks(context, session_id, begin, live.snapshot.timestamp_ms)),
-        key=lambda one: one.at_ms,
+        key=lambda mark: mark.at_ms,
     )
     return SessionDetail(
         row=rows[0],
@@ -118,28 +118,28 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
         marks=marks,
         chain=rows,
         chain_end=chain.end,
-        events=[_event_row(one) for one in reversed(events)],
+        events=[_event_row(event) for event in reversed(events)],
         damage=damage,
     )
 
 
 def _events(context: StoreContext, session_id: str) -> tuple[list[HookEvent], str]:
     """The events that are kept, oldest first, up to the first that can't be read, and why it can't."""
-    found: list[HookEvent] = []
+    events: list[HookEvent] = []
     try:
-        found.extend(context.store.event_log.after(session_id, 0))  # keeps what came before an error
+        events.extend(context.store.event_log.after(session_id, 0))  # keeps what came before an error
     except CorruptedIdentityError as error:
-        return found, str(error)
-    return found, ""
+        return events, str(error)
+    return events, ""
 
 
 def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[Point]:
     """Each value with the time of its event: the last ones belong to the last results that say anything."""
     values = list(history)
     measured = [
-        one
-        for one in events
-        if one.kind in MEASURED and not one.is_delegated and (one.input_text or one.output_text)
+        event
+        for event in events
+        if event.kind in MEASURED and not event.is_delegated and (event.input_text or event.output_text)
     ]
     count = min(len(values), len(measured))
     for event, value in zip(measured[len(measured) - count :], values[len(values) - count :], strict=True):
@@ -147,21 +147,23 @@ def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[P
 
 
 def _event_marks(events: Iterable[HookEvent]) -> Iterator[Mark]:
-    for one in events:
-        if one.agent_id:
+    for event in events:
+        if event.agent_id:
             continue
-        if one.is_prompt:
-            yield Mark(one.at_ms, "prompt", one_line(one.input_text))
-        elif one.kind is EventKind.POST_TOOL_FAILURE or one.success is False:
+        if event.is_prompt:
+            yield Mark(event.at_ms, "prompt", one_line(event.input_text))
+        elif event.kind is EventKind.POST_TOOL_FAILURE or event.success is False:
             yield Mark(
-                one.at_ms, "failure", one_line(f"{one.tool_name}: {one.output_text or one.input_text}")
+                event.at_ms,
+                "failure",
+                one_line(f"{event.tool_name}: {event.output_text or event.input_text}"),
             )
-        elif one.kind is EventKind.PRE_COMPACT:
-            yield Mark(one.at_ms, "compaction", "the context was compacted")
-        elif one.kind is EventKind.SESSION_START:
-            yield Mark(one.at_ms, "start", one.source)
-        elif one.kind is EventKind.SESSION_END:
-            yield Mark(one.at_ms, "end", one.reason)
+        elif event.kind is EventKind.PRE_COMPACT:
+            yield Mark(event.at_ms, "compaction", "the context was compacted")
+        elif event.kind is EventKind.SESSION_START:
+            yield Mark(event.at_ms, "start", event.source)
+        elif event.kind is EventKind.SESSION_END:
+            yield Mark(event.at_ms, "end", event.reason)
 
 
 def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -> Iterator[Mark]:
@@ -173,11 +175,11 @@ def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -
             yield Mark(run.at_ms, "consolidation", run.mode)
     if not context.memory_count():
         return
-    told: dict[int, int] = {}
-    for one in shown_rows(context):
-        if one.session_id == session_id:
-            told[one.at_ms] = told.get(one.at_ms, 0) + 1
-    for at_ms, count in told.items():
+    counts: dict[int, int] = {}
+    for row in shown_rows(context):
+        if row.session_id == session_id:
+            counts[row.at_ms] = counts.get(row.at_ms, 0) + 1
+    for at_ms, count in counts.items():
         yield Mark(at_ms, "injection", f"{counted(count, 'memory', 'memories')} shown")
 
 
@@ -186,8 +188,8 @@ def _facts(live: LiveSession) -> Iterator[Line]:
     prompts = kinds.get(EventKind.PROMPT_SUBMIT.value, 0)
     failed = kinds.get(EventKind.POST_TOOL_FAILURE.value, 0)
     calls = kinds.get(EventKind.POST_TOOL.value, 0) + failed
-    told = f"{counted(prompts, 'prompt')}, {counted(calls, 'tool call')}, {failed} failed"
-    yield Line("events", f"{live.events_applied}: {told}")
+    counts = f"{counted(prompts, 'prompt')}, {counted(calls, 'tool call')}, {failed} failed"
+    yield Line("events", f"{live.events_applied}: {counts}")
     if live.events_duplicate:
         yield Line("sent twice", str(live.events_duplicate))
     if live.has_evidence:
