@@ -59,7 +59,7 @@ def looks_like_client_memory(path: str) -> bool:
     parts = path.split("/")
     steps = zip(parts, parts[1:], parts[2:-1], strict=False)
     return path.startswith("/") and any(
-        one == "projects" and two.startswith("-") and three == "memory" for one, two, three in steps
+        first == "projects" and second.startswith("-") and third == "memory" for first, second, third in steps
     )
 
 
@@ -83,8 +83,8 @@ def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
     files = [*_MANAGED]
     files += [f"{project.rstrip('/')}/.claude/settings.local.json"] if project else []
     files += [f"{claude_dir.rstrip('/')}/settings.json"] if claude_dir else []
-    found = (client_setting(path, "autoMemoryDirectory") for path in files)
-    return [os.path.expanduser(folder) for folder in found if folder.startswith(("/", "~/"))]
+    folders = (client_setting(path, "autoMemoryDirectory") for path in files)
+    return [os.path.expanduser(folder) for folder in folders if folder.startswith(("/", "~/"))]
 
 
 def client_setting(path: str, name: str) -> str:
@@ -92,9 +92,9 @@ def client_setting(path: str, name: str) -> str:
 
     The file may be a project's own: a pipe is not waited for, and no more than 1 MiB is read.
     """
-    given = read_object(path, _SETTINGS_BYTES).get(name)
-    return given if isinstance(given, str) and "\0" not in given else ""
+    value = read_object(path, _SETTINGS_BYTES).get(name)
+    return value if isinstance(value, str) and "\0" not in value else ""
 
 
-def _one_holds_the_other(one: str, other: str) -> bool:
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+def _one_holds_the_other(first: str, other: str) -> bool:
+    return f"{first}/".startswith(f"{other}/") or f"{other}/".startswith(f"{first}/")

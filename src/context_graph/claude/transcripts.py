@@ -69,8 +69,8 @@ def memory_of(project: Path, env: Mapping[str, str]) -> Path:
 
 def sessions_in(folder: Path) -> list[Path]:
     """The transcripts of sessions in ``folder``, the oldest first; [] where there are none to read."""
-    found = [path for path in plain_files(folder, ".jsonl") if not path.name.startswith(AGENT)]
-    return sorted(found, key=lambda path: (path.stat().st_mtime, path.name))
+    paths = [path for path in plain_files(folder, ".jsonl") if not path.name.startswith(AGENT)]
+    return sorted(paths, key=lambda path: (path.stat().st_mtime, path.name))
 
 
 def plain_files(folder: Path, suffix: str) -> list[Path]:
@@ -102,7 +102,7 @@ def told_by(
     """
     counted = Counter[str]() if odd is None else odd
     known = set[str]() if seen is None else seen
-    files = (_file(one, counted, known) for one in (path, *_agents(path)))
+    files = (_file(file, counted, known) for file in (path, *_agents(path)))
     return heapq.merge(*files, key=itemgetter(0))
 
 
@@ -117,9 +117,9 @@ def what_else(path: Path) -> str:
     ]
     if not first:
         return "no JSON lines" if odd["lines"] else ""
-    if any(one.keys() & {"sessionId", "uuid", "parentUuid", "leafUuid"} for one in first):
+    if any(line.keys() & {"sessionId", "uuid", "parentUuid", "leafUuid"} for line in first):
         return ""
-    if any("payload" in one and str(one.get("type")).startswith(_CODEX) for one in first):
+    if any("payload" in line and str(line.get("type")).startswith(_CODEX) for line in first):
         return "a session of Codex CLI"
     return "JSON lines of another program"
 
@@ -168,7 +168,7 @@ def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
 def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
     calls: dict[str, dict[str, Any]] = {}
     delegated = path.name.startswith(AGENT)
-    said = Told(0, "", {})
+    last = Told(0, "", {})
     at_ms = 0
     for number, line in enumerate(lines_of(path, odd), start=1):
         if number % _TICK == 0:
@@ -186,15 +186,15 @@ def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told
             yield from _block(line, block, common, calls, at_ms)
         prompt = "" if common["agent_id"] else _prompt(line, content)
         if line.get("isCompactSummary") and not common["agent_id"]:
-            yield said
-            said = Told(0, "", {})
+            yield last
+            last = Told(0, "", {})
             yield Told(at_ms, "PostCompact", {**common, "compact_summary": _text(content)})
         if prompt:
-            yield said
+            yield last
             yield Told(at_ms, "UserPromptSubmit", {**common, "prompt": prompt})
         if prompt or (line.get("type") == "assistant" and not common["agent_id"]):
-            said = _last_words(line, content, common, at_ms)
-    yield said
+            last = _last_words(line, content, common, at_ms)
+    yield last
 
 
 def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> bool:
@@ -232,9 +232,9 @@ def _block(
             del calls[next(iter(calls))]
     elif block.get("type") == "tool_result":
         call = calls.pop(str(block.get("tool_use_id")), None)
-        told = _result(line, block)
-        if call is not None and told is not None and isinstance(call["tool_name"], str):
-            name, result = told
+        outcome = _result(line, block)
+        if call is not None and outcome is not None and isinstance(call["tool_name"], str):
+            name, result = outcome
             yield Told(at_ms, name, {**common, **call, "tool_use_id": str(block["tool_use_id"]), **result})
 
 
@@ -255,8 +255,8 @@ def _last_words(line: Mapping[str, Any], content: object, common: Mapping[str, s
 
 def _prompt(line: Mapping[str, Any], content: object) -> str:
     """What somebody typed; "" for everything else."""
-    ours = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
-    if line.get("type") != "user" or any(line.get(name) for name in ours):
+    generated = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+    if line.get("type") != "user" or any(line.get(name) for name in generated):
         return ""
     return _text(content)
 

@@ -86,16 +86,16 @@ def _path(folder: Path, named: bytes) -> Path:
     return clean(os.path.join(folder, os.fsdecode(named)))
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(first: Path, other: Path) -> bool:
     try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
+        return os.path.samestat(os.lstat(first), os.lstat(other))
     except (OSError, ValueError):
         return False
 
 
 def _core(git_dir: Path) -> dict[bytes, bytes]:
     """The variables of `[core]` in the head of a repository's config."""
-    found: dict[bytes, bytes] = {}
+    variables: dict[bytes, bytes] = {}
     section = b""
     for line in _head(git_dir / "config").split(b"\n"):
         stripped = line.strip()
@@ -103,8 +103,8 @@ def _core(git_dir: Path) -> dict[bytes, bytes]:
             section = stripped.lower()
         elif section == b"[core]":
             name, _, value = stripped.partition(b"=")
-            found[name.strip().lower()] = value.strip()
-    return found
+            variables[name.strip().lower()] = value.strip()
+    return variables
 
 
 def _first_line(path: Path) -> bytes:

@@ -55,8 +55,8 @@ class GateCache:
             return read(path)
         kept = self._documents.get(path)
         if kept is not None and kept[0] == sign:
-            found: _Read = kept[1]
-            return found
+            result: _Read = kept[1]
+            return result
         value = read(path)
         if is_settled(sign):
             _make_room(self._documents)
@@ -88,8 +88,8 @@ class GateCache:
 
     def first_time(self, note: str, now: float, every_s: float = 3600.0) -> bool:
         """Whether ``note`` was not given within the last ``every_s`` seconds; records it as given now."""
-        said = self.notes.get(note)
-        if said is not None and 0 <= now - said < every_s:
+        last = self.notes.get(note)
+        if last is not None and 0 <= now - last < every_s:
             return False
         _make_room(self.notes)
         self.notes[note] = now

@@ -97,8 +97,8 @@ def _git(repo: Repo, args: list[str], until: float, *, fails: bool = False) -> b
 
 def _lines(path: bytes) -> int:
     try:
-        found = os.lstat(path)
-        if found.st_size > _UNTRACKED_BYTES or not os.path.isfile(path) or os.path.islink(path):
+        status = os.lstat(path)
+        if status.st_size > _UNTRACKED_BYTES or not os.path.isfile(path) or os.path.islink(path):
             return 0
         with open(path, "rb") as source:
             data = source.read(_UNTRACKED_BYTES)

@@ -22,11 +22,11 @@ def missing(wanted: dict[str, Any], root: str, now: float) -> str:
     A file that can't be read is no evidence. Cost: a walk of the folders and one read per file; newest first.
     """
     folders = wanted["dirs"] or [".claude/plans"]
-    found = sorted(_markdown(root, folders), reverse=True)
-    if not found:
+    files = sorted(_markdown(root, folders), reverse=True)
+    if not files:
         return f"no Markdown file in {', '.join(folders)}"
     nearest = ""
-    for modified, path in found:
+    for modified, path in files:
         lack = _lack(wanted, path, modified, now)
         if not lack:
             return ""
@@ -96,8 +96,8 @@ def _has_verdict(text: str, verdict: str) -> bool:
     """
     wanted = _words(verdict.casefold())
     first, *more = text.casefold().split("<!--")
-    said = first + "".join(part.partition("-->")[2] for part in more)
-    return bool(wanted) and any(_says(part, wanted) for part in _parts(said) if wanted[0] in part)
+    shown = first + "".join(part.partition("-->")[2] for part in more)
+    return bool(wanted) and any(_says(part, wanted) for part in _parts(shown) if wanted[0] in part)
 
 
 def _parts(text: str) -> Iterator[str]:

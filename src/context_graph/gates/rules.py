@@ -70,7 +70,7 @@ class Requirement:
         Raises:
             KeyError: If a field is missing.
         """
-        return cls(**{one.name: data[one.name] for one in fields(cls)})
+        return cls(**{column.name: data[column.name] for column in fields(cls)})
 
     @property
     def per_session(self) -> bool:
@@ -117,10 +117,10 @@ class Rules:
     problems: list[list[str]] = field(default_factory=list)
     """[level, text] of each; level is error, warning or note."""
     readable: bool = True
-    held: list[str] = field(default_factory=list)
-    """What the session has seen and holds as it was, though the files ask for less now."""
+    retained: list[str] = field(default_factory=list)
+    """Names of what stays as the session has seen it, though the files ask for less now."""
     lost: bool = False
-    """Nothing else is known than what is held: the files can't be used."""
+    """Nothing else is known than what is retained: the files can't be used."""
     _by_tool: dict[str, list[Requirement]] = field(default_factory=dict)
 
     @property
@@ -134,14 +134,14 @@ class Rules:
 
     def for_tool(self, tool_name: str) -> list[Requirement]:
         """Those that name the tool in a trigger; what it runs is ``triggers``' matter."""
-        found = self._by_tool.get(tool_name)
-        if found is None:
-            found = [entry for entry in self.active if entry.names_tool(tool_name)]
+        entries = self._by_tool.get(tool_name)
+        if entries is None:
+            entries = [entry for entry in self.active if entry.names_tool(tool_name)]
             if len(self._by_tool) < _TOOLS:
-                self._by_tool[tool_name] = found
-        return found
+                self._by_tool[tool_name] = entries
+        return entries
 
-    def told(self, *levels: str) -> list[str]:
+    def problem_texts(self, *levels: str) -> list[str]:
         """The texts of the problems of those levels (error, warning, note)."""
         return [text for level, text in self.problems if level in levels]
 

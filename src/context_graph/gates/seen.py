@@ -45,7 +45,7 @@ class Seen:
         if not self._path or not os.path.lexists(self._path):
             return {}
         kept = read_object(self._path, _BYTES).get("projects")
-        return {root: one for root, one in _pairs(kept) if isinstance(one.get("requirements"), list)}
+        return {root: record for root, record in _pairs(kept) if isinstance(record.get("requirements"), list)}
 
     def branch(self, root: str) -> str:
         """The branch on which the project's requirements were last seen; empty if none were."""
@@ -83,7 +83,7 @@ class Seen:
 
     def _keep(self, root: str, now: dict[str, Any], at: float) -> None:
         if self.projects.get(root) != now:
-            others = [(key, one) for key, one in self.projects.items() if key != root]
+            others = [(key, record) for key, record in self.projects.items() if key != root]
             self._write(dict([*others[-_PROJECTS + 1 :], (root, now)]), at)
 
     def forget(self) -> None:
@@ -121,7 +121,7 @@ def accept(rules: Rules, root: str, cache_dir: str) -> list[str]:
         kept = projects.pop(root, None)
         if kept is None:
             continue
-        lifted.update(dict.fromkeys(_joined(rules, [kept]).held))
+        lifted.update(dict.fromkeys(_joined(rules, [kept]).retained))
         if _entries(rules):
             projects[root] = {**kept, "requirements": _entries(rules), "hooks": []}
         write_json(path, {"projects": projects})
@@ -139,7 +139,7 @@ def _records(cache_dir: str) -> list[tuple[str, dict[str, dict[str, Any]]]]:
 
 def _pairs(kept: object) -> list[tuple[str, dict[str, Any]]]:
     known = kept.items() if isinstance(kept, dict) else ()
-    return [(key, one) for key, one in known if isinstance(one, dict)]
+    return [(key, record) for key, record in known if isinstance(record, dict)]
 
 
 def _entries(rules: Rules) -> list[dict[str, Any]]:
@@ -151,24 +151,24 @@ def _entries(rules: Rules) -> list[dict[str, Any]]:
 def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
     """``rules`` with each of the kept requirements of which they ask less, as it was."""
     now = {entry.name: entry for entry in rules.active} if rules.readable else {}
-    held: dict[str, Requirement] = {}
+    kept_rules: dict[str, Requirement] = {}
     for record in kept:
         for data in record.get("requirements", []):
             with suppress(KeyError, TypeError, AttributeError):  # a damaged record holds nothing
                 seen = Requirement.kept(data)
                 if seen.name not in now or not _asks_as_much(now[seen.name], seen):
-                    held[seen.name] = seen
+                    kept_rules[seen.name] = seen
     scopes = {str(scope) for record in kept for scope in record.get("scopes") or ()}
     verified = set(rules.hooks.verify_scopes) if rules.hooks.verify_requirements else set()
-    if not held and scopes <= verified:
+    if not kept_rules and scopes <= verified:
         return rules
     hooks = replace(rules.hooks, verify_requirements=True, verify_scopes=sorted(scopes | verified))
-    others = [entry for name, entry in now.items() if name not in held]
+    others = [entry for name, entry in now.items() if name not in kept_rules]
     return Rules(
-        [*others, *held.values()],
+        [*others, *kept_rules.values()],
         hooks if scopes else rules.hooks,
         problems=rules.problems,
-        held=list(held) or sorted(scopes - verified),
+        retained=list(kept_rules) or sorted(scopes - verified),
         lost=not rules.readable,
     )
 
@@ -182,5 +182,5 @@ def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
         and set(seen.protected_branches) <= set(now.protected_branches)
     )
     judged = {"triggers", "stop_only", "edits", "protected_branches"}
-    compared = {one.name for one in fields(Requirement)} - _WORDS - judged
+    compared = {column.name for column in fields(Requirement)} - _WORDS - judged
     return wider and all(getattr(now, name) == getattr(seen, name) for name in compared)

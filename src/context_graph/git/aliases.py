@@ -22,7 +22,7 @@ def git_aliases(common_dir: str, home: str, git_dir: str = "") -> dict[str, str]
     paths = [f"{home}/.config/git/config", f"{home}/.gitconfig"] if home else []
     paths += [f"{common_dir}/config"] if common_dir else []
     paths += [f"{git_dir}/config.worktree"] if git_dir else []
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     seen = set(paths)
     waiting = paths[::-1]
     while waiting:
@@ -30,16 +30,16 @@ def git_aliases(common_dir: str, home: str, git_dir: str = "") -> dict[str, str]
         included: list[str] = []
         for section, name, key, value in _settings(_text(path)):
             if section == "alias":  # [alias "ci"] command = commit is the newer way to write it
-                found[(name or key).lower()] = value
+                aliases[(name or key).lower()] = value
             elif section in ("include", "includeif") and key.lower() == "path" and value:
                 value = value.partition(" ;")[0].partition(" #")[0].strip()
                 below = home + value[1:] if value.startswith("~/") else value
                 included.append(os.path.normpath(os.path.join(os.path.dirname(path), below)))
-        for one in included:
-            if one not in seen and len(seen) < len(paths) + _INCLUDED:
-                seen.add(one)
-                waiting.append(one)
-    return found
+        for other in included:
+            if other not in seen and len(seen) < len(paths) + _INCLUDED:
+                seen.add(other)
+                waiting.append(other)
+    return aliases
 
 
 def _text(path: str) -> str:

@@ -55,7 +55,7 @@ def changed_since(repo: Repo, before: dict[str, Any], now: dict[str, Any]) -> li
 
 def _mark(top: str, path: str) -> str:
     try:
-        found = os.lstat(os.path.join(top, path))
+        status = os.lstat(os.path.join(top, path))
     except (OSError, ValueError):
         return "-"
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -50,13 +50,15 @@ def moved_here(root: Path, store: Path, project: Path) -> list[Moved]:
         folders = sorted((root / "stores").iterdir())
     except OSError:
         return []
-    for one in folders:
-        noted = _note(one / ORIGIN).decode("ascii", "replace").split("\n") if one.name != store.name else []
-        there = project_of(one) if any(noted) else None
-        if there is not None and not os.path.lexists(there) and not os.path.lexists(one / ADOPTED):
-            gone.append((Moved(there, one), Origin(*noted[:2])))
+    for folder in folders:
+        noted = (
+            _note(folder / ORIGIN).decode("ascii", "replace").split("\n") if folder.name != store.name else []
+        )
+        there = project_of(folder) if any(noted) else None
+        if there is not None and not os.path.lexists(there) and not os.path.lexists(folder / ADOPTED):
+            gone.append((Moved(there, folder), Origin(*noted[:2])))
     own = origin_of(os.fspath(project)) if gone else Origin()
-    return [one for one, origin in gone if own.is_of(origin)]
+    return [moved for moved, origin in gone if own.is_of(origin)]
 
 
 def note_of(root: Path, store: Path, project: Path, store_of: Callable[[Path], Path]) -> str:
@@ -67,7 +69,7 @@ def note_of(root: Path, store: Path, project: Path, store_of: Callable[[Path], P
     """
     moved = moved_here(root, store, project)
     if moved:
-        places = " and ".join(str(one.project) for one in moved)
+        places = " and ".join(str(store.project) for store in moved)
         return (
             f"memories of this repository are kept for {places}, which no longer exists; "
             "context-graph-cli memory adopt takes them over"

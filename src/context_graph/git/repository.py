@@ -44,11 +44,11 @@ class Head(NamedTuple):
 
 def parents(folder: str) -> list[str]:
     """``folder`` and every folder above it, nearest first. ``folder`` is absolute and normal."""
-    found = [folder]
+    folders = [folder]
     while folder != "/":
         folder = folder.rpartition("/")[0] or "/"
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
 def find_repo(folder: str) -> Repo | None:
@@ -218,22 +218,24 @@ def branch_names(repo: Repo) -> set[str] | None:
     common = repo.common_dir
     if os.path.isdir(common + "/reftable"):
         return None
-    found: set[str] = set()
+    branches: set[str] = set()
     root = common + "/refs/heads"
     for folder, _, names in os.walk(root):
         inside = folder[len(root) + 1 :]
-        found.update(f"{inside}/{name}" if inside else name for name in names if not name.endswith(".lock"))
+        branches.update(
+            f"{inside}/{name}" if inside else name for name in names if not name.endswith(".lock")
+        )
     try:
         with open_regular(common + "/packed-refs") as source:
             for line in source:
                 name = os.fsdecode(line.strip()).partition(" ")[2]
                 if name.startswith(_HEADS):
-                    found.add(name.removeprefix(_HEADS))
+                    branches.add(name.removeprefix(_HEADS))
     except FileNotFoundError:
         pass
     except (OSError, ValueError):
         return None
-    return found | _checked_out(repo)
+    return branches | _checked_out(repo)
 
 
 def _checked_out(repo: Repo) -> set[str]:
@@ -273,7 +275,7 @@ def has_moved(repo: Repo, before: dict[str, Any]) -> bool:
     if old.startswith("ref:") and _resolve_head(repo, old) not in ("", before.get("tip")):
         return True
     actions = actions_since(repo, before.get("log"))
-    return actions is None or any(not one.startswith(b"checkout:") for one in actions)
+    return actions is None or any(not action.startswith(b"checkout:") for action in actions)
 
 
 _WITHOUT_COMMIT = (b"checkout:", b"reset:", b"rebase", b"pull", b"merge", b"clone:", b"branch:", b"fetch")
@@ -301,9 +303,9 @@ def _resolve_head(repo: Repo, head: str) -> str:
         done = ask_git(repo, "rev-parse", "-q", "--verify", "HEAD", timeout_s=_WAIT_S)
         return os.fsdecode(done.stdout.strip()) if done is not None else ""
     for folder in dict.fromkeys((repo.git_dir, repo.common_dir)):
-        found = _read(f"{folder}/{name}", 256).strip()
-        if found:
-            return os.fsdecode(found)
+        commit = _read(f"{folder}/{name}", 256).strip()
+        if commit:
+            return os.fsdecode(commit)
     data = _read(repo.common_dir + "/packed-refs", _PACKED_BYTES)
     at = data.find(b" " + os.fsencode(name) + b"\n")
     return data[max(0, data.rfind(b"\n", 0, at) + 1) : at].decode("ascii", "replace") if at >= 0 else ""

@@ -130,8 +130,8 @@ class HookEvent:
             return f"{self.kind.value}\0u\0{self.tool_use_id}{prompt}"
         if self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT:
             # A notification may come under the id of the prompt that it belongs to.
-            said = "" if self.is_prompt else f"\0{NOTIFICATION}\0{self.input_text}"
-            return f"{self.kind.value}\0p\0{self.prompt_id}{said}"
+            notice = "" if self.is_prompt else f"\0{NOTIFICATION}\0{self.input_text}"
+            return f"{self.kind.value}\0p\0{self.prompt_id}{notice}"
         return f"{self.kind.value}\0i\0{self.event_id}"
 
 

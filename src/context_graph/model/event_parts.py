@@ -60,16 +60,16 @@ class EventParts:
         return {name: value for name in _NAMES if (value := getattr(self, name)) or value == 0}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> EventParts:
+    def from_json(cls, record: Mapping[str, Any]) -> EventParts:
         """The parts that to_json gave; a name or type that is not ours is left out."""
         made = cls()
-        for name, value in given.items():
+        for name, value in record.items():
             if name in _TYPES and isinstance(value, _TYPES[name]):
                 setattr(made, name, value)
         return made
 
 
-_NAMES: Final = tuple(one.name for one in fields(EventParts))
+_NAMES: Final = tuple(part.name for part in fields(EventParts))
 _TYPES: Final = {
     name: list if "list" in str(kind) else tuple(get_args(kind)) or kind
     for name, kind in get_type_hints(EventParts).items()

@@ -374,5 +374,5 @@ def machine_of(node: MemoryNode) -> str:
 
 
 def _told_by(node: MemoryNode, what: str) -> str:
-    told = node.metadata.get(TOLD_BY)
-    return plain_login(told.get(what)) if isinstance(told, dict) else ""
+    origin = node.metadata.get(TOLD_BY)
+    return plain_login(origin.get(what)) if isinstance(origin, dict) else ""

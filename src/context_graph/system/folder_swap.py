@@ -66,7 +66,7 @@ def _leaving(database: Path) -> Path:
     return database.with_name(f".leaving-{database.name}")
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(first: Path, other: Path) -> bool:
     """In one step; False where the system or the file system has none.
 
     Raises OSError if the system refuses.
@@ -75,7 +75,7 @@ def _exchange(one: Path, other: Path) -> bool:
     renameat2 = getattr(libc, "renameat2", None)  # macOS's C library has another
     if renameat2 is None:
         return False
-    if renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+    if renameat2(_HERE, os.fsencode(first), _HERE, os.fsencode(other), _EXCHANGE) == 0:
         return True
     code = ctypes.get_errno()
     if code in _CANT:

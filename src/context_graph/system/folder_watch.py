@@ -36,7 +36,9 @@ class FolderWatch:
             return
         if handle < 0:
             return
-        watched = [libc.inotify_add_watch(handle, os.fsencode(one), events | _ONLYDIR) for one in folders]
+        watched = [
+            libc.inotify_add_watch(handle, os.fsencode(folder), events | _ONLYDIR) for folder in folders
+        ]
         if max(watched, default=-1) < 0 or (events == WRITTEN and min(watched) < 0):
             os.close(handle)
             return

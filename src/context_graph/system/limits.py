@@ -43,18 +43,18 @@ def narrow() -> dict[int, float]:
     return {kind: limit for kind, limit in own.items() if limit < _value(_WIDEST[kind][0])}
 
 
-def wider(pid: int, ours: Mapping[int, float]) -> str:
+def wider(pid: int, own: Mapping[int, float]) -> str:
     """What process ``pid``, and so whatever it starts, may use more of than ``ours``; "" if of nothing.
 
     Also if the kernel does not tell: it does only on Linux, and only for processes of the same user.
     """
-    for kind, limit in ours.items():
+    for kind, limit in own.items():
         try:
             soft, hard = resource.prlimit(pid, kind)
         except (AttributeError, OSError, ValueError):
             return ""
-        theirs = min(_value(hard), FILES) if kind == resource.RLIMIT_NOFILE else _value(soft)
-        if theirs > limit:
+        other = min(_value(hard), FILES) if kind == resource.RLIMIT_NOFILE else _value(soft)
+        if other > limit:
             return _WIDEST[kind][1]
     return ""
 

@@ -239,16 +239,16 @@ _SHELLS = frozenset(
 
 def started_ticks(pid: int) -> int:
     """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
-    found = look(pid) if pid > 0 else None
-    return found[2] if found else 0
+    seen = look(pid) if pid > 0 else None
+    return seen[2] if seen else 0
 
 
 def is_alive(pid: int, ticks: int = 0) -> bool:
     """Whether the process runs; with ``ticks``, whether it is still the same one."""
     if not exists(pid):
         return False
-    found = started_ticks(pid)
-    return not ticks or not found or found == ticks
+    started = started_ticks(pid)
+    return not ticks or not started or started == ticks
 
 
 def client_pid(pid: int) -> int:
@@ -269,11 +269,11 @@ def client_pid(pid: int) -> int:
 
 def ancestors(pid: int) -> list[int]:
     """``pid`` and its ancestors up to, not including, process 1."""
-    found: list[int] = []
-    while pid > 1 and len(found) < _MAX_DEPTH:
-        found.append(pid)
+    line: list[int] = []
+    while pid > 1 and len(line) < _MAX_DEPTH:
+        line.append(pid)
         seen = look(pid)
         if seen is None:
             break
         pid = seen[1]
-    return found
+    return line

@@ -27,10 +27,10 @@ _counter = 0
 def signature(path: str) -> Signature | None:
     """``path``'s signature, links followed; None if there is nothing (or nothing we may look at)."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
 
 
 def is_settled(sign: Signature | None) -> bool:
@@ -48,8 +48,8 @@ def read_json(path: str, limit: int) -> Any:
 
 def read_object(path: str, limit: int) -> dict[str, Any]:
     """The JSON object in ``path``; an empty one where it holds none."""
-    found = read_json(path, limit)
-    return found if isinstance(found, dict) else {}
+    value = read_json(path, limit)
+    return value if isinstance(value, dict) else {}
 
 
 def number(value: object) -> float:
@@ -120,9 +120,9 @@ def append_line(path: str, line: bytes, *, limit: int) -> None:
     """
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        found = os.fstat(handle)
-        if found.st_size > limit:
-            if os.stat(path).st_ino == found.st_ino:  # else another process has just set it aside
+        status = os.fstat(handle)
+        if status.st_size > limit:
+            if os.stat(path).st_ino == status.st_ino:  # else another process has just set it aside
                 os.rename(path, path + ".1")
             os.close(handle)
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

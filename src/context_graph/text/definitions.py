@@ -59,20 +59,20 @@ _NO_NAME: Final = frozenset(
 
 def defined_by(line: str) -> str:
     """The function or class that a line of source begins; "" for any other line."""
-    found = _DEFINES.match(line[:_LINE_CHARS])
-    return _name(found) if found else ""
+    match = _DEFINES.match(line[:_LINE_CHARS])
+    return _name(match) if match else ""
 
 
 def defined_in(text: str, most: int = 12) -> list[str]:
     """The first ``most`` names that ``text`` defines, each once, in order. Cost: 20 us for 4 KB."""
-    found: dict[str, None] = {}
-    for one in _DEFINES.finditer(text[:MAX_CHARS]):
-        name = _name(one)
+    names: dict[str, None] = {}
+    for match in _DEFINES.finditer(text[:MAX_CHARS]):
+        name = _name(match)
         if name:
-            found[name] = None
-        if len(found) == most:
+            names[name] = None
+        if len(names) == most:
             break
-    return list(found)
+    return list(names)
 
 
 def around(text: str, at: int) -> list[str]:
@@ -108,32 +108,32 @@ def changed_by(old: str, new: str) -> list[str]:
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     changed = [*before[head : len(before) - tail], *after[head : len(after) - tail]]
-    found = dict.fromkeys(name for line in changed if (name := defined_by(line)))
+    names = dict.fromkeys(name for line in changed if (name := defined_by(line)))
     first = next((line for line in changed if line.strip()), "")
     above = next((line for line in reversed(before[:head]) if defined_by(line)), None)
     if above is not None and _indent(above) < _indent(first):
-        found = dict.fromkeys([defined_by(above), *found])
-    return list(found)
+        names = dict.fromkeys([defined_by(above), *names])
+    return list(names)
 
 
 def patched_in(diff: str, most: int = 24) -> list[list[str]]:
     """[file, name] of the hunks of a unified diff, each once; the name as the diff's own headings tell it."""
-    found: dict[tuple[str, str], None] = {}
+    pairs: dict[tuple[str, str], None] = {}
     path = ""
-    for one in _HUNK.finditer(diff[:MAX_CHARS]):
-        if one[2]:
-            path = one[2].split("\t")[0]
+    for match in _HUNK.finditer(diff[:MAX_CHARS]):
+        if match[2]:
+            path = match[2].split("\t")[0]
             continue
-        name = defined_by(one[1]) if one[1] else ""
+        name = defined_by(match[1]) if match[1] else ""
         if path and name:
-            found[path, name] = None
-        if len(found) == most:
+            pairs[path, name] = None
+        if len(pairs) == most:
             break
-    return [list(pair) for pair in found]
+    return [list(pair) for pair in pairs]
 
 
-def _name(found: Any) -> str:
-    name = next((one for one in found.groups() if one), "")
+def _name(match: Any) -> str:
+    name = next((group for group in match.groups() if group), "")
     return "" if name in _NO_NAME or len(name) < 2 else str(name)
 
 

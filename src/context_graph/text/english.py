@@ -193,10 +193,10 @@ def spelt(text: str) -> str:
     return text
 
 
-def _in_full(found: re.Match[str]) -> str:
-    if found[1]:
-        return f"{_FULL.get(found[1].lower(), found[1])} not"
-    return found[2] + _FULL[found[3].lower()]
+def _in_full(match: re.Match[str]) -> str:
+    if match[1]:
+        return f"{_FULL.get(match[1].lower(), match[1])} not"
+    return match[2] + _FULL[match[3].lower()]
 
 
 def _composed(text: str) -> str:

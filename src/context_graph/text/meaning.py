@@ -117,14 +117,14 @@ class _Reader:
         self._negated = ""
 
     def read(self) -> tuple[tuple[Word, ...], ...]:
-        for found in _TOKEN.finditer(self._text):
-            kind, token = found.lastgroup, found[0]
+        for match in _TOKEN.finditer(self._text):
+            kind, token = match.lastgroup, match[0]
             if kind == "word":
-                self._word(token, found.end())
+                self._word(token, match.end())
             elif kind == "owner":
                 self._mark = "'s"
             elif kind == "sign":
-                self._sign(token, found.start())
+                self._sign(token, match.start())
             else:
                 self._exact(token.rstrip(".,;:!?)") if kind == "link" else " ".join(token[1:-1].split()))
         self._flush()

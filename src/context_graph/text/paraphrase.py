@@ -68,19 +68,21 @@ _OPPOSITES: Final = frozenset(
 def _tokens(text: str) -> list[str]:
     """Words, numbers, names, quotations and signs of assignment, in lower case, negations spelt out."""
     return [
-        found[0].lower().rstrip(".:") or found[0]
-        for found in _TOKEN.finditer(spelt(text[:MAX_CHARS]).replace("cannot", "can not"))
+        match[0].lower().rstrip(".:") or match[0]
+        for match in _TOKEN.finditer(spelt(text[:MAX_CHARS]).replace("cannot", "can not"))
     ]
 
 
-def same_meaning(one: str, other: str) -> bool:
+def same_meaning(first: str, other: str) -> bool:
     """Whether two texts mean the same, maybe in other words or another order.
 
     They do not if they differ in a number, path, id or quotation, in a negation, or in any word with a
     meaning, however similar they are (D5.2). Cost: some 3 us a word; almost nothing for equal texts or other
     numbers.
     """
-    return one == other or (_numbers(one) == _numbers(other) and same(read_meaning(one), read_meaning(other)))
+    return first == other or (
+        _numbers(first) == _numbers(other) and same(read_meaning(first), read_meaning(other))
+    )
 
 
 def _numbers(text: str) -> list[str]:
@@ -88,61 +90,63 @@ def _numbers(text: str) -> list[str]:
     return sorted(_DIGITS.findall(text))
 
 
-def same(one: Meaning, other: Meaning) -> bool:
+def same(first: Meaning, other: Meaning) -> bool:
     """`same_meaning` for texts that were already read."""
-    if one.text == other.text:
+    if first.text == other.text:
         return True
     return (
-        bool(one.key)
-        and one.key == other.key
-        and one.past == other.past
-        and (one.optional <= other.optional or other.optional <= one.optional)
-        and _same_exact(one, other)
-        and _same_sentences(one, other)
+        bool(first.key)
+        and first.key == other.key
+        and first.past == other.past
+        and (first.optional <= other.optional or other.optional <= first.optional)
+        and _same_exact(first, other)
+        and _same_sentences(first, other)
     )
 
 
-def _same_exact(one: Meaning, other: Meaning) -> bool:
+def _same_exact(first: Meaning, other: Meaning) -> bool:
     """Whether ids, paths and quotations are equal to the letter.
 
     Their case does not count if one text as a whole was put into another case, which plain words show.
     """
-    if one.exact == other.exact:
+    if first.exact == other.exact:
         return True
-    whole = any(text in (text.lower(), text.upper(), text.title()) for text in (one.text, other.text))
-    ours, theirs = (sorted(filter(str.isalpha, text.text.split()[1:])) for text in (one, other))
+    whole = any(text in (text.lower(), text.upper(), text.title()) for text in (first.text, other.text))
+    words, other_words = (sorted(filter(str.isalpha, text.text.split()[1:])) for text in (first, other))
     return (
         whole
-        and sorted(map(str.lower, one.exact)) == sorted(map(str.lower, other.exact))
-        and ours != theirs
-        and sorted(map(str.lower, ours)) == sorted(map(str.lower, theirs))
+        and sorted(map(str.lower, first.exact)) == sorted(map(str.lower, other.exact))
+        and words != other_words
+        and sorted(map(str.lower, words)) == sorted(map(str.lower, other_words))
     )
 
 
-def _same_sentences(one: Meaning, other: Meaning) -> bool:
+def _same_sentences(first: Meaning, other: Meaning) -> bool:
     """Whether both have the same sentences, in whatever order."""
     there = Counter(map(_phrases, other.sentences))
-    ours = []
-    for sentence in one.sentences:
+    unmatched = []
+    for sentence in first.sentences:
         phrases = _phrases(sentence)
         if there[phrases]:
             there[phrases] -= 1
         else:
-            ours.append(sentence)
-    theirs = []
+            unmatched.append(sentence)
+    other_unmatched = []
     for sentence in other.sentences:
         phrases = _phrases(sentence)
         if there[phrases]:
             there[phrases] -= 1
-            theirs.append(sentence)
-    if len(ours) != len(theirs) or len(ours) > MAX_REWORDED:
+            other_unmatched.append(sentence)
+    if len(unmatched) != len(other_unmatched) or len(unmatched) > MAX_REWORDED:
         return False
-    optional = one.optional | other.optional
-    for sentence in ours:
-        at = next((at for at, twin in enumerate(theirs) if _reworded(sentence, twin, optional)), None)
+    optional = first.optional | other.optional
+    for sentence in unmatched:
+        at = next(
+            (at for at, twin in enumerate(other_unmatched) if _reworded(sentence, twin, optional)), None
+        )
         if at is None:
             return False
-        del theirs[at]
+        del other_unmatched[at]
     return True
 
 
@@ -152,15 +156,15 @@ def _phrases(words: Words) -> _Phrases:
     A phrase may move, but not past another with the same mark: `from A to B` is not `from B to A`, and what
     has no mark keeps its order, which says who does what to whom.
     """
-    found: dict[str, list[tuple[str, bool]]] = {}
+    phrases: dict[str, list[tuple[str, bool]]] = {}
     mark = ""
     for word in _listed(words):
         if word.mark or word.fronted or (word.definite and mark not in _CLAUSES):
             mark = word.mark
             if mark:
-                found.setdefault(mark, []).append(_BEGINS)
-        found.setdefault(mark, []).append((word.word, word.be and word.past))
-    return frozenset((mark, tuple(phrase)) for mark, phrase in found.items())
+                phrases.setdefault(mark, []).append(_BEGINS)
+        phrases.setdefault(mark, []).append((word.word, word.be and word.past))
+    return frozenset((mark, tuple(phrase)) for mark, phrase in phrases.items())
 
 
 def _listed(words: Words) -> Words:
@@ -183,18 +187,18 @@ def _listed(words: Words) -> Words:
     return result
 
 
-def _reworded(one: Words, other: Words, optional: frozenset[str]) -> bool:
-    if _bag(one) != _bag(other):
+def _reworded(first: Words, other: Words, optional: frozenset[str]) -> bool:
+    if _bag(first) != _bag(other):
         return False
-    if _in_order(one) == _in_order(other):
+    if _in_order(first) == _in_order(other):
         return True
-    if max(len(one), len(other)) > MAX_WORDS:
+    if max(len(first), len(other)) > MAX_WORDS:
         return False
-    theirs = list(_forms(other, optional))
+    other_forms = list(_forms(other, optional))
     return any(
-        _phrases(_possessive(ours, there)) == _phrases(_possessive(there, ours))
-        for ours in _forms(one, optional)
-        for there in theirs
+        _phrases(_possessive(form, there)) == _phrases(_possessive(there, form))
+        for form in _forms(first, optional)
+        for there in other_forms
     )
 
 
@@ -253,9 +257,9 @@ def _possessive(words: Words, other: Words) -> list[Word]:
     for at, word in enumerate(other):
         if word.mark not in ("of", "for") or at == 0:
             continue
-        found = _possessor(result, other, at)
-        if found is not None:
-            start, size, head = found
+        possessor = _possessor(result, other, at)
+        if possessor is not None:
+            start, size, head = possessor
             owner = [result[start]._replace(mark=word.mark, fronted=False), *result[start + 1 : start + size]]
             had = [result[start + size]._replace(mark=result[start].mark, fronted=result[start].fronted)]
             had += result[start + size + 1 : head + 1]
@@ -295,20 +299,20 @@ def _is_next(words: Words, at: int) -> bool:
     return at < len(words) and words[at].be
 
 
-def opposition(one: str, other: str) -> str | None:
+def opposition(text: str, other: str) -> str | None:
     """Return the contradiction between two otherwise equal texts; None if they don't contradict plainly.
 
     Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
     Of a number and of an opposite word the rest may be told in other words (`same_meaning`).
     """
-    first, second = _tokens(one), _tokens(other)
+    first, second = _tokens(text), _tokens(other)
     if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
         return None
     start = _shared(first, second)
     end = _shared(first[start:][::-1], second[start:][::-1])
     if start + end >= MIN_SHARED_WORDS:
-        ours, theirs = first[start : len(first) - end], second[start : len(second) - end]
-        if _is_negation(ours, theirs) or _is_negation(theirs, ours):
+        middle, other_middle = first[start : len(first) - end], second[start : len(second) - end]
+        if _is_negation(middle, other_middle) or _is_negation(other_middle, middle):
             return "one denies what the other says"
     alone = [*(Counter(first) - Counter(second))], [*(Counter(second) - Counter(first))]
     differing = [
@@ -321,7 +325,7 @@ def opposition(one: str, other: str) -> str | None:
     if len(differing) != 1 or min(len(first), len(second)) <= MIN_SHARED_WORDS:
         return None
     mine, their = differing[0]
-    return f"{mine} / {their}" if same_meaning(one, _with(other, their, mine)) else None
+    return f"{mine} / {their}" if same_meaning(text, _with(other, their, mine)) else None
 
 
 def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
@@ -339,10 +343,10 @@ def _with(text: str, old: str, new: str) -> str:
     return _TOKEN.sub(replaced, spelt(text))
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared(first: Sequence[str], other: Sequence[str]) -> int:
     count = 0
-    for ours, theirs in zip(one, other, strict=False):
-        if ours != theirs:
+    for token, other_token in zip(first, other, strict=False):
+        if token != other_token:
             break
         count += 1
     return count

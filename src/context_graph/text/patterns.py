@@ -44,8 +44,8 @@ class Linear:
     @property
     def groups(self) -> int:
         """How many groups it captures."""
-        found: int = self._regexp.groups
-        return found
+        count: int = self._regexp.groups
+        return count
 
     def found(self, text: str) -> bool:
         """Whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""

@@ -117,7 +117,7 @@ def plain(text: str) -> str:
 
 def _without_marks(text: str) -> str:
     bare = _LINE_MARKS.sub("", text)
-    return " ".join(_BOLD.sub(lambda found: found[1] or "", bare).split())
+    return " ".join(_BOLD.sub(lambda match: match[1] or "", bare).split())
 
 
 _ASKS: Final = linear(
@@ -151,17 +151,17 @@ def command_line(command: str, limit: int = 90, *, variables: bool = False) -> s
 
     A message that a here-document holds stands in its place, as it is what the command says.
     """
-    told = _HEREDOC.search(command)
-    if told:
-        message = next((line.strip() for line in told[2].splitlines() if line.strip()), "")
-        command = command[: told.start()] + message + command[told.end() :]
+    document = _HEREDOC.search(command)
+    if document:
+        message = next((line.strip() for line in document[2].splitlines() if line.strip()), "")
+        command = command[: document.start()] + message + command[document.end() :]
     lines = (line.strip() for line in command.strip().splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     for leading in (_CHANGES_DIR,) if variables else (_CHANGES_DIR, _SETS_ENV):
-        found = leading.match(first)
-        first = first[found.end() :] if found else first
+        match = leading.match(first)
+        first = first[match.end() :] if match else first
     if len(first) > limit:  # what a long path ends with says more than what it begins with
-        first = _LONG_PATH.sub(lambda found: f"{found[1]}…/{found[2]}", first)
+        first = _LONG_PATH.sub(lambda match: f"{match[1]}…/{match[2]}", first)
     return shortened(first, limit)
 
 
@@ -219,13 +219,13 @@ def _parted(text: str) -> Iterator[str]:
     """``text`` cut where a sentence ends: at a line's end, at a stop after two letters, so that `e.g.` and
     initials end nothing, or before a capital; or at the stop of a script that puts no space after it."""
     begin = 0
-    for found in _STOP.finditer(text):
-        stop, end = found.start(), found.end()
+    for match in _STOP.finditer(text):
+        stop, end = match.start(), match.end()
         if text[stop] in _WITHOUT_SPACE:
             ends = text[end : end + 1] not in _CLOSES
         else:
             ends = (
-                "\n" in found[0]
+                "\n" in match[0]
                 or text[end : end + 1] in _BEGINS
                 or (stop >= 2 and text[stop - 1] in _BEFORE_STOP and text[stop - 2] in _BEFORE_STOP)
             )
@@ -241,13 +241,13 @@ def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
     Of a long prompt, which may quote a report, only those that begin like a request.
     """
     short = len(prompt) <= _LONG_PROMPT_CHARS
-    found = []
+    wishes = []
     for sentence in sentences(prompt):
         asks = _COMMANDS.found(sentence) or _DECIDES.found(sentence)
         asks = asks or (short and (_PREFERS.found(sentence) or _CONSTRAINS.found(sentence)))
         if asks and not sentence.endswith("?"):
-            found.append(shortened(sentence, limit))
-    return found
+            wishes.append(shortened(sentence, limit))
+    return wishes
 
 
 _FENCES: Final = ("```", "~~~")

@@ -58,17 +58,17 @@ def replace_invisible(text: str, spelled: Callable[[str], str]) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _PERHAPS.sub(lambda found: found[0] if _selects(found) else spelled(found[0]), text)
+    return _PERHAPS.sub(lambda match: match[0] if _selects(match) else spelled(match[0]), text)
 
 
-def _selects(found: re.Match[str]) -> bool:
+def _selects(match: re.Match[str]) -> bool:
     """Whether it selects a form of the character before it, which has such forms."""
-    if not _SELECTORS.match(found[0]) or not found.start():
+    if not _SELECTORS.match(match[0]) or not match.start():
         return False
-    selector, base = found[0], found.string[found.start() - 1]
+    selector, base = match[0], match.string[match.start() - 1]
     if selector >= "\ufe0e":
         if base.isascii():
-            return base in "#*0123456789" and found.string.startswith(_KEYCAP, found.end())
+            return base in "#*0123456789" and match.string.startswith(_KEYCAP, match.end())
         return base == "\u2139" or unicodedata.category(base) in _STYLED
     forms = _FORMED if selector >= "\ufe00" else _MONGOLIAN
     return forms.match(base) is not None

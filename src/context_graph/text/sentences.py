@@ -63,7 +63,7 @@ def segments(content: str) -> tuple[Segment, ...]:
     Code is what stands between fences, or two and more lines in a row that look like it; its lines stay as
     they are. Everything else is on one line each.
     """
-    found: list[Segment] = []
+    segments: list[Segment] = []
     prose: list[str] = []
     code: list[str] = []
     fence = ""
@@ -73,18 +73,18 @@ def segments(content: str) -> tuple[Segment, ...]:
             code.append(line)
             if mark and mark[1] == fence:
                 fence = ""
-                _close_code(found, prose, code)
+                _close_code(segments, prose, code)
         elif mark:
-            _close_code(found, prose, code)
+            _close_code(segments, prose, code)
             fence, code = mark[1], [line]
         elif _is_code(line, after_code=bool(code)):
             code.append(line)
         else:
-            _close_code(found, prose, code)
+            _close_code(segments, prose, code)
             prose.append(line)
-    _close_code(found, prose, code)
-    _close_prose(found, prose)
-    return tuple(found)
+    _close_code(segments, prose, code)
+    _close_prose(segments, prose)
+    return tuple(segments)
 
 
 def may_hold_code(content: str) -> bool:
@@ -101,12 +101,12 @@ def _is_code(line: str, *, after_code: bool) -> bool:
 
 
 def _starts_code(line: str) -> bool:
-    found = _STARTS_CODE.match(line)
-    if found is None:
+    match = _STARTS_CODE.match(line)
+    if match is None:
         return False
-    if found.lastgroup == "block":
+    if match.lastgroup == "block":
         return line.rstrip().endswith((":", "{"))
-    return found.lastgroup is None or _SIGN_AFTER[found.lastgroup] in line
+    return match.lastgroup is None or _SIGN_AFTER[match.lastgroup] in line
 
 
 def _ends_code(line: str) -> bool:
@@ -114,30 +114,30 @@ def _ends_code(line: str) -> bool:
     return line.endswith((";", "{", "=>", "\\")) or (line.endswith(":") and line[:-1].rstrip().endswith(")"))
 
 
-def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:
+def _close_code(segments: list[Segment], prose: list[str], code: list[str]) -> None:
     """End a run of code lines; a single one outside fences is no block, but part of the prose."""
     if not code:
         return
     if len(code) == 1 and not _FENCE.match(code[0]):
         prose.append(code[0])
     else:
-        _close_prose(found, prose)
-        found.append(Segment("\n".join(line.rstrip() for line in code), Kind.CODE))
+        _close_prose(segments, prose)
+        segments.append(Segment("\n".join(line.rstrip() for line in code), Kind.CODE))
     code.clear()
 
 
-def _close_prose(found: list[Segment], prose: list[str]) -> None:
+def _close_prose(segments: list[Segment], prose: list[str]) -> None:
     """Paragraphs become sentences; list items and headings stand for themselves."""
     paragraph: list[str] = []
     for line in [*prose, ""]:
         item = _ITEM.match(line)
         if (item or not line.strip()) and paragraph:
             joined = " ".join(" ".join(paragraph).split())
-            found += [Segment(part, Kind.SENTENCE) for part in _SENTENCE.split(joined) if part]
+            segments += [Segment(part, Kind.SENTENCE) for part in _SENTENCE.split(joined) if part]
             paragraph.clear()
         if item:
             text = " ".join(line[item.end() :].split())
-            found += [Segment(text, Kind.ITEM)] if text else []
+            segments += [Segment(text, Kind.ITEM)] if text else []
         elif line.strip():
             paragraph.append(line)
     prose.clear()

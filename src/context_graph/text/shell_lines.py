@@ -264,16 +264,16 @@ class _Reader:
 
     def _end(self, command: ShellCommand, depth: int) -> None:
         """Add a command that has been read to its end, or what it runs."""
-        command.folder, given = self._folder, dict[str, str]()
-        words = _without_wrappers(command, given)
+        command.folder, assigned = self._folder, dict[str, str]()
+        words = _without_wrappers(command, assigned)
         if not words:
-            self._exported.update(given)
+            self._exported.update(assigned)
         program = words[0].rpartition("/")[2] if words else ""
         if program == "function":
             raise _OddError
         if program in ("export", "declare", "typeset"):
             self._exported.update(_assignment(word) for word in words[1:] if "=" in word)
-        command.words, command.assigned = words, {**self._exported, **given}
+        command.words, command.assigned = words, {**self._exported, **assigned}
         if words and program not in _NO_PROGRAMS:
             self._add(command, depth)
 
@@ -296,7 +296,7 @@ def _assignment(word: str) -> tuple[str, str]:
     return name, value
 
 
-def _without_wrappers(command: ShellCommand, given: dict[str, str]) -> list[str]:
+def _without_wrappers(command: ShellCommand, assigned: dict[str, str]) -> list[str]:
     """The words from the program on; what it is given is added to ``given``."""
     words, wrapped = command.words, ""
     at = 0
@@ -304,7 +304,7 @@ def _without_wrappers(command: ShellCommand, given: dict[str, str]) -> list[str]
         word = words[at]
         name = word.partition("=")[0]
         if "=" in word and name.isidentifier():
-            given.update([_assignment(word)])
+            assigned.update([_assignment(word)])
         elif wrapped and word.startswith("-"):
             if word.startswith(("-C", "-D", "--chdir")):
                 command.folder = None

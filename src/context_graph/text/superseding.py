@@ -32,7 +32,9 @@ _PLACES: Final = frozenset(
     ["for", "in", "on", "at", "before", "after", "to", "by", "with", "from", "of", "during", "under"]
 )
 """Before what is given up they are no part of it; behind it they end it."""
-_AFTER: Final = {one[0]: one for one in (("instead", "of"), ("replaces",), ("supersedes",), ("formerly",))}
+_AFTER: Final = {
+    signs[0]: signs for signs in (("instead", "of"), ("replaces",), ("supersedes",), ("formerly",))
+}
 """What is given up follows these words, told by the first of them."""
 _CLAUSE_ENDS: Final = frozenset(
     [",", ";", ".", "!", "?", "(", ")", "\n", "because", "since", "so", "but", "while", "now"]
@@ -57,7 +59,9 @@ _BE: Final = frozenset(["is", "are", "was", "were", "be", "has", "had", "does", 
 
 _HINT: Final = re.compile(
     "|".join(
-        sorted({max(one, key=len) for one in _AFTER.values()} | _BETWEEN.keys() | _ANY_MORE | {r"\bnow\b"})
+        sorted(
+            {max(signs, key=len) for signs in _AFTER.values()} | _BETWEEN.keys() | _ANY_MORE | {r"\bnow\b"}
+        )
     )
 )
 """Part of every text that says that something holds no longer; most texts have none of it."""
@@ -65,13 +69,13 @@ _HINT: Final = re.compile(
 
 def _tokens(text: str) -> list[str]:
     """Words in lower case, and the signs that end a phrase."""
-    found: list[str] = []
-    for one in _TOKEN.findall(spelt(text[:MAX_CHARS]).lower()):
-        word = one.rstrip(_TRAILING)
-        found += [word] if word else []
-        if "." in one[len(word) :]:
-            found.append(".")
-    return found
+    tokens: list[str] = []
+    for token in _TOKEN.findall(spelt(text[:MAX_CHARS]).lower()):
+        word = token.rstrip(_TRAILING)
+        tokens += [word] if word else []
+        if "." in token[len(word) :]:
+            tokens.append(".")
+    return tokens
 
 
 def may_give_up(text: str) -> bool:
@@ -86,15 +90,15 @@ def given_up(text: str) -> frozenset[str]:
     if len(text) > MAX_CHARS:
         return frozenset()
     tokens = _tokens(text)
-    found: list[list[str]] = []
+    phrases: list[list[str]] = []
     for at, word in enumerate(tokens):
         marks = _AFTER.get(word, ())
         if marks and tuple(tokens[at : at + len(marks)]) == marks:
-            found.append(_phrase(tokens, at + len(marks), frozenset()))
+            phrases.append(_phrase(tokens, at + len(marks), frozenset()))
         if word in _BETWEEN:
-            found.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
-    found += [_without_leads(denial.what) for denial in _denials(tokens)]
-    gone = [word for phrase in found for word in phrase]
+            phrases.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
+    phrases += [_without_leads(denial.what) for denial in _denials(tokens)]
+    gone = [word for phrase in phrases for word in phrase]
     kept = Counter(tokens) - Counter(gone)  # phrases may overlap: `replaces the formerly used port`
     return telling_words(" ".join(gone)) - telling_words(" ".join(kept))
 
@@ -109,19 +113,19 @@ class _Denial(NamedTuple):
 
 
 def _denials(tokens: list[str]) -> list[_Denial]:
-    found = []
+    denials = []
     start = 0
     for end in range(len(tokens) + 1):
         if end < len(tokens) and tokens[end] not in _CLAUSE_ENDS:
             continue
         clause, start = tokens[start:end], end + 1
         if "longer" in clause and (at := clause.index("longer")) and clause[at - 1] == "no":
-            found.append(_Denial(clause[: at - 1], clause[at + 1 :]))
+            denials.append(_Denial(clause[: at - 1], clause[at + 1 :]))
         elif "not" in clause and _any_more(clause):
             at = clause.index("not")
             rest = [word for word in clause[at + 1 :] if word not in _ANY_MORE and word != "any"]
-            found.append(_Denial(clause[:at], rest))
-    return [denial for denial in found if denial.what]
+            denials.append(_Denial(clause[:at], rest))
+    return [denial for denial in denials if denial.what]
 
 
 def _any_more(clause: list[str]) -> bool:
@@ -178,8 +182,8 @@ def supersedes(later: str, earlier: str) -> bool:
     missing = rest - shared
     if denials:
         # All that the clauses deny is said there, and at most the verb is another one.
-        said = [word for denial in denials for word in (*denial.about, *denial.what)]
-        return bool(shared) and len(missing) <= 1 and telling_words(" ".join(_without_leads(said))) <= old
+        words = [word for denial in denials for word in (*denial.about, *denial.what)]
+        return bool(shared) and len(missing) <= 1 and telling_words(" ".join(_without_leads(words))) <= old
     beside = len(missing) == 1 and len(shared) >= _SHARED_BESIDE and missing <= _verbs(earlier)
     return bool(shared) and (not missing or beside)
 
@@ -207,6 +211,6 @@ def _says_now(later: str, earlier: str) -> bool:
     end = 0
     while end < min(len(new), len(old)) - start and new[-1 - end] == old[-1 - end]:
         end += 1
-    ours, theirs = new[start : len(new) - end], old[start : len(old) - end]
-    values = all(0 < len(one) <= 3 and one[0] not in _BE for one in (ours, theirs))
+    new_value, old_value = new[start : len(new) - end], old[start : len(old) - end]
+    values = all(0 < len(value) <= 3 and value[0] not in _BE for value in (new_value, old_value))
     return values and start >= 2 and start + end >= 3

@@ -12,15 +12,15 @@ NUMBERS: Final = "numbers"
 """The line with the measures behind the words; `status` shows it with --verbose."""
 
 
-def exchange_text(one: Mapping[str, Any], at_ms: int) -> str:
+def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
     """What the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
-    if not one["done_ms"]:
-        return f"{one['where']}: never yet; {one['failed']}"
-    ago = span(max(0, at_ms - one["done_ms"]) / 1000)
-    failed = f"; the last try failed: {one['failed']}" if one["failed"] else ""
-    ahead = f"; {counted(len(one['ahead']), 'machine')} with a clock ahead of ours" if one["ahead"] else ""
-    refused = f", {one['refused_count']} not taken" if one["refused_count"] else ""
-    return f"{one['where']}: {ago} ago; told {one['told']}, heard {one['heard']}{refused}{ahead}{failed}"
+    if not last["done_ms"]:
+        return f"{last['where']}: never yet; {last['failed']}"
+    ago = span(max(0, at_ms - last["done_ms"]) / 1000)
+    failed = f"; the last try failed: {last['failed']}" if last["failed"] else ""
+    ahead = f"; {counted(len(last['ahead']), 'machine')} with a clock ahead of ours" if last["ahead"] else ""
+    refused = f", {last['refused_count']} not taken" if last["refused_count"] else ""
+    return f"{last['where']}: {ago} ago; told {last['told']}, heard {last['heard']}{refused}{ahead}{failed}"
 
 
 def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
@@ -45,11 +45,11 @@ def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bo
             )
         before = f"the last event was {span(ago / 1000)} ago, and " if ago is not None else ""
         return False, f"Not working: {before}no hooks are set up here; run `context-graph-cli setup`."
-    held = counted(store["memory"].get("live", 0), "memory", "memories")
+    memories = counted(store["memory"].get("live", 0), "memory", "memories")
     if ago is None:
-        return True, f"Ready: hooks are set up and nothing has happened yet; {held}. Start `claude` here."
+        return True, f"Ready: hooks are set up and nothing has happened yet; {memories}. Start `claude` here."
     today = store["memory"].get("shown_since", 0)
     waiting = store["events_waiting"]
     late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
     seen = f"last event {span(ago / 1000)} ago" if ago >= 1000 else "last event just now"
-    return True, f"Working: {seen}, {held}, {today} shown today.{late}"
+    return True, f"Working: {seen}, {memories}, {today} shown today.{late}"

@@ -69,7 +69,7 @@ class Source(Protocol):
 class Replaced(NamedTuple):
     """What storing a text in the place of another came to."""
 
-    said: str
+    message: str
     """A sentence for the person, with how to undo it."""
     memory_id: str
     """Of the new memory."""

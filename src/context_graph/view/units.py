@@ -10,16 +10,16 @@ _SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 def span(seconds: float) -> str:
     """A time in the unit that fits: `3 h`, `12 s`."""
-    unit, name = next((one for one in _TIMES if seconds >= one[0]), (1, "s"))
+    unit, name = next((step for step in _TIMES if seconds >= step[0]), (1, "s"))
     return f"{seconds // unit:.0f} {name}"
 
 
 def size(count: float) -> str:
     """Bytes in the unit that fits."""
-    unit, name = next((one for one in _SIZES if count >= one[0]), (0, ""))
+    unit, name = next((step for step in _SIZES if count >= step[0]), (0, ""))
     return f"{count / unit:.1f} {name}" if unit else f"{count:.0f} B"
 
 
-def counted(count: int, thing: str, things: str = "") -> str:
+def counted(count: int, noun: str, things: str = "") -> str:
     """`1 record`, `2 records`; ``things`` where the plural is another word."""
-    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
+    return f"{count} {noun if count == 1 else things or f'{noun}s'}"

@@ -64,9 +64,9 @@ class InstalledBuild:
         self._watch.close()
 
 
-def is_newer(theirs: str, ours: str) -> bool:
+def is_newer(other: str, own: str) -> bool:
     """Whether build ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
-    return theirs != ours and _numbers(theirs) > _numbers(ours)
+    return other != own and _numbers(other) > _numbers(own)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

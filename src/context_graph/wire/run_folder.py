@@ -186,10 +186,10 @@ class WorkFile:
 
     def write(self, what: str = "", where: str = "", key: str = "", since_ms: int = 0) -> None:
         """Write what is being done now; without arguments, nothing. Cost: some 2 us, six times a request."""
-        found = self._map
-        if found is None:
+        page = self._map
+        if page is None:
             return
-        said = {
+        record = {
             "pid": self._pid,
             "what": what[:_TEXT_CHARS],
             "where": where[:_WHERE_CHARS],
@@ -197,12 +197,12 @@ class WorkFile:
             "since_ms": since_ms or time.time_ns() // 1_000_000,
         }
         try:
-            data = self._dumps(said)
+            data = self._dumps(record)
         except TypeError:  # a folder whose name is no UTF-8
-            data = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
-        found[: _LENGTH.size] = _LENGTH.pack(0)
-        found[_LENGTH.size : _LENGTH.size + len(data)] = data
-        found[: _LENGTH.size] = _LENGTH.pack(len(data))
+            data = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+        page[: _LENGTH.size] = _LENGTH.pack(0)
+        page[_LENGTH.size : _LENGTH.size + len(data)] = data
+        page[: _LENGTH.size] = _LENGTH.pack(len(data))
 
 
 def read_work(root: Path) -> Work | None:

@@ -327,7 +327,7 @@ def test_the_original_s_own_files_are_taken_up_unmodified(gate: Gate) -> None:
 
     path = gate.state_folder / "feature-auth.json"
     path.write_text(json.dumps(document, indent=2))
-    assert gate.place().rules.told("error", "warning") == []
+    assert gate.place().rules.problem_texts("error", "warning") == []
     assert not gate.edit().decision and named(gate.edit(B)) == {"commit_plan"}
     assert named(gate.bash("git commit -m x")) == {"pre_commit_review"}
     written = json.loads(path.read_text())

@@ -113,7 +113,7 @@ def test_a_repeated_key_is_named(gate: Gate) -> None:
     gate.config(
         "requirements:\n  plan: {enabled: true}\n  other: {enabled: true}\n  plan: {enabled: false}\n"
     )
-    told = gate.place().rules.told("error")
+    told = gate.place().rules.problem_texts("error")
     assert any("line 4" in text and "'plan'" in text and "line 2" in text for text in told), told
     assert "line 4" in gate.event("SessionStart", source="startup").context
 

@@ -98,7 +98,7 @@ def test_what_is_no_mapping_in_a_later_file_switches_nothing_off(
     files.write("local", {section: {key: slip} if key else slip})
     rules = files.rules()
     assert _active(rules) == ["r"] and rules.hooks.verify_scopes == ["branch"]
-    told = [text for text in rules.told("error") if where in text]
+    told = [text for text in rules.problem_texts("error") if where in text]
     assert len(told) == (slip is not None) and all("requirements.local.yaml" in text for text in told)
 
 
@@ -106,7 +106,7 @@ def test_a_field_that_is_a_mapping_may_be_taken_back(files: Files) -> None:
     files.write("project", {"requirements": {"r": {"enabled": True, "evidence": {"dirs": ["notes"]}}}})
     for nothing in (None, False):
         files.write("local", {"requirements": {"r": {"evidence": nothing}}})
-        assert _one(files.rules()).evidence is None and not files.rules().told("error")
+        assert _one(files.rules()).evidence is None and not files.rules().problem_texts("error")
 
 
 @pytest.mark.parametrize("value", [None, "true", 1, "yes", [True]])
@@ -137,7 +137,7 @@ def test_one_bad_entry_is_dropped_alone_and_named(files: Files, entry: object, w
     files.write("project", {"requirements": {"bad": bad, "good": {"enabled": True}}})
     rules = files.rules()
     assert _active(rules) == ["good"]
-    told = [text for text in rules.told("error") if text.startswith("requirements.bad")]
+    told = [text for text in rules.problem_texts("error") if text.startswith("requirements.bad")]
     assert len(told) == 1 and why in told[0] and "dropped" in told[0]
 
 
@@ -145,13 +145,13 @@ def test_a_wrong_field_that_is_not_needed_costs_only_itself(files: Files) -> Non
     files.write("project", {"requirements": {"r": {"enabled": True, "message": 7, "replan_ttl": "soon"}}})
     rules = files.rules()
     assert _one(rules).message == "" and _one(rules).replan_ttl == 0
-    assert len(rules.told("error")) == 2
+    assert len(rules.problem_texts("error")) == 2
 
 
 @pytest.mark.parametrize("name", ["7", "'- x'", "''", '"a\\nb"', "2024-01-01"])
 def test_a_name_that_no_command_could_say_is_refused(files: Files, name: str) -> None:
     files.write("project", f"requirements:\n  {name}: {{enabled: true}}\n  ok: {{enabled: true}}\n")
-    assert _active(files.rules()) == ["ok"] and files.rules().told("error")
+    assert _active(files.rules()) == ["ok"] and files.rules().problem_texts("error")
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_a_file_that_can_t_be_used_is_told_and_enforces_nothing(files: Files, te
     files.write("project", text)
     rules = files.rules()
     assert not rules.readable and _active(rules) == []
-    assert any(word in told for told in rules.told("error")), rules.problems
+    assert any(word in told for told in rules.problem_texts("error")), rules.problems
 
 
 def test_a_broken_global_file_leaves_the_project_s_own_in_force(files: Files) -> None:
     files.write("global", "a: [")
     files.write("project", {"requirements": {"r": {"enabled": True}}})
-    assert _active(files.rules()) == ["r"] and files.rules().told("error")
+    assert _active(files.rules()) == ["r"] and files.rules().problem_texts("error")
 
 
 def test_a_mapping_that_holds_itself_ends(files: Files) -> None:
@@ -192,7 +192,7 @@ def test_unknown_keys_are_named_with_the_likely_one(files: Files) -> None:
     files.write(
         "project", {"requiremnts": {}, "requirements": {"r": {"enabled": True, "satisfied_by_skil": "x"}}}
     )
-    told = files.rules().told("warning")
+    told = files.rules().problem_texts("warning")
     assert any("requiremnts" in text and "requirements?" in text for text in told)
     assert any("satisfied_by_skil" in text and "satisfied_by_skill?" in text for text in told)
 
@@ -212,13 +212,13 @@ def test_unknown_keys_are_named_with_the_likely_one(files: Files) -> None:
 def test_a_requirement_that_can_never_fire_is_warned_about(files: Files, entry: dict[str, object]) -> None:
     """A requirement that can never fire is warned about."""
     files.write("project", {"requirements": {"r": {"enabled": True, **entry}}})
-    assert any("never fire" in text for text in files.rules().told("warning"))
+    assert any("never fire" in text for text in files.rules().problem_texts("warning"))
 
 
 def test_a_matcher_of_the_client_s_settings_is_no_tool(files: Files) -> None:
     triggers = ["Edit|Write", "Write", "mcp__db__*", {"tool": "Bash(git *)"}]
     files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": triggers}}})
-    told = files.rules().told("warning")
+    told = files.rules().problem_texts("warning")
     assert len(told) == 2 and all("no tool can be called" in text for text in told)
     assert "'Edit|Write'" in told[0] and "'Bash(git *)'" in told[1]
 
@@ -227,8 +227,8 @@ def test_keys_of_the_original_without_effect_are_only_notes(files: Files) -> Non
     files.write(
         "project", {"strict_preflight": True, "hooks": {"lazy_dev": {"enabled": True}}, "workflow": {}}
     )
-    assert files.rules().told("error", "warning") == []
-    assert len(files.rules().told("note")) == 3
+    assert files.rules().problem_texts("error", "warning") == []
+    assert len(files.rules().problem_texts("note")) == 3
 
 
 def test_an_owner_reads_the_files_once_until_one_changes(files: Files) -> None:
@@ -261,7 +261,7 @@ def test_message_files_give_the_texts_and_the_nearest_folder_wins(files: Files) 
     (files.root / ".claude" / "messages" / "r.yaml").write_text("blocking_message: only this\n")
     rules = files.rules()
     assert _one(rules).templates == {"blocking_message": "only this"}
-    assert any("lacks short_message" in text for text in rules.told("warning"))
+    assert any("lacks short_message" in text for text in rules.problem_texts("warning"))
 
 
 @pytest.mark.parametrize(
@@ -363,21 +363,21 @@ def test_of_many_included_files_eight_are_read(tmp_path: Path) -> None:
 def test_a_git_trigger_that_is_none_drops_its_requirement(files: Files, given: object) -> None:
     files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [{"git": given}]}}})
     assert _active(files.rules()) == []
-    assert any("git" in text and "dropped" in text for text in files.rules().told("error"))
+    assert any("git" in text and "dropped" in text for text in files.rules().problem_texts("error"))
 
 
 def test_a_pattern_for_git_commit_stays_and_is_told_of_the_trigger(files: Files) -> None:
     trigger = {"tool": "Bash", "command_pattern": r"git\s+commit"}
     files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [trigger]}}})
-    assert files.rules().told("error", "warning") == []
-    assert any("`git: commit`" in text for text in files.rules().told("note"))
+    assert files.rules().problem_texts("error", "warning") == []
+    assert any("`git: commit`" in text for text in files.rules().problem_texts("note"))
 
 
 def test_a_tool_that_runs_a_command_may_have_a_pattern_and_others_are_named(files: Files) -> None:
     for tool, said in (("Monitor", 0), ("PowerShell", 0), ("mcp__a__b", 0), ("*", 0), ("Edit", 2)):
         trigger = {"tool": tool, "command_pattern": "x"}
         files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [trigger]}}})
-        assert len(files.rules().told("error", "warning")) == said, tool
+        assert len(files.rules().problem_texts("error", "warning")) == said, tool
 
 
 @pytest.mark.parametrize(

@@ -121,23 +121,23 @@ def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object])
     """
     _check_bytes(body)
     if body.strip():
-        given = _from_body(kind, body.removeprefix(_BOM))
+        hook = _from_body(kind, body.removeprefix(_BOM))
     elif params.get("stdin") in (True, "true"):
         raise InvalidInputError(f"stdin: empty, but --stdin asks for it; {_CURE}")
     else:
-        given = HookInput(kind)
-    _fill_from_params(given, params)
-    given.session_id = check_session_id(given.session_id, notes=given.notes)
-    given.previous_session_id = check_session_id(
-        given.previous_session_id, name="previous_session_id", notes=given.notes
+        hook = HookInput(kind)
+    _fill_from_params(hook, params)
+    hook.session_id = check_session_id(hook.session_id, notes=hook.notes)
+    hook.previous_session_id = check_session_id(
+        hook.previous_session_id, name="previous_session_id", notes=hook.notes
     )
-    if kind is EventKind.SESSION_START and not given.session_id:
-        given.session_id = str(uuid.uuid4())
-        given.notes.append(f"session_id: none given; began {given.session_id}")
-    _settle_success(kind, given)
-    if given.kind is EventKind.PROMPT_SUBMIT and not is_typed(given.prompt, given.source):
-        given.source = f"{NOTIFICATION}:{given.source}" if given.source else NOTIFICATION
-    return given
+    if kind is EventKind.SESSION_START and not hook.session_id:
+        hook.session_id = str(uuid.uuid4())
+        hook.notes.append(f"session_id: none given; began {hook.session_id}")
+    _settle_success(kind, hook)
+    if hook.kind is EventKind.PROMPT_SUBMIT and not is_typed(hook.prompt, hook.source):
+        hook.source = f"{NOTIFICATION}:{hook.source}" if hook.source else NOTIFICATION
+    return hook
 
 
 def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInput:
@@ -147,23 +147,23 @@ def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInp
     goes before the input's. Session and folder are left to the caller. Cost: one pass of the JSON reader.
     """
     try:
-        given = json.loads(body, parse_int=float)  # an int of thousands of digits is refused
+        fields = json.loads(body, parse_int=float)  # an int of thousands of digits is refused
     except (ValueError, RecursionError):
-        given = None
-    given = given if isinstance(given, dict) else {}
-    payload = given.get("payload")
+        fields = None
+    fields = fields if isinstance(fields, dict) else {}
+    payload = fields.get("payload")
     data = payload.get("data") if isinstance(payload, dict) else None
-    given = {**given, **data} if isinstance(data, dict) else given
-    texts = {name: given[name] for name in _GATED_TEXTS if isinstance(given.get(name), str)}
-    failed = given.get("hook_event_name") == "PostToolUseFailure" or given.get("error") is not None
+    fields = {**fields, **data} if isinstance(data, dict) else fields
+    texts = {name: fields[name] for name in _GATED_TEXTS if isinstance(fields.get(name), str)}
+    failed = fields.get("hook_event_name") == "PostToolUseFailure" or fields.get("error") is not None
     return HookInput(
         kind,
         **{**texts, "tool_name": tool_name or texts.get("tool_name", "")},
-        tool_input=given.get("tool_input"),
+        tool_input=fields.get("tool_input"),
         success=not failed if kind is EventKind.POST_TOOL else None,
-        stop_hook_active=given.get("stop_hook_active") is True,
-        interrupted=given.get("is_interrupt") is True,
-        background=background_work(given.get("background_tasks")),
+        stop_hook_active=fields.get("stop_hook_active") is True,
+        interrupted=fields.get("is_interrupt") is True,
+        background=background_work(fields.get("background_tasks")),
     )
 
 
@@ -248,7 +248,7 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
     actual = kind
     if wire.hook_event_name is not None:
         actual = _flat_kind(kind, wire)
-    given = HookInput(
+    hook = HookInput(
         actual,
         tool_input=wire.tool_input,
         tool_response=wire.tool_response,
@@ -266,14 +266,14 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         background=background_work(wire.background_tasks),
     )
     for name in _TEXTS:
-        setattr(given, name, getattr(wire, name) or "")
+        setattr(hook, name, getattr(wire, name) or "")
     if actual is EventKind.POST_TOOL:
-        given.success = True  # the client fires PostToolUse for nothing else
-    if given.truncated:
-        given.notes.append(
+        hook.success = True  # the client fires PostToolUse for nothing else
+    if hook.truncated:
+        hook.notes.append(
             "stdin: larger than the launcher's limit; only its top-level plain values were read"
         )
-    return given
+    return hook
 
 
 def _if_text(value: object) -> str:
@@ -308,7 +308,7 @@ def _from_nested(kind: EventKind, wire: Wire) -> HookInput:
     payload: Payload = _decode_part(wire.payload, Payload, "payload")
     _check_hook_type("payload.type", payload.type, kind)
     data: Any = _decode_part(payload.data, DATA_TYPES[kind], "payload.data")
-    given = HookInput(
+    hook = HookInput(
         kind,
         session_id=wire.session_id or "",
         prompt_id=wire.prompt_id or "",
@@ -316,30 +316,30 @@ def _from_nested(kind: EventKind, wire: Wire) -> HookInput:
         at_ms=_timestamp(wire.timestamp_ms),
         cwd=wire.cwd or "",
     )
-    _take_data(given, data)
-    return given
+    _take_data(hook, data)
+    return hook
 
 
 def _missing(name: str) -> InvalidInputError:
     return InvalidInputError(f"{name}: missing from the hook input; {_CURE}")
 
 
-def _take_data(given: HookInput, data: object) -> None:
+def _take_data(hook: HookInput, data: object) -> None:
     if isinstance(data, SessionStart):
-        given.cwd = data.cwd
-        given.previous_session_id = data.previous_session_id or ""
-        given.source = "startup"
+        hook.cwd = data.cwd
+        hook.previous_session_id = data.previous_session_id or ""
+        hook.source = "startup"
     elif isinstance(data, PreToolUse):
-        given.tool_name, given.tool_input = data.tool_name, data.tool_input
+        hook.tool_name, hook.tool_input = data.tool_name, data.tool_input
     elif isinstance(data, PostToolUse):
-        given.tool_name, given.tool_input = data.tool_name, data.tool_input
-        given.tool_response, given.error = data.tool_output, data.error or ""
+        hook.tool_name, hook.tool_input = data.tool_name, data.tool_input
+        hook.tool_response, hook.error = data.tool_output, data.error or ""
         # An explicit verb for failures stands, error text or not.
-        given.success = data.error is None and given.kind is EventKind.POST_TOOL
+        hook.success = data.error is None and hook.kind is EventKind.POST_TOOL
     elif isinstance(data, UserPromptSubmit):
-        given.prompt = data.prompt
+        hook.prompt = data.prompt
     elif isinstance(data, SessionEnd):
-        given.duration_ms, given.reason = data.duration_ms, data.status
+        hook.duration_ms, hook.reason = data.duration_ms, data.status
 
 
 def _decode_part(raw: msgspec.Raw, kind: type[Any], under: str) -> Any:
@@ -380,34 +380,34 @@ def _timestamp(value: int | None) -> int:
     return value
 
 
-def _fill_from_params(given: HookInput, params: Mapping[str, object]) -> None:
-    given.session_id = given.session_id or _text(params, "session-id")
-    given.previous_session_id = given.previous_session_id or _text(params, "previous-session-id")
-    given.tool_name = given.tool_name or _text(params, "tool-name")
-    given.prompt = given.prompt or _text(params, "prompt")
-    if "duration-ms" in params and not given.duration_ms:
+def _fill_from_params(hook: HookInput, params: Mapping[str, object]) -> None:
+    hook.session_id = hook.session_id or _text(params, "session-id")
+    hook.previous_session_id = hook.previous_session_id or _text(params, "previous-session-id")
+    hook.tool_name = hook.tool_name or _text(params, "tool-name")
+    hook.prompt = hook.prompt or _text(params, "prompt")
+    if "duration-ms" in params and not hook.duration_ms:
         text = _text(params, "duration-ms")
         if not (text.isascii() and text.isdigit() and len(text) <= 15):
             raise InvalidInputError(f"--duration-ms: {text!r} is not a number of milliseconds, 0 or more")
-        given.duration_ms = int(text)
+        hook.duration_ms = int(text)
     if "success" in params:
-        given.success = _truth(params, "success")
-    if not given.tool_name.isprintable():
+        hook.success = _truth(params, "success")
+    if not hook.tool_name.isprintable():
         raise InvalidInputError(
-            f"tool_name: {given.tool_name[:40]!r} holds a control character; give its name"
+            f"tool_name: {hook.tool_name[:40]!r} holds a control character; give its name"
         )
 
 
-def _settle_success(kind: EventKind, given: HookInput) -> None:
+def _settle_success(kind: EventKind, hook: HookInput) -> None:
     """Make ``given.kind`` and ``given.success`` agree; --success is in there already and wins."""
-    if given.kind not in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
+    if hook.kind not in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
         return
-    if given.success is None and given.kind is EventKind.POST_TOOL_FAILURE:
-        given.success = False
-    if given.success and kind is EventKind.POST_TOOL_FAILURE:
+    if hook.success is None and hook.kind is EventKind.POST_TOOL_FAILURE:
+        hook.success = False
+    if hook.success and kind is EventKind.POST_TOOL_FAILURE:
         raise InvalidInputError("--success: true contradicts `hooks post-tool-failure`; use post-tool")
-    if given.success is not None:
-        given.kind = EventKind.POST_TOOL if given.success else EventKind.POST_TOOL_FAILURE
+    if hook.success is not None:
+        hook.kind = EventKind.POST_TOOL if hook.success else EventKind.POST_TOOL_FAILURE
 
 
 def _text(params: Mapping[str, object], name: str) -> str:

@@ -31,21 +31,23 @@ EVENTS: Final = {
 }
 
 
-def to_claude(kind: EventKind, given: Json) -> Json:
+def to_claude(kind: EventKind, payload: Json) -> Json:
     """Codex's input with the edits of a patch as one call of Edit, or of Write if it only adds one file."""
-    made = without_event(given)
+    made = without_event(payload)
     if kind is not EventKind.PROMPT_SUBMIT:  # a turn may take several prompts
-        made["prompt_id"] = given.get("turn_id")
-    patch = given.get("tool_input")
-    if given.get("tool_name") != _EDIT or not isinstance(patch, dict):
+        made["prompt_id"] = payload.get("turn_id")
+    patch = payload.get("tool_input")
+    if payload.get("tool_name") != _EDIT or not isinstance(patch, dict):
         return made
     text = patch.get("command")
-    tool, made["tool_input"] = _edit_of(text if isinstance(text, str) else "", given.get("cwd"))
+    tool, made["tool_input"] = _edit_of(text if isinstance(text, str) else "", payload.get("cwd"))
     made["tool_name"] = tool
-    said = given.get("tool_response")
-    failed = isinstance(said, str) and said.startswith(_EXIT) and not said.startswith(f"{_EXIT}0\n")
+    response = payload.get("tool_response")
+    failed = (
+        isinstance(response, str) and response.startswith(_EXIT) and not response.startswith(f"{_EXIT}0\n")
+    )
     if kind is EventKind.POST_TOOL and failed:
-        made["hook_event_name"], made["error"] = "PostToolUseFailure", said
+        made["hook_event_name"], made["error"] = "PostToolUseFailure", response
     return made
 
 

@@ -41,9 +41,9 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
         for name in names
         if name.startswith("rollout-") and name.endswith(".jsonl")
     )
-    plain = [one for one in islice(paths, MAX_FILES) if not one.is_symlink()]
-    own = (one for one in plain if _is_below(_meta_of(one).get("cwd"), project))
-    return sorted(own, key=lambda one: one.name)
+    plain = [path for path in islice(paths, MAX_FILES) if not path.is_symlink()]
+    own = (path for path in plain if _is_below(_meta_of(path).get("cwd"), project))
+    return sorted(own, key=lambda path: path.name)
 
 
 def id_of(path: Path) -> str:
@@ -137,12 +137,12 @@ class _Rollout:
             yield self._told("UserPromptSubmit", {"prompt": text})
 
     def _call(self, payload: dict[str, Any]) -> None:
-        name, given = str(payload.get("name") or "local_shell"), _arguments(payload)
+        name, arguments = str(payload.get("name") or "local_shell"), _arguments(payload)
         if name in _SHELLS:
-            name, given = "Bash", {"command": _command(given)}
+            name, arguments = "Bash", {"command": _command(arguments)}
         elif name == "apply_patch":
-            given = {"command": str(given.get("input") or payload.get("input") or "")}
-        self._calls[str(payload.get("call_id"))] = name, given
+            arguments = {"command": str(arguments.get("input") or payload.get("input") or "")}
+        self._calls[str(payload.get("call_id"))] = name, arguments
         if len(self._calls) > _WAITING:
             del self._calls[next(iter(self._calls))]
 
@@ -152,11 +152,19 @@ class _Rollout:
         if call is None or f"codex\0{number}" in self._seen:
             return
         self._seen.add(f"codex\0{number}")
-        name, given = call
+        name, arguments = call
         text, failed = _output(payload.get("output"))
-        told = {"error": text} if failed else {"tool_response": {"stdout": text} if name == "Bash" else text}
+        outcome = (
+            {"error": text} if failed else {"tool_response": {"stdout": text} if name == "Bash" else text}
+        )
         event = "PostToolUseFailure" if failed else "PostToolUse"
-        body = {"tool_name": name, "tool_input": given, "tool_use_id": number, "cwd": self._cwd, **told}
+        body = {
+            "tool_name": name,
+            "tool_input": arguments,
+            "tool_use_id": number,
+            "cwd": self._cwd,
+            **outcome,
+        }
         if name == "apply_patch":
             body = {**to_claude(EventKind.POST_TOOL, {**body, "hook_event_name": event})}
             body.pop("hook_event_name", None)
@@ -168,18 +176,18 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     if isinstance(action, dict):
         return action
     try:
-        given = orjson.loads(str(payload.get("arguments") or "{}"))
+        arguments = orjson.loads(str(payload.get("arguments") or "{}"))
     except orjson.JSONDecodeError:
         return {}
-    return given if isinstance(given, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}
 
 
-def _command(given: dict[str, Any]) -> str:
+def _command(arguments: dict[str, Any]) -> str:
     """The command line: a text, or the words of `bash -lc TEXT`."""
-    command = given.get("command") or given.get("cmd") or ""
+    command = arguments.get("command") or arguments.get("cmd") or ""
     if not isinstance(command, list):
         return str(command)
-    words = [str(one) for one in command]
+    words = [str(word) for word in command]
     return words[2] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
 
 
@@ -198,11 +206,12 @@ def _output(output: object) -> tuple[str, bool]:
         return str(whole["output"]), code not in (0, None)
     head = text.split("\nOutput:\n", 1)[0]
     code = next(
-        (line.partition(one)[2] for line in head.split("\n") for one in _FAILED if line.startswith(one)), "0"
+        (line.partition(sign)[2] for line in head.split("\n") for sign in _FAILED if line.startswith(sign)),
+        "0",
     )
     return text.split("\nOutput:\n", 1)[-1] if head != text else text, code.strip() not in ("0", "")
 
 
 def _text(content: object) -> str:
     blocks = content if isinstance(content, list) else []
-    return "\n".join(str(one.get("text") or "") for one in blocks if isinstance(one, dict)).strip()
+    return "\n".join(str(block.get("text") or "") for block in blocks if isinstance(block, dict)).strip()

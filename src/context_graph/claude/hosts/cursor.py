@@ -39,37 +39,37 @@ _KEPT: Final = (
 )
 
 
-def to_claude(kind: EventKind, given: Json) -> Json:
+def to_claude(kind: EventKind, payload: Json) -> Json:
     """Cursor's input under Claude Code's keys."""
-    made = common(given, *_KEPT)
-    made["session_id"] = given.get("session_id") or given.get("conversation_id")
+    made = common(payload, *_KEPT)
+    made["session_id"] = payload.get("session_id") or payload.get("conversation_id")
     if kind is not EventKind.PROMPT_SUBMIT:
-        made["prompt_id"] = given.get("generation_id")
-    roots = given.get("workspace_roots")
-    cwd = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
+        made["prompt_id"] = payload.get("generation_id")
+    roots = payload.get("workspace_roots")
+    cwd = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
     made["cwd"] = cwd
     if kind is EventKind.SESSION_START:
         made["source"] = "startup"
     elif kind is EventKind.PROMPT_SUBMIT:
-        prompt = given.get("prompt")
-        ours = isinstance(prompt, str) and prompt.startswith(NOT_THE_USER)
-        made["source"] = "system" if ours else ""
+        prompt = payload.get("prompt")
+        generated = isinstance(prompt, str) and prompt.startswith(NOT_THE_USER)
+        made["source"] = "system" if generated else ""
     elif kind is EventKind.STOP:
-        loops, said = given.get("loop_count"), given.get("hook_event_name") == _SAID
-        made["stop_hook_active"] = said or (isinstance(loops, int) and loops > 0)
-        made["last_assistant_message"] = given.get("text")
+        loops, answered = payload.get("loop_count"), payload.get("hook_event_name") == _SAID
+        made["stop_hook_active"] = answered or (isinstance(loops, int) and loops > 0)
+        made["last_assistant_message"] = payload.get("text")
     elif kind is EventKind.SESSION_END:
-        made["duration_ms"] = given.get("duration_ms")
+        made["duration_ms"] = payload.get("duration_ms")
     else:
-        made |= _call(given, cwd)
+        made |= _call(payload, cwd)
         if made.get("tool_name") == "Bash":
-            made |= ran_in(given.get("tool_input"), "cwd", cwd)
+            made |= ran_in(payload.get("tool_input"), "cwd", cwd)
     return made
 
 
-def _call(given: Json, cwd: object) -> Json:
-    tool, called = given.get("tool_name"), given.get("tool_input")
-    made: Json = {"duration_ms": given.get("duration"), "error": given.get("error_message")}
+def _call(payload: Json, cwd: object) -> Json:
+    tool, called = payload.get("tool_name"), payload.get("tool_input")
+    made: Json = {"duration_ms": payload.get("duration"), "error": payload.get("error_message")}
     if isinstance(tool, str):
         mcp = tool.startswith(_MCP)
         made["tool_name"] = f"mcp__cursor__{tool[len(_MCP) :]}" if mcp else TOOLS.get(tool, tool)
@@ -79,7 +79,7 @@ def _call(given: Json, cwd: object) -> Json:
             for key, value in called.items()
             if not (tool == "Shell" and key == "cwd")
         }
-    output = given.get("tool_output")
+    output = payload.get("tool_output")
     if isinstance(output, str):
         made["tool_response"] = _parsed(output)
     return made

@@ -59,7 +59,7 @@ def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None
     if not text.strip():
         return _fresh({**(new_file or {}), "hooks": hooks})
     there = _checked_hooks(_parsed(text))
-    if {event: found for event, found in _ours(there).items() if found} == dict(hooks):
+    if {event: entries for event, entries in _ours(there).items() if entries} == dict(hooks):
         return text
     text = drop_hooks(text)
     root = _parsed(text)
@@ -173,8 +173,8 @@ def _checked_hooks(root: Node) -> Mapping[str, list[Any]]:
     lists = isinstance(hooks, dict) and all(isinstance(entries, list) for entries in hooks.values())
     if not lists:
         raise InvalidInputError(f"hooks must be an object of lists; {_FIX}")
-    found: Mapping[str, list[Any]] = hooks
-    return found
+    checked: Mapping[str, list[Any]] = hooks
+    return checked
 
 
 def _ours(hooks: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -183,7 +183,7 @@ def _ours(hooks: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     def is_mine(entry: Any) -> bool:
         inner = entry.get("hooks") if isinstance(entry, dict) else None
         of_group = [entry] if inner is None else inner if isinstance(inner, list) else []
-        return any(isinstance(one, dict) and is_ours(one) for one in of_group)
+        return any(isinstance(hook, dict) and is_ours(hook) for hook in of_group)
 
     return {event: [entry for entry in entries if is_mine(entry)] for event, entries in hooks.items()}
 

@@ -45,22 +45,22 @@ _OURS, _OURS_END = "<hook_context>", "</hook_context>"
 _EXIT: Final = "\nExit Code: "
 
 
-def to_claude(kind: EventKind, given: Json) -> Json:
+def to_claude(kind: EventKind, payload: Json) -> Json:
     """Gemini's input with Claude Code's tools and answers."""
-    made = without_event(given)
+    made = without_event(payload)
     if kind is EventKind.PROMPT_SUBMIT:
-        prompt = given.get("prompt")
+        prompt = payload.get("prompt")
         if isinstance(prompt, str):
             made["prompt"] = _typed(prompt)
             made["source"] = "system" if prompt.startswith(NOT_THE_USER) else ""
     elif kind is EventKind.STOP:
-        made["last_assistant_message"] = given.get("prompt_response")
+        made["last_assistant_message"] = payload.get("prompt_response")
     elif kind in (EventKind.PRE_TOOL, EventKind.POST_TOOL):
-        made |= _call(given)
+        made |= _call(payload)
         if made["tool_name"] == "Bash":
-            made |= ran_in(given.get("tool_input"), "dir_path", given.get("cwd"))
+            made |= ran_in(payload.get("tool_input"), "dir_path", payload.get("cwd"))
     if kind is EventKind.POST_TOOL:
-        made |= _outcome(made["tool_name"], given.get("tool_response"))
+        made |= _outcome(made["tool_name"], payload.get("tool_response"))
     return made
 
 
@@ -77,14 +77,14 @@ def _typed(prompt: str) -> str:
     return prompt[at:]
 
 
-def _call(given: Json) -> Json:
-    tool, called, asked = given.get("tool_name"), given.get("tool_input"), given.get("mcp_context")
+def _call(payload: Json) -> Json:
+    tool, called, asked = payload.get("tool_name"), payload.get("tool_input"), payload.get("mcp_context")
     name = TOOLS.get(tool, tool) if isinstance(tool, str) else tool
     if isinstance(asked, dict) and asked.get("server_name") and asked.get("tool_name"):
         name = f"mcp__{asked['server_name']}__{asked['tool_name']}"
     elif isinstance(called, dict):
         called = {
-            key: absolute(value, given.get("cwd")) if key in _PATHS else value
+            key: absolute(value, payload.get("cwd")) if key in _PATHS else value
             for key, value in called.items()
             if key != "instruction"  # says the edit a second time
         }
@@ -95,8 +95,8 @@ def _outcome(tool: object, response: object) -> Json:
     """What the call gave: Gemini has one event for both outcomes."""
     if not isinstance(response, dict):
         return {"tool_response": response}
-    error, said, shown = response.get("error"), response.get("llmContent"), response.get("returnDisplay")
-    text = said if isinstance(said, str) else ""
+    error, content, shown = response.get("error"), response.get("llmContent"), response.get("returnDisplay")
+    text = content if isinstance(content, str) else ""
     if isinstance(error, dict):
         return _failed(error.get("message") or text or "the tool failed")
     if tool == "Bash" and _EXIT in text:
@@ -104,7 +104,7 @@ def _outcome(tool: object, response: object) -> Json:
         return _failed(f"Exit code {code}\n{shown if isinstance(shown, str) and shown else text}")
     if isinstance(shown, dict) and "fileDiff" in shown:
         return {"tool_response": {"filePath": shown.get("filePath"), "structuredPatch": shown["fileDiff"]}}
-    return {"tool_response": shown if isinstance(shown, str) and shown else said}
+    return {"tool_response": shown if isinstance(shown, str) and shown else content}
 
 
 def _failed(text: object) -> Json:

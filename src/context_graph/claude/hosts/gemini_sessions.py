@@ -51,15 +51,15 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
     for place in places:
         newer = plain_files(place / "chats", ".jsonl")
         older = [
-            one for one in plain_files(place / "chats", ".json") if one.with_suffix(".jsonl") not in newer
+            path for path in plain_files(place / "chats", ".json") if path.with_suffix(".jsonl") not in newer
         ]
-        files = [one for one in (*newer, *older) if one.name.startswith(_BEGINS)]
+        files = [path for path in (*newer, *older) if path.name.startswith(_BEGINS)]
         root = _root_of(place)
         if root is None:
-            paths += [one for one in files if _meta_of(one).get("projectHash") == _hash_of(project)]
+            paths += [path for path in files if _meta_of(path).get("projectHash") == _hash_of(project)]
         elif root.is_relative_to(project):
             paths += files
-    return sorted(paths, key=lambda one: one.name)
+    return sorted(paths, key=lambda path: path.name)
 
 
 def _root_of(place: Path) -> Path | None:
@@ -168,9 +168,9 @@ class _Reader:
     def _call(self, call: Json) -> Iterator[Told]:
         if call.get("status") not in _ENDED or not isinstance(call.get("name"), str):
             return
-        said, error = _answer(call.get("result"))
-        failed = {"error": {"message": error or said}} if call["status"] == "error" else {}
-        response = {"llmContent": said, "returnDisplay": call.get("resultDisplay"), **failed}
+        text, error = _answer(call.get("result"))
+        failed = {"error": {"message": error or text}} if call["status"] == "error" else {}
+        response = {"llmContent": text, "returnDisplay": call.get("resultDisplay"), **failed}
         called = {"tool_name": call.get("name"), "tool_input": call.get("args"), "tool_response": response}
         body = to_claude(EventKind.POST_TOOL, {"cwd": self._cwd, **called})
         name = body.pop("hook_event_name", "PostToolUse")
@@ -179,14 +179,14 @@ class _Reader:
 
 def _answer(result: object) -> tuple[str, str]:
     """(what a call gave to the model, the error where it failed)."""
-    said, error = list[str](), ""
+    texts, error = list[str](), ""
     for part in _objects(result):
         answer = part.get("functionResponse")
         answer = answer.get("response") if isinstance(answer, dict) else None
         if isinstance(answer, dict):
-            said.append(str(answer.get("output") or answer.get("content") or ""))
+            texts.append(str(answer.get("output") or answer.get("content") or ""))
             error = error or str(answer.get("error") or "")
-    return "\n".join(filter(None, said)), error
+    return "\n".join(filter(None, texts)), error
 
 
 def _text(content: object) -> str:
@@ -199,8 +199,8 @@ def _text(content: object) -> str:
 
 
 def _parts(content: object) -> list[Any]:
-    return [one for one in content if isinstance(one, (str, dict))] if isinstance(content, list) else []
+    return [part for part in content if isinstance(part, (str, dict))] if isinstance(content, list) else []
 
 
 def _objects(content: object) -> list[Json]:
-    return [one for one in _parts(content) if isinstance(one, dict)]
+    return [part for part in _parts(content) if isinstance(part, dict)]

@@ -40,14 +40,14 @@ class Host:
     """Whether no output at all counts as a failed hook: then nothing to say is ``{}``."""
 
 
-def common(given: Json, *names: str) -> Json:
+def common(payload: Json, *names: str) -> Json:
     """Those of ``names`` that ``given`` has."""
-    return {name: given[name] for name in names if name in given}
+    return {name: payload[name] for name in names if name in payload}
 
 
-def without_event(given: Json) -> Json:
+def without_event(payload: Json) -> Json:
     """A copy without the host's name of the event, which the caller knows by ours."""
-    return {name: value for name, value in given.items() if name != "hook_event_name"}
+    return {name: value for name, value in payload.items() if name != "hook_event_name"}
 
 
 def absolute(path: object, cwd: object) -> object:
@@ -73,5 +73,5 @@ def ran_in(called: object, key: str, cwd: object) -> Json:
 
 def specific(document: Json) -> Json:
     """The part of Claude Code's document that belongs to its event."""
-    found = document.get("hookSpecificOutput")
-    return found if isinstance(found, dict) else {}
+    specifics = document.get("hookSpecificOutput")
+    return specifics if isinstance(specifics, dict) else {}

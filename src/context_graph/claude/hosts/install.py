@@ -147,8 +147,8 @@ def remove_folders(record: Record) -> None:
 
 def are_set_up(top: Path, env: Mapping[str, str]) -> bool:
     """Whether a file of any host has hooks of ours, of the project at ``top`` or of the user."""
-    places = [one for host in NAMES for one in (project_place(host, top), user_place(host, env))]
-    return any(_has_hooks(one) for one in places)
+    places = [place for host in NAMES for place in (project_place(host, top), user_place(host, env))]
+    return any(_has_hooks(place) for place in places)
 
 
 def _named(env: Mapping[str, str], name: str) -> Path | None:

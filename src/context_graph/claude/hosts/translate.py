@@ -33,10 +33,10 @@ def input_of(kind: EventKind, body: bytes, params: Mapping[str, object]) -> Hook
     host = HOSTS.get(str(params.get("format", "")))
     if host is None:
         return parse_hook_input(kind, body, params)
-    given = parse_hook_input(kind, _translated(host, kind, body), params)
-    if given.kind is EventKind.POST_TOOL and given.tool_name in host.untold:
-        given.success = None
-    return given
+    hook = parse_hook_input(kind, _translated(host, kind, body), params)
+    if hook.kind is EventKind.POST_TOOL and hook.tool_name in host.untold:
+        hook.success = None
+    return hook
 
 
 def readable_of(kind: EventKind, body: bytes, params: Mapping[str, object]) -> HookInput:
@@ -73,16 +73,16 @@ def _translated(host: Host, kind: EventKind, body: bytes) -> bytes:
     if not body.strip() or len(body) > MAX_INPUT_BYTES:
         return body
     try:
-        given = json.loads(body)
+        payload = json.loads(body)
     except (ValueError, RecursionError):
         return body
-    if not isinstance(given, dict):
+    if not isinstance(payload, dict):
         return body
-    own, named = EVENT_OF_VERB[kind.value], given.get("hook_event_name")
+    own, named = EVENT_OF_VERB[kind.value], payload.get("hook_event_name")
     known = named == host.events.get(kind) or (isinstance(named, str) and host.also.get(named) is kind)
     if named is not None and not known:
         raise InvalidInputError(
             f"hook_event_name: {str(named)[:60]!r} is not the event of `hooks {kind.value}` in {host.name}; "
             f"expected {host.events.get(kind, 'no event at all')!r}"
         )
-    return json.dumps({"hook_event_name": own, **host.to_claude(kind, given)}).encode()
+    return json.dumps({"hook_event_name": own, **host.to_claude(kind, payload)}).encode()

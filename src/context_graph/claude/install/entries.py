@@ -143,7 +143,7 @@ def _with_permissions(text: str, server: str) -> str:
     if permissions is None:
         return _with_members(text, (), {"permissions": {"allow": list(allowed(server))}})
     there = permissions.value.get("allow")
-    if isinstance(there, list) and any(one in there for one in (f"mcp__{server}", f"mcp__{server}__*")):
+    if isinstance(there, list) and any(rule in there for rule in (f"mcp__{server}", f"mcp__{server}__*")):
         return text
     return _with_items(text, ("permissions", "allow"), allowed(server))
 
@@ -160,7 +160,7 @@ def _with_items(text: str, path: tuple[str, ...], items: Sequence[str]) -> str:
     if not isinstance(there.value, list):
         raise InvalidInputError(f"{'.'.join(path)} must be a list; {_FIX}")
     editor = JsonEditor(text, root)
-    editor.append_items(there, [one for one in items if one not in there.value], len(path) + 1)
+    editor.append_items(there, [item for item in items if item not in there.value], len(path) + 1)
     return editor.applied()
 
 
@@ -228,7 +228,7 @@ def _parsed(text: str) -> Node:
 
 
 def _object_at(root: Node, key: str) -> Node | None:
-    found = root.members.get(key)
-    if found is not None and not isinstance(found.value, dict):
+    node = root.members.get(key)
+    if node is not None and not isinstance(node.value, dict):
         raise InvalidInputError(f"{key} must be an object; {_FIX}")
-    return found
+    return node

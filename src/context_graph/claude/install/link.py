@@ -49,8 +49,8 @@ def lasting_program(env: Mapping[str, str]) -> Path | None:
     """The program where the next terminal finds it too, or where `setup` links it; None if in neither."""
     home = env.get("HOME", "")
     folders = [*_lasting_folders(env), *([Path(home) / ".local" / "bin"] if home.startswith("/") else [])]
-    found = (folder / _PROGRAM for folder in folders if folder.is_absolute())
-    return next((path for path in found if os.access(path, os.X_OK)), None)
+    programs = (folder / _PROGRAM for folder in folders if folder.is_absolute())
+    return next((path for path in programs if os.access(path, os.X_OK)), None)
 
 
 def write_link(link: Link) -> None:

@@ -88,15 +88,15 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
     made = Setup()
     for name, text in _skills() if options.skills else ():
         _plan_skill(made, record, scope.skills / name / "SKILL.md", text)
-    ours = _plan_server(made, scope, options.server) if options.servers else True
+    own_server = _plan_server(made, scope, options.server) if options.servers else True
     made.changes.append(
         _merged(
             scope.settings,
             lambda text: add_to_settings(
                 text,
-                permissions=options.permissions and ours,
+                permissions=options.permissions and own_server,
                 status_line=options.status_line,
-                approved=options.servers and ours and scope.servers is not None,
+                approved=options.servers and own_server and scope.servers is not None,
                 server=options.server,
                 strict_gates=options.strict_gates,
                 program=options.program,
@@ -150,8 +150,8 @@ def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True)
     for name, text in _skills() if shared else ():
         path = scope.skills / name / "SKILL.md"
         now = read_text(path)
-        ours, before = _original(records, path, now)
-        if ours or now == text:
+        untouched, before = _original(records, path, now)
+        if untouched or now == text:
             made.changes.append(Change(path, now, before))
         elif now is not None:
             made.notes.append(f"{path} has been edited and stays")
@@ -176,8 +176,8 @@ def remove_folders(scope: Scope, record: Record) -> None:
 
 
 def _skills() -> list[tuple[str, str]]:
-    found = sorted((plugin_folder() / "skills").glob("*/SKILL.md"))
-    return [(path.parent.name, path.read_text(encoding="utf-8")) for path in found]
+    files = sorted((plugin_folder() / "skills").glob("*/SKILL.md"))
+    return [(path.parent.name, path.read_text(encoding="utf-8")) for path in files]
 
 
 def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
@@ -198,8 +198,8 @@ def _merged(path: Path, merge: Callable[[str], str]) -> Change:
 
 def _original(records: Sequence[Record], path: Path, now: str | None) -> tuple[bool, str | None]:
     """As `Record.original`, of the first record that knows."""
-    found = (record.original(path, now) for record in records)
-    return next((one for one in found if one[0]), (False, None))
+    originals = (record.original(path, now) for record in records)
+    return next((original for original in originals if original[0]), (False, None))
 
 
 def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str]) -> Change:

@@ -76,18 +76,20 @@ class Record:
 
     def _load(self) -> None:
         try:
-            found: dict[str, Any] = json.loads(self._path.read_bytes())
-            if found["version"] != _VERSION:
+            content: dict[str, Any] = json.loads(self._path.read_bytes())
+            if content["version"] != _VERSION:
                 return
-            self._entries = {path: _Entry(**entry) for path, entry in found["files"].items()}
-            self.folders = [Path(one) for one in found["folders"]]
+            self._entries = {path: _Entry(**entry) for path, entry in content["files"].items()}
+            self.folders = [Path(folder) for folder in content["folders"]]
         except (OSError, ValueError, KeyError, TypeError):
             return  # none, or no use: what is ours is told by its form
 
     def _save(self) -> None:
         os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
-        files = {path: {"before": one.before, "after": one.after} for path, one in self._entries.items()}
-        content = {"version": _VERSION, "files": files, "folders": [str(one) for one in self.folders]}
+        files = {
+            path: {"before": entry.before, "after": entry.after} for path, entry in self._entries.items()
+        }
+        content = {"version": _VERSION, "files": files, "folders": [str(folder) for folder in self.folders]}
         draft = self._path.with_suffix(".new")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(handle, "w", encoding="utf-8") as sink:

@@ -96,12 +96,12 @@ def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claud
     No ``exec``: a binary that can't run here would be read as a shell script and end in exit code 2,
     which blocks every tool call. The fork it saves costs 0.1 ms.
     """
-    found = "command -v context-graph-cli >/dev/null 2>&1"
+    test = "command -v context-graph-cli >/dev/null 2>&1"
     call = f"context-graph-cli hooks {event.verb} --format {form}"
     if event.name == "SessionStart":
-        said = json.dumps({"systemMessage": MISSING})
-        return f"{SEARCH}; if {found}; then {call}; else echo '{said}'; fi || true"
-    return f"{SEARCH}; {found} && {call} || {_STRICT_END if strict else 'true'}"
+        message = json.dumps({"systemMessage": MISSING})
+        return f"{SEARCH}; if {test}; then {call}; else echo '{message}'; fi || true"
+    return f"{SEARCH}; {test} && {call} || {_STRICT_END if strict else 'true'}"
 
 
 def exec_form(event: HookedEvent, program: str) -> dict[str, object]:

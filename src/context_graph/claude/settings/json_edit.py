@@ -174,8 +174,8 @@ def _refuse_constant(name: str) -> None:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _value(text: str, at: int, depth: int) -> Node:

@@ -139,12 +139,12 @@ class _Editor(JsonEditor):
     def _merge_groups(self, groups: Node, event: HookedEvent, matcher: str | None) -> None:
         """Bring the list under one event up to date; unchanged groups keep their text."""
         pieces: list[Node | dict[str, Any]] = []
-        found = False
+        called = False
         for node in groups.items:
-            updated, found = self._updated(node.value, event, matcher, found=found)
+            updated, called = self._updated(node.value, event, matcher, called=called)
             if updated is not None:
                 pieces.append(node if updated == node.value else updated)
-        if not found:
+        if not called:
             pieces.append(self._group(event, matcher))
         if groups.items and pieces[: len(groups.items)] == groups.items:
             self.append_items(groups, pieces[len(groups.items) :], 3)
@@ -152,29 +152,29 @@ class _Editor(JsonEditor):
             self.replace_items(groups, pieces, 3)
 
     def _updated(
-        self, group: dict[str, Any], event: HookedEvent, matcher: str | None, *, found: bool
+        self, group: dict[str, Any], event: HookedEvent, matcher: str | None, *, called: bool
     ) -> tuple[dict[str, Any] | None, bool]:
-        (ours,) = self._group(event, None)["hooks"]
-        return _updated_group(group, event, matcher, ours, found=found)
+        (own,) = self._group(event, None)["hooks"]
+        return _updated_group(group, event, matcher, own, called=called)
 
 
 def _updated_group(
-    group: dict[str, Any], event: HookedEvent, matcher: str | None, ours: dict[str, Any], *, found: bool
+    group: dict[str, Any], event: HookedEvent, matcher: str | None, own: dict[str, Any], *, called: bool
 ) -> tuple[dict[str, Any] | None, bool]:
     """``group`` brought up to date (None: nothing is left of it) and whether we are called by now."""
     hooks: list[dict[str, Any]] = []
     for hook in group["hooks"]:
         role = _role(hook)
-        if role == "ours" and found:
+        if role == "ours" and called:
             continue  # a second one would run the event twice
-        found = found or role != "other"
-        hooks.append(ours if role == "ours" else hook)
+        called = called or role != "other"
+        hooks.append(own if role == "ours" else hook)
     if not hooks and group["hooks"]:
-        return None, found
+        return None, called
     updated = {**group, "hooks": hooks}
-    if matcher and event.for_tools and hooks == [ours]:
+    if matcher and event.for_tools and hooks == [own]:
         updated = {"matcher": matcher, **{key: value for key, value in updated.items() if key != "matcher"}}
-    return updated, found
+    return updated, called
 
 
 def is_ours(hook: dict[str, Any]) -> bool:

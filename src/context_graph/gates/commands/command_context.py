@@ -92,9 +92,9 @@ class CommandContext:
 
     def _project(self, session: str) -> Project:
         hint = self.env.get("CLAUDE_PROJECT_DIR", "")
-        found = find_project(self.cwd, hint, claude_dir=self.claude_dir)
-        if found is not None:
-            return found
+        project = find_project(self.cwd, hint, claude_dir=self.claude_dir)
+        if project is not None:
+            return project
         # A client that was started above its repositories: where its session was last seen at work.
         for folder in self.registry.folders(session or self.env.get("CLAUDE_CODE_SESSION_ID", "")):
             seen = find_project(folder, "", claude_dir=self.claude_dir)
@@ -135,48 +135,47 @@ class CommandContext:
             checked_out=branch == self.head.branch,
         )
 
-    def session(self, given: str = "") -> str:
-        """The full id of the session meant: ``given`` (full or short), else CLAUDE_CODE_SESSION_ID, else the
-        registered session whose process is an ancestor of ours, else the only one in this project or the one
-        of them that was refused something last.
+    def session(self, session_id: str = "") -> str:
+        """The full id of the session meant: ``session_id`` (full or short), else CLAUDE_CODE_SESSION_ID, else
+        the registered session whose process is an ancestor of ours, else the only one in this project or the
+        one of them that was refused something last.
 
         Raises:
             UsageError: If none can be told, or a short id fits several; the message lists them.
         """
-        typed = bool(given)
-        given = given or self.env.get("CLAUDE_CODE_SESSION_ID", "")
-        if not given:
+        typed = bool(session_id)
+        session_id = session_id or self.env.get("CLAUDE_CODE_SESSION_ID", "")
+        if not session_id:
             return self._session_by_process()
-        why = problem(given)
+        why = problem(session_id)
         if why:
             raise UsageError(f"--session: {why}")
         known = self._known_sessions()
-        found = candidates(given, known) or (begun_by(given, known) if typed else [])
-        if len(found) > 1:
-            raise UsageError(
-                f"--session {given} fits several sessions; give one in full: {', '.join(found[:_SHOWN])}"
-            )
-        return found[0] if found else given
+        matches = candidates(session_id, known) or (begun_by(session_id, known) if typed else [])
+        if len(matches) > 1:
+            shown = ", ".join(matches[:_SHOWN])
+            raise UsageError(f"--session {session_id} fits several sessions; give one in full: {shown}")
+        return matches[0] if matches else session_id
 
-    def session_or_none(self, given: str = "") -> str:
+    def session_or_none(self, session_id: str = "") -> str:
         """As ``session``, but empty where none can be told. An ambiguous id is still an error."""
-        if not given and not self.env.get("CLAUDE_CODE_SESSION_ID", ""):
+        if not session_id and not self.env.get("CLAUDE_CODE_SESSION_ID", ""):
             return (self._by_process() or [""])[0]
-        return self.session(given)
+        return self.session(session_id)
 
     def _session_by_process(self) -> str:
-        found = self._by_process()
-        if found:
-            return found[0]
+        sessions = self._by_process()
+        if sessions:
+            return sessions[0]
         live = [
             f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
         ]
-        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is known"
+        hint = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is known"
         here = self._sessions_here()
         if here:
             return here[0]
         raise UsageError(
-            f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
+            f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {hint}"
         )
 
     def _sessions_here(self) -> list[str]:
@@ -187,15 +186,15 @@ class CommandContext:
         if len(here) < 2:
             return here
         records: list[dict[str, Any]] = journal.read(self.repo.common_dir)[::-1]
-        refused = [one.get("session_id") for one in records if one.get("kind") in ("denied", "blocked")]
+        refused = [entry.get("session_id") for entry in records if entry.get("kind") in ("denied", "blocked")]
         return sorted((key for key in here if key in refused), key=refused.index)
 
     def _by_process(self) -> list[str]:
         if self.pid <= 0:
             return []
         line = ancestors(self.pid)
-        found = {entry.get("ppid"): key for key, entry in self.registry.live(self.now).items()}
-        return [found[pid] for pid in line if pid in found]
+        session_by_pid = {entry.get("ppid"): key for key, entry in self.registry.live(self.now).items()}
+        return [session_by_pid[pid] for pid in line if pid in session_by_pid]
 
     def _known_sessions(self) -> set[str]:
         known = set(self.registry.sessions())

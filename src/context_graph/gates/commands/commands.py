@@ -97,19 +97,19 @@ def check(
         ``decision`` allow or deny, ``requirements`` (names unmet), ``reason``, ``branch``, ``session_id``.
     """
     session_id = context.session_or_none(session)
-    found: dict[str, Any] = {"decision": "allow", "requirements": [], "reason": "", "session_id": session_id}
-    found["branch"] = context.head.branch
+    answer: dict[str, Any] = {"decision": "allow", "requirements": [], "reason": "", "session_id": session_id}
+    answer["branch"] = context.head.branch
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
-        return found
+        return answer
     hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input)
     event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
     for evaluation, verdicts in would_deny(Decision(event, context.cache)):
         names = [verdict.requirement.name for verdict in verdicts]
-        found.update(
+        answer.update(
             decision="deny", requirements=names, reason=denial(verdicts, evaluation), branch=evaluation.branch
         )
         break
-    return found
+    return answer
 
 
 def satisfy(
@@ -173,14 +173,14 @@ def satisfy(
     for name in (target, *left):
         _change(context, name, apply)
     done = [entry.name for entry in entries]
-    one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
+    entry = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
     return {
         "satisfied": done,
         "branches": [target, *left],
         "session_id": session_id,
         "expires_at": expires,
         "took": took,
-        "records": [one],
+        "records": [entry],
     }
 
 
@@ -188,9 +188,9 @@ def _signature(
     context: CommandContext, branch: str, name: str, session_id: str, expires_at: float | None
 ) -> str:
     """What marks the satisfaction as a person's, which no other program can write."""
-    said = {"name": name, "session_id": session_id, "at": int(context.now), "expires_at": expires_at}
+    note = {"name": name, "session_id": session_id, "at": int(context.now), "expires_at": expires_at}
     try:
-        return signature(context.cache_dir, context.repo.common_dir, branch, said, make_key=True)
+        return signature(context.cache_dir, context.repo.common_dir, branch, note, make_key=True)
     except OSError as error:
         raise unwritable("the key of the data root can't be written", error) from error
 
@@ -208,8 +208,8 @@ def accept(context: CommandContext) -> dict[str, Any]:
         raise UsageError("changed requirements can be accepted by a person only: run this in a terminal")
     rules = load_rules(context.project.root, context.claude_dir, context.cache)
     lifted = seen.accept(rules, context.project.root, context.cache_dir)
-    one = _keep(context, "accepted", lifted, session_id="", branch=context.head.branch, by="user")
-    return {"accepted": lifted, "project": context.project.root, "records": [one]}
+    entry = _keep(context, "accepted", lifted, session_id="", branch=context.head.branch, by="user")
+    return {"accepted": lifted, "project": context.project.root, "records": [entry]}
 
 
 def _means_a_requirement(context: CommandContext, branch: str) -> bool:
@@ -238,9 +238,9 @@ def _open_elsewhere(
 
 def _held_on(context: CommandContext, name: str, session_id: str) -> str:
     """The branch on which the session was last held for the requirement; empty if it was satisfied since."""
-    for one in reversed(journal.read(context.repo.common_dir)):
-        if one.get("session_id") == session_id and name in one.get("requirements", ()):
-            return str(one.get("branch", "")) if one.get("kind") == "denied" else ""
+    for entry in reversed(journal.read(context.repo.common_dir)):
+        if entry.get("session_id") == session_id and name in entry.get("requirements", ()):
+            return str(entry.get("branch", "")) if entry.get("kind") == "denied" else ""
     return ""
 
 
@@ -328,10 +328,10 @@ def pause(context: CommandContext, *, session: str = "", reason: str = "") -> di
     except OSError as error:
         raise unwritable("the session can't be paused", error) from error
     kept = [entry.name for entry in context.rules.active if entry.human_only and by == "agent"]
-    one = _keep(
+    entry = _keep(
         context, "paused", [], session_id=session_id, branch=context.head.branch, by=by, detail=reason
     )
-    return {"session_id": session_id, "by": by, "still_enforced": kept, "records": [one]}
+    return {"session_id": session_id, "by": by, "still_enforced": kept, "records": [entry]}
 
 
 def resume(context: CommandContext, *, session: str = "") -> dict[str, Any]:
@@ -356,14 +356,14 @@ def log(
 ) -> list[dict[str, Any]]:
     """The journal's latest records, newest first, filtered by what is given."""
     session_id = context.session(session) if session else ""
-    found = [
-        one
-        for one in reversed(journal.read(context.repo.common_dir))
-        if (not session_id or one.get("session_id") == session_id)
-        and (not kind or one.get("kind") == kind)
-        and (not requirement or requirement in one.get("requirements", ()))
+    matches = [
+        entry
+        for entry in reversed(journal.read(context.repo.common_dir))
+        if (not session_id or entry.get("session_id") == session_id)
+        and (not kind or entry.get("kind") == kind)
+        and (not requirement or requirement in entry.get("requirements", ()))
     ]
-    return found[: max(0, limit)]
+    return matches[: max(0, limit)]
 
 
 def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
@@ -371,8 +371,8 @@ def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
     if entry is not None:
         return entry
     if not force and (context.rules.readable or not _was_armed(context, name)):
-        said = _unknown(context, name)
-        raise UsageError(f"{said}{' ' * said.endswith('?') or '; '}--force records it all the same")
+        problem = _unknown(context, name)
+        raise UsageError(f"{problem}{' ' * problem.endswith('?') or '; '}--force records it all the same")
     return blank_entry(name)
 
 
@@ -425,10 +425,10 @@ def _keep(
     by: str = "",
     detail: str = "",
 ) -> dict[str, Any]:
-    one = journal.record(
+    entry = journal.record(
         kind, names, at=context.now, session_id=session_id, branch=branch, by=by, detail=detail
     )
     with suppress(OSError):  # the state holds what counts; the caller has the record as well
-        journal.append(context.repo.common_dir, [one])
-    journal.SessionNumbers(context.repo.common_dir, session_id, context.now, context.cache).noted(one)
-    return one
+        journal.append(context.repo.common_dir, [entry])
+    journal.SessionNumbers(context.repo.common_dir, session_id, context.now, context.cache).noted(entry)
+    return entry

@@ -66,13 +66,13 @@ def remove(context: CommandContext) -> dict[str, Any]:
     try:
         for name in NAMES:
             path = f"{folder}/{name}"
-            ours = next((at for at in (path, path + LEGACY) if _is_ours(at)), "")
-            if not ours:
+            own = next((at for at in (path, path + LEGACY) if _is_ours(at)), "")
+            if not own:
                 continue
-            os.unlink(ours)
+            os.unlink(own)
             removed.append(name)
             if os.path.lexists(path + BEFORE):
-                os.rename(path + BEFORE, ours)
+                os.rename(path + BEFORE, own)
                 restored.append(name)
     except OSError as error:
         raise unwritable("git's hooks can't be changed", error) from error

@@ -188,12 +188,12 @@ def config_show(context: CommandContext, *, name: str = "") -> dict[str, Any]:
         _note_sources(part, "", label, sources, 0)
     if name:
         requirements = merged.get("requirements")
-        one = requirements.get(name) if isinstance(requirements, dict) else None
-        if one is None:
+        requirement = requirements.get(name) if isinstance(requirements, dict) else None
+        if requirement is None:
             raise UsageError(f"no requirement {name!r} in the configuration")
         prefix = f"requirements.{name}"
         kept = {k: v for k, v in sources.items() if k == prefix or k.startswith(prefix + ".")}
-        merged, sources = {"requirements": {name: one}}, kept
+        merged, sources = {"requirements": {name: requirement}}, kept
     return {"files": files, "config": merged, "sources": sources, "problems": context.rules.problems}
 
 
@@ -262,10 +262,10 @@ def _edited(text: str, path: list[str], literal: str) -> str | None:
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode):
             return None
-        found = [(k, v) for k, v in node.value if k.value == key]
-        if not found:
+        pairs = [(k, v) for k, v in node.value if k.value == key]
+        if not pairs:
             return _inserted(text, node, path[depth:], literal)
-        name, child = found[-1]
+        name, child = pairs[-1]
         empty = child.start_mark.index == child.end_mark.index
         if depth == len(path) - 1:
             at, end = child.start_mark.index, child.end_mark.index

@@ -29,13 +29,13 @@ def branches(context: CommandContext) -> list[dict[str, Any]]:
     """Every branch with state: ``branch``, ``path``, ``requirements``, ``satisfied``, ``updated_at``,
     ``exists`` (None if that can't be told), ``current``."""
     there = _existing(context)
-    found = []
+    rows = []
     for path in context.files.paths():
         document = read_document(path)
         if document is None:
             continue
         entries = [entry for entry in document["requirements"].values() if isinstance(entry, dict)]
-        found.append(
+        rows.append(
             {
                 "branch": document["branch"],
                 "path": path,
@@ -46,7 +46,7 @@ def branches(context: CommandContext) -> list[dict[str, Any]]:
                 "current": document["branch"] == context.head.branch,
             }
         )
-    return found
+    return rows
 
 
 def _has_satisfaction(entry: dict[str, Any], now: float) -> bool:
@@ -123,11 +123,11 @@ def _remove(context: CommandContext, path: str, branch: str) -> None:
 def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str, Any]]:
     """Live sessions, in order of coming: ``session_id``, ``alias``, ``project_dir``, ``branch``, ``pid``,
     ``started_at``, ``last_active``; those of this project alone if ``project``."""
-    found = []
+    rows = []
     for key, entry in context.registry.live(context.now).items():
         if project and entry.get("project_dir") != context.project.work:
             continue
-        found.append(
+        rows.append(
             {
                 "session_id": key,
                 "alias": alias_of(key),
@@ -138,25 +138,25 @@ def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str
                 "last_active": entry.get("last_active"),
             }
         )
-    return found
+    return rows
 
 
 def doctor(context: CommandContext) -> list[dict[str, str]]:
     """What is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
-    found = [_finding(level, text, "edit the file") for level, text in context.rules.problems]
-    found += _governing(context)
-    found += _state_findings(context)
+    findings = [_finding(level, text, "edit the file") for level, text in context.rules.problems]
+    findings += _governing(context)
+    findings += _state_findings(context)
     errors = [
-        one
-        for one in journal.read(context.repo.common_dir)
-        if one.get("kind") == "error" and context.now - number(one.get("at")) <= _RECENT_S
+        entry
+        for entry in journal.read(context.repo.common_dir)
+        if entry.get("kind") == "error" and context.now - number(entry.get("at")) <= _RECENT_S
     ]
     if errors:
         last = str(errors[-1].get("detail", ""))
-        found.append(
+        findings.append(
             _finding("warning", f"{len(errors)} failures in the last day, the latest: {last}", "req log")
         )
-    return found
+    return findings
 
 
 def sound() -> dict[str, str]:
@@ -168,11 +168,13 @@ def _governing(context: CommandContext) -> list[dict[str, str]]:
     if not context.governed:
         text = "this project has no .claude/requirements.yaml: nothing is enforced"
         return [_finding("warning", text, "`context-graph-cli req init`")]
-    found = []
+    findings = []
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
-        found.append(_finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it"))
+        findings.append(
+            _finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it")
+        )
     if context.rules.readable and not context.rules.active:
-        found.append(
+        findings.append(
             _finding(
                 "warning",
                 "no requirement is enabled: nothing is enforced",
@@ -181,31 +183,31 @@ def _governing(context: CommandContext) -> list[dict[str, str]]:
         )
     if not context.head.branch:
         text = "HEAD names no branch: nothing is enforced until one is checked out"
-        found.append(_finding("note", text, "`git switch BRANCH`"))
-    return found
+        findings.append(_finding("note", text, "`git switch BRANCH`"))
+    return findings
 
 
 def _state_findings(context: CommandContext) -> list[dict[str, str]]:
-    found = []
+    findings = []
     folder = context.files.folder
     target = folder if os.path.isdir(folder) else context.repo.common_dir
     if not os.access(target, os.W_OK | os.X_OK) or (os.path.exists(folder) and not os.path.isdir(folder)):
         text = f"{folder} can't be written: satisfactions can't be kept"
-        found.append(_finding("error", text, "make it a folder that you may write"))
+        findings.append(_finding("error", text, "make it a folder that you may write"))
     for path in context.files.paths():
         if read_document(path) is None:
             text = f"{path} is not a state file of version 1.0; it counts as empty"
-            found.append(_finding("warning", text, "look at it, then move it away"))
+            findings.append(_finding("warning", text, "look at it, then move it away"))
     if os.path.isdir(folder):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".unreadable"):
                 text = f"{folder}/{name} could not be read and was moved aside"
-                found.append(_finding("note", text, "look at it, then move it away"))
-    gone = [one["branch"] for one in branches(context) if one["exists"] is False]
+                findings.append(_finding("note", text, "look at it, then move it away"))
+    gone = [row["branch"] for row in branches(context) if row["exists"] is False]
     if gone:
         text = f"state of {len(gone)} branches that are gone"
-        found.append(_finding("note", text, "`context-graph-cli req prune`"))
-    return found
+        findings.append(_finding("note", text, "`context-graph-cli req prune`"))
+    return findings
 
 
 def _finding(level: str, what: str, cure: str) -> dict[str, str]:
@@ -217,21 +219,23 @@ def _finding(level: str, what: str, cure: str) -> dict[str, str]:
 
 def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
     """Findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
-    found: list[dict[str, str]] = []
+    findings: list[dict[str, str]] = []
     hooked: dict[str, bool] = {}
     for path in settings_files(context.project, context.claude_dir):
         settings, problem = _read(path)
         if problem:
-            found.append(_finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it"))
+            findings.append(
+                _finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it")
+            )
         if settings.get("disableAllHooks") is True:
-            found.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
+            findings.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
         hooked.update(own_hooks(settings))
-    found += _about_hooks(context, hooked)
+    findings += _about_hooks(context, hooked)
     folder = root if os.path.isdir(root) else os.path.dirname(root)
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
         text = f"the data root {root} can't be written: refusals are not logged and no owner can start"
-        found.append(_finding("warning", text, "make it writable or set CONTEXT_GRAPH_HOME"))
-    return found
+        findings.append(_finding("warning", text, "make it writable or set CONTEXT_GRAPH_HOME"))
+    return findings
 
 
 def missing_hooks(context: CommandContext) -> list[str]:

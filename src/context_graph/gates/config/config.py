@@ -46,22 +46,22 @@ def compile_rules(root: str, claude_dir: str) -> tuple[Rules, Inputs]:
     """
     inputs: Inputs = []
     problems: list[list[str]] = []
-    found: dict[str, dict[object, object]] = {}
+    contents: dict[str, dict[object, object]] = {}
     for label, path in layers(root, claude_dir):
         inputs.append((path, signature(path)))
         content, problem = read_yaml(path)
         if problem:
             problems.append(["error", f"{path}: {problem}"])
         if content is not None:
-            found[label] = content
+            contents[label] = content
             problems += [["error", f"{path}: {text}"] for text in repeated_keys(path)]
     merged: dict[object, object] = {}
-    readable = "project" in found
+    readable = "project" in contents
     if readable:
-        if found["project"].get("inherit", True) is False:
-            found.pop("global", None)
+        if contents["project"].get("inherit", True) is False:
+            contents.pop("global", None)
         for label, path in layers(root, claude_dir):
-            part, wrong = fitting(merged, found.get(label, {}))
+            part, wrong = fitting(merged, contents.get(label, {}))
             merged = deep_merge(merged, part)
             problems += [["error", f"{path}: {text}"] for text in wrong]
     templates, looked_at, more = read_messages(root, claude_dir, merged.get("requirements"))
@@ -81,16 +81,16 @@ def fitting(
     wrong: list[str] = []
     kept = dict(over)
     for section in _SECTIONS:
-        given, below = over.get(section), under.get(section)
+        above, below = over.get(section), under.get(section)
         if section not in over or not isinstance(below, dict):
             continue
-        if isinstance(given, dict):
+        if isinstance(above, dict):
             kept[section] = {
                 key: value
-                for key, value in given.items()
+                for key, value in above.items()
                 if _fits(below.get(key), value, f"{section}.{key}", wrong)
             }
-        elif not _fits(below, given, section, wrong):
+        elif not _fits(below, above, section, wrong):
             del kept[section]
     return kept, wrong
 
@@ -181,36 +181,36 @@ def repeated_keys(path: str) -> list[str]:
         root = yaml.compose(read_bytes(path, MAX_BYTES), Loader=loader)
     except Exception:  # what can't be parsed was named by read_yaml
         return []
-    found: list[str] = []
+    problems: list[str] = []
     seen: set[int] = set()
     nodes = [root]
-    while nodes and len(found) < _REPEATED:
+    while nodes and len(problems) < _REPEATED:
         node = nodes.pop()
         if node is None or id(node) in seen or isinstance(node.value, str):
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            found += _repeated_in(node)
+            problems += _repeated_in(node)
             nodes += [value for _, value in node.value]
         else:
             nodes += node.value
-    return found
+    return problems
 
 
 def _repeated_in(node: Any) -> list[str]:
     lines: dict[str, int] = {}
-    found = []
+    problems = []
     for key, _ in node.value:
         if not isinstance(key.value, str) or key.value == "<<":
             continue
         line = key.start_mark.line + 1
         if key.value in lines:
             first = lines[key.value]
-            found.append(
+            problems.append(
                 f"line {line}: {show(key.value)} is already in line {first}; only the later one counts"
             )
         lines[key.value] = line
-    return found
+    return problems
 
 
 def _out_of_bounds(events: Any) -> str:

@@ -25,7 +25,7 @@ SCOPES = ("session", "branch", "permanent", "single_use")
 class Problems:
     """The faults found, as [level, text] pairs in the order of finding."""
 
-    found: list[list[str]] = field(default_factory=list)
+    entries: list[list[str]] = field(default_factory=list)
 
     def error(self, where: str, text: str) -> None:
         self._add("error", where, text)
@@ -37,18 +37,18 @@ class Problems:
         self._add("note", where, text)
 
     def _add(self, level: str, where: str, text: str) -> None:
-        if len(self.found) < _ITEMS:
-            self.found.append([level, f"{where}: {text}"])
+        if len(self.entries) < _ITEMS:
+            self.entries.append([level, f"{where}: {text}"])
 
     def unknown(
         self,
         where: str,
-        given: Mapping[object, object],
+        mapping: Mapping[object, object],
         known: Collection[str],
         elsewhere: Collection[str] = (),
     ) -> None:
         """Report unknown keys, each with the known key that was probably meant."""
-        for key in given:
+        for key in mapping:
             if key in known:
                 continue
             path = f"{where}.{key}".lstrip(".")
@@ -85,8 +85,8 @@ def _texts(value: object) -> list[str] | None:
 
 
 def _scopes(value: object) -> list[str] | None:
-    found = _texts(value)
-    return found if found is not None and set(found) <= set(SCOPES) else None
+    texts = _texts(value)
+    return texts if texts is not None and set(texts) <= set(SCOPES) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +154,9 @@ class Key:
             return f"[{', '.join(value)}]" if value else ""
         return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
-    def read(self, where: str, given: Mapping[object, object], problems: Problems) -> Any:
-        """The value in ``given``; the default if it is missing or wrong. A wrong one is reported."""
-        raw = given.get(self.name.rpartition(".")[2])
+    def read(self, where: str, mapping: Mapping[object, object], problems: Problems) -> Any:
+        """The value in ``mapping``; the default if it is missing or wrong. A wrong one is reported."""
+        raw = mapping.get(self.name.rpartition(".")[2])
         if raw is None:
             return self.absent
         value = self.kind.read(raw)
@@ -392,15 +392,15 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
     return {key.attribute: key.read(f"{where}.{key.name}", raw, problems) for key in EVIDENCE}
 
 
-def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
+def hook_settings(value: object, problems: Problems) -> dict[str, Any]:
     """All settings of ``hooks:`` with their defaults, in one flat mapping."""
-    if given is not None and not isinstance(given, dict):
-        problems.error("hooks", f"{show(given)} is not a mapping; the defaults apply")
-    hooks = given if isinstance(given, dict) else {}
+    if value is not None and not isinstance(value, dict):
+        problems.error("hooks", f"{show(value)} is not a mapping; the defaults apply")
+    hooks = value if isinstance(value, dict) else {}
     sections = dict.fromkeys(key.name.rpartition(".")[0] for key in HOOKS)
     tops = {path.partition(".")[0] for path in sections}
     problems.unknown("hooks", hooks, tops, elsewhere=_HOOKS_ELSEWHERE)
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for path in sections:
         section = _section(hooks, path, problems)
         names = [key.name.removeprefix(f"{path}.") for key in HOOKS if key.name.startswith(f"{path}.")]
@@ -409,9 +409,9 @@ def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
         for key in HOOKS:
             if key.name.rpartition(".")[0] == path and key.kind is not _ONE_OF:
                 name = key.attribute or key.name.rpartition(".")[2]
-                found[name] = key.read(f"hooks.{key.name}", section, problems)
-    found["deny_patterns"] = _patterns(found["deny_patterns"], problems)
-    return found
+                settings[name] = key.read(f"hooks.{key.name}", section, problems)
+    settings["deny_patterns"] = _patterns(settings["deny_patterns"], problems)
+    return settings
 
 
 def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> Mapping[object, object]:

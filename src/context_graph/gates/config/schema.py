@@ -74,7 +74,7 @@ def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str
     for entry in entries:
         if entry.enabled:
             _warn_if_it_never_fires(entry, hooks, problems)
-    return Rules(entries, hooks, enabled, problems.found)
+    return Rules(entries, hooks, enabled, problems.entries)
 
 
 def blank_entry(name: str) -> Requirement:
@@ -83,17 +83,17 @@ def blank_entry(name: str) -> Requirement:
 
 
 def _requirements(
-    given: object, templates: Mapping[str, dict[str, str]], problems: fields.Problems
+    value: object, templates: Mapping[str, dict[str, str]], problems: fields.Problems
 ) -> list[Requirement]:
-    if given is None:
+    if value is None:
         return []
-    if not isinstance(given, dict):
-        problems.error("requirements", f"{fields.show(given)} is not a mapping; no requirement is enforced")
+    if not isinstance(value, dict):
+        problems.error("requirements", f"{fields.show(value)} is not a mapping; no requirement is enforced")
         return []
-    if len(given) > MAX_REQUIREMENTS:
-        problems.error("requirements", f"{len(given)} entries; all past {MAX_REQUIREMENTS} are dropped")
+    if len(value) > MAX_REQUIREMENTS:
+        problems.error("requirements", f"{len(value)} entries; all past {MAX_REQUIREMENTS} are dropped")
     entries = []
-    for name, raw in list(given.items())[:MAX_REQUIREMENTS]:
+    for name, raw in list(value.items())[:MAX_REQUIREMENTS]:
         try:
             entries.append(_entry(name, raw, templates, problems))
         except Dropped as why:
@@ -144,14 +144,14 @@ def _guard_type(kind: str, raw: Mapping[object, object]) -> str:
 
 
 def _triggers(where: str, raw: Mapping[object, object], problems: fields.Problems) -> list[list[str]]:
-    given = raw.get("trigger_tools")
-    if given is None:
+    tools = raw.get("trigger_tools")
+    if tools is None:
         return [[tool, "", ""] for tool in DEFAULT_TRIGGERS]
-    if isinstance(given, (str, dict)):
-        given = [given]
-    if not isinstance(given, list) or len(given) > _TRIGGERS:
-        raise Dropped(f"trigger_tools {fields.show(given)} is not a list of at most {_TRIGGERS} tools")
-    return [_trigger(where, item, problems) for item in given]
+    if isinstance(tools, (str, dict)):
+        tools = [tools]
+    if not isinstance(tools, list) or len(tools) > _TRIGGERS:
+        raise Dropped(f"trigger_tools {fields.show(tools)} is not a list of at most {_TRIGGERS} tools")
+    return [_trigger(where, item, problems) for item in tools]
 
 
 def _trigger(where: str, item: object, problems: fields.Problems) -> list[str]:
@@ -190,20 +190,20 @@ def _git_verbs(value: object) -> str:
 
 
 def _dynamic(kind: str, raw: Mapping[object, object]) -> dict[str, Any]:
-    found: dict[str, Any] = {"calculator": "", "command": "", "warn": None, "block": None}
+    values: dict[str, Any] = {"calculator": "", "command": "", "warn": None, "block": None}
     if kind != "dynamic":
-        return found
+        return values
     calculator: Any = raw.get("calculator")
     command = raw.get("command")
     if isinstance(calculator, dict):
         calculator, command = None, calculator.get("command", command)
     if command is not None:
-        found["command"] = _command(command)
+        values["command"] = _command(command)
     elif calculator == CALCULATOR:
-        found["calculator"] = CALCULATOR
+        values["calculator"] = CALCULATOR
     else:
-        given = f"calculator {fields.show(calculator)} is unknown" if calculator else "no calculator is named"
-        raise Dropped(f"{given}; use {CALCULATOR}, or command: with a program that prints a number")
+        why = f"calculator {fields.show(calculator)} is unknown" if calculator else "no calculator is named"
+        raise Dropped(f"{why}; use {CALCULATOR}, or command: with a program that prints a number")
     thresholds = raw.get("thresholds", {})
     if not isinstance(thresholds, dict):
         raise Dropped(f"thresholds {fields.show(thresholds)} is not a mapping of warn and block")
@@ -211,8 +211,8 @@ def _dynamic(kind: str, raw: Mapping[object, object]) -> dict[str, Any]:
         value = thresholds.get(key)
         if value is not None and not fields.is_number(value):
             raise Dropped(f"thresholds.{key} {fields.show(value)} is not a number")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def _command(value: object) -> str | list[str]:

@@ -141,8 +141,8 @@ def _of_the_session(decision: Decision, project: Project) -> None:
         return
     decision.result.branch = context.branch
     if hook.tool_name == _SKILL:
-        given = hook.tool_input.get("skill") if isinstance(hook.tool_input, dict) else None
-        satisfy_by_skill(decision, context, given if isinstance(given, str) else "")
+        skill = hook.tool_input.get("skill") if isinstance(hook.tool_input, dict) else None
+        satisfy_by_skill(decision, context, skill if isinstance(skill, str) else "")
     elif rules.hooks.plan_exit_summary:
         verdicts = _verdicts(context)
         if any(not verdict.met for verdict in verdicts):

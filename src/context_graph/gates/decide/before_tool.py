@@ -99,8 +99,8 @@ def _guard(decision: Decision, project: Project) -> bool:
 
 def _triggered(decision: Decision, part: Part) -> list[Requirement]:
     event, rules = decision.event, decision.rules(part.project)
-    found = part.triggered(rules, event) if rules.for_tool(event.hook.tool_name) else []
-    return [] if found and is_exempt(event, part.project) else found
+    entries = part.triggered(rules, event) if rules.for_tool(event.hook.tool_name) else []
+    return [] if entries and is_exempt(event, part.project) else entries
 
 
 def judge(decision: Decision, context: EvaluationContext, triggered: list[Requirement]) -> None:

@@ -63,11 +63,11 @@ class Decision:
         event = self.event
         folders = self.registry.folders(event.session_id)
         seen = map(event.projects.find, folders)
-        found: list[Project] = []
+        projects: list[Project] = []
         for project in (project_of(event), *seen):
-            if project is not None and project.repo is not None and not any(map(project.is_same, found)):
-                found.append(project)
-        return found
+            if project is not None and project.repo is not None and not any(map(project.is_same, projects)):
+                projects.append(project)
+        return projects
 
     def context(
         self, project: Project, *, may_run: bool = False, detached: bool = False, branch: str = ""
@@ -98,7 +98,7 @@ class Decision:
     ) -> None:
         """Add one record to the result and the journal."""
         event, common_dir = self.event, context.repo.common_dir
-        one = journal.record(
+        entry = journal.record(
             kind,
             names,
             at=event.at,
@@ -108,10 +108,10 @@ class Decision:
             by=by,
             detail=detail,
         )
-        self.result.records.append(one)
-        self.numbers(common_dir).noted(one)
+        self.result.records.append(entry)
+        self.numbers(common_dir).noted(entry)
         try:
-            journal.append(common_dir, [one])
+            journal.append(common_dir, [entry])
         except OSError as error:
             self.tell_failure("the journal can't be written", error)
 
@@ -128,25 +128,25 @@ class Decision:
         """Tell the user what went wrong beside the decision."""
         self.result.tell_user(f"{what} ({error.strerror or error})")
 
-    def enter_registry(self, context: EvaluationContext, *, told: str | None = None) -> None:
-        """Record that the session works here, if that is new, and what it was told, if given."""
+    def enter_registry(self, context: EvaluationContext, *, warning: str | None = None) -> None:
+        """Record that the session works here, if that is new, and the warning that it was given, if any."""
         session, now = self.event.session_id, self.event.at
         if not session or self.event.git:  # git's process is not the client's
             return
-        known = told is None or self.registry.told(session, context.root) == told
+        known = warning is None or self.registry.last_warning(session, context.root) == warning
         if known and not self.registry.needs(session, context.root, context.branch, now):
             return
         try:
-            self._enter(context.root, context.branch, told)
+            self._enter(context.root, context.branch, warning)
         except LockTimeoutError:
             return  # the next call enters it
         except OSError as error:
             self.tell_failure("the session registry can't be written", error)
 
-    def _enter(self, folder: str, branch: str, told: str | None) -> None:
+    def _enter(self, folder: str, branch: str, warning: str | None) -> None:
         event = self.event
         self.registry.enter(
-            event.session_id, project=folder, branch=branch, pid=event.client, now=event.at, told=told
+            event.session_id, project=folder, branch=branch, pid=event.client, now=event.at, warning=warning
         )
 
     def configuration_changed(self, project: Project) -> None:
@@ -154,7 +154,7 @@ class Decision:
         if not self.event.session_id:
             return
         wrong = what_is_wrong(self.rules(project))
-        if self.registry.told(self.event.session_id, project.work) != wrong:
+        if self.registry.last_warning(self.event.session_id, project.work) != wrong:
             self._say_once(project.work, project.head().branch, wrong)
 
     def configuration_gone(self) -> None:
@@ -164,25 +164,25 @@ class Decision:
             if self.event.projects.find(folder) is not None:
                 continue
             wrong = f"no requirement is enforced any more: {folder}{CONFIG} is gone"[:_CHARS]
-            if self.registry.told(session, folder) != wrong:
+            if self.registry.last_warning(session, folder) != wrong:
                 branch = self.registry.sessions().get(session, {}).get("branch", "")
                 self._say_once(folder, str(branch), wrong)
             return
 
     def _say_once(self, folder: str, branch: str, wrong: str) -> None:
         event = self.event
-        said = self.registry.told(event.session_id, folder)
-        told = f"{_ONE_SIDED}{wrong}" if wrong and event.name == "Stop" else wrong
-        if told == said:
+        before = self.registry.last_warning(event.session_id, folder)
+        warning = f"{_ONE_SIDED}{wrong}" if wrong and event.name == "Stop" else wrong
+        if warning == before:
             return
         text = wrong or "the requirements of this project are enforced again"
         try:
-            self._enter(folder, branch, told)
+            self._enter(folder, branch, warning)
         except OSError:
             # What can't be noted would be said with every call; a process that lives longer remembers it.
             if not self.cache.first_time(f"{event.session_id} {text}", event.at):
                 return
-        self.tell_both(text, user=said.removeprefix(_ONE_SIDED) != wrong)
+        self.tell_both(text, user=before.removeprefix(_ONE_SIDED) != wrong)
 
     def tell_both(self, text: str, *, user: bool = True) -> None:
         """Tell model and user."""
@@ -193,10 +193,10 @@ class Decision:
 
 def what_is_wrong(rules: Rules) -> str:
     """Why the configuration, or a part of it, is not enforced as written; empty if it is."""
-    errors = rules.told("error")
-    if rules.held:
-        count = len(rules.held)
-        kept = ", ".join(rules.held[:_SHOWN]) + (f" and {count - _SHOWN} more" if count > _SHOWN else "")
+    errors = rules.problem_texts("error")
+    if rules.retained:
+        count = len(rules.retained)
+        kept = ", ".join(rules.retained[:_SHOWN]) + (f" and {count - _SHOWN} more" if count > _SHOWN else "")
         holds = "holds as it was" if count == 1 else "hold as they were"
         return (
             f"the requirements ask for less than this session has seen; {kept} {holds}. If the "

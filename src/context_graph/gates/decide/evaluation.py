@@ -160,10 +160,10 @@ def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
     records = [] if _is_refused(requirement, context) else [("", context.state.entry(requirement.name))]
     if requirement.per_session:
         records.append((context.session_id, context.state.record(requirement.name, context.session_id)))
-    said = [(session, record) for session, record in records if record.get("satisfied") is True]
-    if any(not _counts(requirement, record, context, session) for session, record in said):
+    satisfied = [(session, record) for session, record in records if record.get("satisfied") is True]
+    if any(not _counts(requirement, record, context, session) for session, record in satisfied):
         return "only a person's own satisfaction counts"
-    if said:
+    if satisfied:
         return "its satisfaction has expired"
     return _met_elsewhere(requirement, context) or NOT_SATISFIED
 

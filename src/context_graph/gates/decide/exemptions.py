@@ -75,15 +75,17 @@ def _is_no_file(key: str, text: str) -> bool:
 
 def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:
     real = real_path(path, cwd)
-    return path.endswith(".md") and real.endswith(".md") and any(is_inside(real, one) for one in folders)
+    return (
+        path.endswith(".md") and real.endswith(".md") and any(is_inside(real, folder) for folder in folders)
+    )
 
 
 def _plans_directory(project: Project, claude_dir: str) -> list[str]:
     """Where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
     home = f"{project.root.rstrip('/')}/.claude"
     paths = (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json")
-    given = next(filter(None, (client_setting(path, "plansDirectory") for path in paths)), "")
-    folder = real_path(given, project.root)
+    setting = next(filter(None, (client_setting(path, "plansDirectory") for path in paths)), "")
+    folder = real_path(setting, project.root)
     if not folder:
         return []
     above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
@@ -99,16 +101,21 @@ def is_own_command(command: str) -> bool:
     if OWN_ALIAS not in command:
         return False
     line = read_line(command, values={"HOME": os.environ.get("HOME", "")})
-    calls = [one for one in line.commands if one.program != "cd"]
+    calls = [command for command in line.commands if command.program != "cd"]
     if not line.whole or not calls or not all(map(_is_quiet, line.commands)):
         return False
-    return all(_is_call(one.words) for one in calls)
+    return all(_is_call(call.words) for call in calls)
 
 
-def _is_quiet(one: ShellCommand) -> bool:
+def _is_quiet(command: ShellCommand) -> bool:
     """Whether it has no file, input or variable beside it, and no word that only a run would tell."""
-    plain = not any(UNKNOWN in word for word in one.words)
-    return plain and not one.assigned and not one.text and all(path == "/dev/null" for path in one.writes)
+    plain = not any(UNKNOWN in word for word in command.words)
+    return (
+        plain
+        and not command.assigned
+        and not command.text
+        and all(path == "/dev/null" for path in command.writes)
+    )
 
 
 def _is_call(words: Sequence[str]) -> bool:
@@ -127,5 +134,5 @@ def _is_ours(program: str) -> bool:
     if not os.path.lexists(program):
         return True
     folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(":")]
-    ours = {os.path.realpath(f"{folder}/{OWN_PROGRAM}") for folder in folders if folder.startswith("/")}
-    return os.path.realpath(program) in ours
+    own = {os.path.realpath(f"{folder}/{OWN_PROGRAM}") for folder in folders if folder.startswith("/")}
+    return os.path.realpath(program) in own

@@ -96,13 +96,13 @@ def _repository(event: GateEvent, hook: GitHook) -> Repo | None:
 def _project(event: GateEvent, repo: Repo) -> Project | None:
     """The project that the repository belongs to, in the checkout that git works in; None for another's."""
     for place in (repo.top, repo.common_dir):
-        found = event.projects.find(place, event.project_dir)
-        if found is None or found.repo is None:
+        project = event.projects.find(place, event.project_dir)
+        if project is None or project.repo is None:
             continue
-        if found.repo.common_dir == repo.common_dir:
-            return replace(found, repo=repo)
-        if repo.common_dir.startswith(f"{found.repo.common_dir}/modules/"):
-            return found
+        if project.repo.common_dir == repo.common_dir:
+            return replace(project, repo=repo)
+        if repo.common_dir.startswith(f"{project.repo.common_dir}/modules/"):
+            return project
     return None
 
 
@@ -143,6 +143,6 @@ def git_answer(event: GateEvent, result: GateResult) -> bytes:
     }
     records = [{**common, **record} for record in result.records]
     line = json.dumps({"records": records}) if records else ""
-    said = "".join(f"{part}\n" for part in (result.reason, result.system_message) if part)
+    texts = "".join(f"{part}\n" for part in (result.reason, result.system_message) if part)
     word = "deny" if result.decision == "deny" else "pass"
-    return f"{line}\n{word}\n{said}".encode("utf-8", "replace")
+    return f"{line}\n{word}\n{texts}".encode("utf-8", "replace")

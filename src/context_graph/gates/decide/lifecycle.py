@@ -44,7 +44,7 @@ def session_start(decision: Decision) -> None:
     governs = context is not None and not lines and bool(rules.active)
     parent = _parent(decision)
     if context is not None and (governs or not rules.readable):
-        decision.enter_registry(context, told=what_is_wrong(rules))
+        decision.enter_registry(context, warning=what_is_wrong(rules))
     if context is not None and governs:
         result.branch = context.branch
         carried = _carry_over(decision, context, parent)
@@ -57,7 +57,7 @@ def session_start(decision: Decision) -> None:
     if (named or lines) and rules.hooks.inject_context and rules.hooks.custom_header:
         named.insert(0, quoted(rules.hooks.custom_header))
     result.context = "\n".join([*as_data(named), *lines])
-    if rules.told("error"):
+    if rules.problem_texts("error"):
         result.system_message = "context-graph: " + "; ".join(
             f"Requirements file: {text}" for text in _problems(rules)
         )
@@ -89,8 +89,8 @@ def _parent(decision: Decision) -> str:
     if event.hook.source != "fork" or event.client <= 0:
         return ""
     entries = decision.registry.live(event.at)
-    found = [key for key, entry in entries.items() if entry.get("ppid") == event.client]
-    return next((key for key in reversed(found) if key != event.session_id), "")
+    sessions = [key for key, entry in entries.items() if entry.get("ppid") == event.client]
+    return next((key for key in reversed(sessions) if key != event.session_id), "")
 
 
 def _why_off(event: GateEvent, project: Project, rules: Rules) -> list[str]:
@@ -102,9 +102,9 @@ def _why_off(event: GateEvent, project: Project, rules: Rules) -> list[str]:
 
 
 def _problems(rules: Rules) -> list[str]:
-    told = rules.told("error", "warning")
-    more = len(told) - _PROBLEMS
-    return [*told[:_PROBLEMS], *([f"and {more} more: `{PROGRAM} req doctor`"] if more > 0 else [])]
+    problems = rules.problem_texts("error", "warning")
+    more = len(problems) - _PROBLEMS
+    return [*problems[:_PROBLEMS], *([f"and {more} more: `{PROGRAM} req doctor`"] if more > 0 else [])]
 
 
 def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
@@ -144,12 +144,12 @@ def _carry_over(decision: Decision, context: EvaluationContext, parent: str) -> 
     def recent(entry: Requirement, state: BranchState) -> dict[str, Any] | None:
         return _recent(entry, event, state, hooks.carry_window, others, parent)
 
-    found = [entry for entry in wanted if recent(entry, context.state)]
-    if not found:
+    carried = [entry for entry in wanted if recent(entry, context.state)]
+    if not carried:
         return []
 
     def change(state: BranchState) -> None:
-        for entry in found:
+        for entry in carried:
             record = recent(entry, state)
             if record:
                 _carry(state, entry, record, event)
@@ -159,7 +159,7 @@ def _carry_over(decision: Decision, context: EvaluationContext, parent: str) -> 
     except OSError:
         return []
     context.state = context.files.load(context.branch, event.at)
-    names = [entry.name for entry in found]
+    names = [entry.name for entry in carried]
     decision.keep(context, "carried_over", names, by="carry_over")
     return names
 
@@ -182,7 +182,7 @@ def _recent(
     for key, record in state.sessions(entry.name).items():
         if not isinstance(record, dict) or same_session(key, event.session_id):
             continue
-        if any(same_session(key, one) for one in others) or (parent and not same_session(key, parent)):
+        if any(same_session(key, other) for other in others) or (parent and not same_session(key, parent)):
             continue
         original = _original_time(record)
         young = parent or 0 <= event.at - original <= window
@@ -195,8 +195,8 @@ def _recent(
 
 def _original_time(record: dict[str, Any]) -> float:
     metadata = record.get("metadata")
-    told = metadata.get("original_satisfied_at") if isinstance(metadata, dict) else None
-    at = told if isinstance(told, (int, float)) else record.get("satisfied_at")
+    original = metadata.get("original_satisfied_at") if isinstance(metadata, dict) else None
+    at = original if isinstance(original, (int, float)) else record.get("satisfied_at")
     return float(at) if isinstance(at, (int, float)) and not isinstance(at, bool) else float("-inf")
 
 
@@ -261,10 +261,10 @@ def _forget_session(decision: Decision, context: EvaluationContext, state: Branc
     if not names:
         return
 
-    def change(found: BranchState) -> None:
+    def change(fresh: BranchState) -> None:
         for name in names:
-            if _clearable(found, name, event):
-                found.clear_session(name, event.session_id)
+            if _clearable(fresh, name, event):
+                fresh.clear_session(name, event.session_id)
 
     context.files.change(state.branch, event.at, change)
     decision.keep(context.at_branch(state), "cleared", names, by="session_end")

@@ -79,15 +79,13 @@ def _items(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
 def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
     requirement = verdict.requirement
     text = _text(verdict, context)
-    said = "" if verdict.why == NOT_SATISFIED else verdict.why
-    if not text and not said:
-        said = _default(requirement)
-    if requirement.name in context.rules.held:
-        said += (
-            f"{'; ' if said else ''}this session has seen it, so it holds until a person accepts the change"
-        )
+    why = "" if verdict.why == NOT_SATISFIED else verdict.why
+    if not text and not why:
+        why = _default(requirement)
+    if requirement.name in context.rules.retained:
+        why += f"{'; ' if why else ''}this session has seen it, so it holds until a person accepts the change"
     where = f" (on {verdict.branch})" if verdict.branch and verdict.branch != context.branch else ""
-    line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
+    line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, why) if part)
     lines = [line.rstrip(": ")]
     lines += [f"  [ ] {item[:_LINE]}" for item in requirement.checklist[:_ITEMS]]
     skill = _skill(requirement)
@@ -104,10 +102,10 @@ def _skill(requirement: Requirement) -> str:
 
 def _text(verdict: Verdict, context: EvaluationContext) -> str:
     requirement = verdict.requirement
-    given = requirement.templates.get("blocking_message") or requirement.message
+    template = requirement.templates.get("blocking_message") or requirement.message
     if requirement.type == "dynamic":
-        given = requirement.templates.get("blocking_message") or requirement.blocking_message or given
-    text = _fill(given or requirement.description or requirement.short_message, verdict, context).strip()
+        template = requirement.templates.get("blocking_message") or requirement.blocking_message or template
+    text = _fill(template or requirement.description or requirement.short_message, verdict, context).strip()
     if len(text) > _MESSAGE:
         text = text[:_MESSAGE] + " [cut]"
     return text.replace("\n", "\n  ")
@@ -191,8 +189,8 @@ def one_line(verdict: Verdict) -> str:
     """A requirement as one line of a list."""
     requirement = verdict.requirement
     text = requirement.templates.get("short_message") or requirement.short_message or requirement.description
-    said = requirement.message or _default(requirement) if verdict.why == NOT_SATISFIED else verdict.why
-    return " ".join((text or said).split())[:120]
+    why = requirement.message or _default(requirement) if verdict.why == NOT_SATISFIED else verdict.why
+    return " ".join((text or why).split())[:120]
 
 
 def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:
@@ -235,7 +233,7 @@ _NAMES_CHARS = 48
 
 
 def status_line(
-    given: Mapping[str, Any],
+    status: Mapping[str, Any],
     *,
     project_dir: str,
     session_id: str,
@@ -249,9 +247,9 @@ def status_line(
     Folder: ``workspace.current_dir``, else ``cwd``; session: ``session_id`` of the JSON, else the argument.
     A linked worktree is judged by its own files and branch. Cost: as one gate, 0.2 ms.
     """
-    workspace = given.get("workspace")
+    workspace = status.get("workspace")
     workspace = workspace if isinstance(workspace, dict) else {}
-    folder = _as_text(workspace.get("current_dir")) or _as_text(given.get("cwd")) or project_dir
+    folder = _as_text(workspace.get("current_dir")) or _as_text(status.get("cwd")) or project_dir
     hint = project_dir or _as_text(workspace.get("project_dir"))
     project = find_project(folder, hint, claude_dir=claude_dir)
     if project is None:
@@ -266,7 +264,7 @@ def status_line(
         project,
         rules,
         branch=head.branch,
-        session_id=_as_text(given.get("session_id")) or session_id,
+        session_id=_as_text(status.get("session_id")) or session_id,
         now=now,
         claude_dir=claude_dir,
         cache_dir=cache_dir,
@@ -280,11 +278,11 @@ def _shown_line(context: EvaluationContext) -> str:
     if paused(context.repo.common_dir, context.session_id) is not None:
         return "⏸ requirements paused"
     active = context.rules.active
-    warning = " ⚠ config" if context.rules.told("error") else ""
+    warning = " ⚠ config" if context.rules.problem_texts("error") else ""
     if not active:
         return f"no requirement enabled{warning}"
     verdicts = [evaluate(entry, context) for entry in active]
-    unmet = [one.requirement.name for one in verdicts if not one.met and not one.deferred]
+    unmet = [verdict.requirement.name for verdict in verdicts if not verdict.met and not verdict.deferred]
     if not unmet:
         return f"✓ {len(active)} requirement{'s' * (len(active) > 1)}{warning}"
     names = ", ".join(unmet)

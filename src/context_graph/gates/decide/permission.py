@@ -63,23 +63,23 @@ def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str 
     What plainly runs is judged, also in ``sh -c``; text in a message or a search is not.
     """
     moved = False
-    for one in read_line(command, cwd, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
-        why = _of_rm(one, own, moved=moved) or _of_git(one) or _of_sql(one)
+    for call in read_line(command, cwd, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
+        why = _of_rm(call, own, moved=moved) or _of_git(call) or _of_sql(call)
         if why:
             return why
-        moved |= one.program in ("cd", "pushd")
+        moved |= call.program in ("cd", "pushd")
     return ""
 
 
-def _of_sql(one: ShellCommand) -> str:
+def _of_sql(command: ShellCommand) -> str:
     """What a database's own program would destroy by such a statement, as a word or on its input."""
-    if not _SQL_PROGRAMS.isdisjoint(word.rpartition("/")[2] for word in one.words):
-        given = [*one.words, one.text]
-    elif one.program.lower() in ("drop", "truncate"):
-        given = [" ".join(one.words)]
+    if not _SQL_PROGRAMS.isdisjoint(word.rpartition("/")[2] for word in command.words):
+        texts = [*command.words, command.text]
+    elif command.program.lower() in ("drop", "truncate"):
+        texts = [" ".join(command.words)]
     else:
         return ""
-    return "it drops database tables" if any(map(_SQL.search, given)) else ""
+    return "it drops database tables" if any(map(_SQL.search, texts)) else ""
 
 
 def _letters(words: list[str]) -> str:
@@ -87,9 +87,9 @@ def _letters(words: list[str]) -> str:
     return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
 
 
-def _of_rm(one: ShellCommand, own: Collection[str], *, moved: bool) -> str:
-    words = one.words[1:]
-    if one.program != "rm" or ("r" not in _letters(words).lower() and "--recursive" not in words):
+def _of_rm(command: ShellCommand, own: Collection[str], *, moved: bool) -> str:
+    words = command.words[1:]
+    if command.program != "rm" or ("r" not in _letters(words).lower() and "--recursive" not in words):
         return ""
     targets = [word for word in words if not word.startswith("-")]
     if any(_is_whole(target, own, moved=moved) for target in targets):
@@ -114,8 +114,8 @@ def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
     )
 
 
-def _of_git(one: ShellCommand) -> str:
-    call = git_call(one)
+def _of_git(command: ShellCommand) -> str:
+    call = git_call(command)
     if call is None:
         return ""
     verb, rest, short = call.verb, call.rest, _letters(call.rest)

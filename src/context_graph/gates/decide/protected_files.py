@@ -32,7 +32,7 @@ def edited_file(event: GateEvent, project: Project) -> str:
 
     An MCP tool that removes or moves also may not have a folder that holds them. Cost: resolving each path.
     """
-    tool, given = event.hook.tool_name, event.hook.tool_input
+    tool, values = event.hook.tool_name, event.hook.tool_input
     foreign = tool.startswith("mcp__")
     verbs = frozenset(words_of(tool.rpartition("__")[2])) if foreign else frozenset[str]()
     removes = bool(verbs & _REMOVING)
@@ -41,7 +41,7 @@ def edited_file(event: GateEvent, project: Project) -> str:
         return ""
     files, trees = protected_paths(project, event.claude_dir, event.cache_dir)
     above = {place for path in (*files, *trees) for place in parents(path)[1:]} if removes else set[str]()
-    for _, text in islice(named_texts(given), _STRINGS):
+    for _, text in islice(named_texts(values), _STRINGS):
         real = real_path(_as_path(text), event.cwd)
         if real in files or real in above or any(f"{real}/".startswith(f"{tree}/") for tree in trees):
             return text
@@ -62,8 +62,8 @@ def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> t
 def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> list[str]:
     """The client's settings that may call our hooks, those where it was started (``project_dir``) too."""
     top = project.repo.top if project.repo is not None else ""
-    tops = [one.rstrip("/") for one in (project.root, project.work, top, project_dir) if one]
-    homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{one}/.claude" for one in tops])
+    tops = [path.rstrip("/") for path in (project.root, project.work, top, project_dir) if path]
+    homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{path}/.claude" for path in tops])
     return [f"{home}/{name}" for home in homes for name in SETTINGS]
 
 

@@ -31,7 +31,7 @@ def before_stop(decision: Decision) -> None:
     event = decision.event
     if event.hook.stop_hook_active or not event.session_id:
         return
-    found: list[_Open] = []
+    waiting: list[_Open] = []
     known: set[tuple[str, str, str]] = set()
     projects = decision.session_projects()
     for project in [*projects, *_gone(decision, projects)]:
@@ -42,19 +42,19 @@ def before_stop(decision: Decision) -> None:
         new = [verdict for key, verdict in zip(keys, verdicts, strict=True) if key not in known]
         known.update(keys)
         if new:
-            found.append((context, new))
+            waiting.append((context, new))
     for project in projects:
         decision.configuration_changed(project)
     decision.configuration_gone()
-    if found and not _waits(decision, found):
-        _block(decision, found)
+    if waiting and not _waits(decision, waiting):
+        _block(decision, waiting)
 
 
-def _block(decision: Decision, found: list[_Open]) -> None:
+def _block(decision: Decision, waiting: list[_Open]) -> None:
     result = decision.result
     result.decision = "block"
-    result.reason = "\n\n".join(stop_block(verdicts, context) for context, verdicts in found)
-    for context, verdicts in found:
+    result.reason = "\n\n".join(stop_block(verdicts, context) for context, verdicts in waiting)
+    for context, verdicts in waiting:
         names = list(dict.fromkeys(verdict.requirement.name for verdict in verdicts))
         result.project, result.branch = result.project or context.root, result.branch or context.branch
         result.requirements += [name for name in names if name not in result.requirements]
@@ -92,12 +92,12 @@ def _verified(rules: Rules) -> list[Requirement]:
 
 
 def _armed_and_unmet(wanted: list[Requirement], context: EvaluationContext) -> list[Verdict]:
-    found = []
+    verdicts = []
     for state in _states(context):
         there = context if state is context.state else context.at_branch(state)
         armed = [entry for entry in wanted if _is_armed(entry, state, context)]
-        found += unmet(armed, there)
-    return found
+        verdicts += unmet(armed, there)
+    return verdicts
 
 
 def _states(context: EvaluationContext) -> list[BranchState]:
@@ -113,24 +113,24 @@ def _is_armed(entry: Requirement, state: BranchState, context: EvaluationContext
 
 def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
     """Projects that governed the session and have no file any more."""
-    event, found = decision.event, []
+    event, gone = decision.event, []
     for folder in decision.registry.folders(event.session_id):
-        known = any(folder in (one.work, one.root) for one in projects)
+        known = any(folder in (project.work, project.root) for project in projects)
         if not known and event.projects.find(folder) is None:
             repo = find_repo(folder) if folder.startswith("/") else None
-            found += [Project(folder, repo)] if repo is not None else []
-    return found
+            gone += [Project(folder, repo)] if repo is not None else []
+    return gone
 
 
 def _by_state_alone(event: GateEvent, context: EvaluationContext) -> list[Verdict]:
     """What is armed and not satisfied if the configuration can't be read: removing it lifts nothing."""
-    found = []
+    verdicts = []
     for state in _states(context):
         names = [name for name in state.names() if _is_open(state, name, event)]
         for entry in active_here([blank_entry(name) for name in names], context):
             why = "armed before its configuration was gone or unreadable"
-            found.append(Verdict(entry, False, why, branch=state.branch))
-    return found
+            verdicts.append(Verdict(entry, False, why, branch=state.branch))
+    return verdicts
 
 
 def _is_open(state: BranchState, name: str, event: GateEvent) -> bool:
@@ -140,13 +140,13 @@ def _is_open(state: BranchState, name: str, event: GateEvent) -> bool:
     return not (is_current(record, event.at) or is_current(entry, event.at))
 
 
-def _waits(decision: Decision, found: list[_Open]) -> bool:
+def _waits(decision: Decision, waiting: list[_Open]) -> bool:
     """Whether Stop comes again by itself: an agent runs, or a command that has not yet let a Stop pass."""
     event = decision.event
     if any(kind not in _ENDLESS for kind, _ in event.hook.background):
         return True
     ids = [key for _, key in event.hook.background]
-    under_way = UnderWay(found[0][0].files, event.session_id)
+    under_way = UnderWay(waiting[0][0].files, event.session_id)
     if under_way.section("waited").keys() >= set(ids):
         return False
     try:

@@ -43,14 +43,14 @@ class Part:
     def triggered(self, rules: Rules, event: GateEvent) -> list[Requirement]:
         """The active requirements that the call triggers here."""
         hook, runs = event.hook, self._runs(event)
-        found = matching(rules, hook.tool_name, hook.tool_input, runs)
-        if not found or not self.elsewhere:
-            return found
+        entries = matching(rules, hook.tool_name, hook.tool_input, runs)
+        if not entries or not self.elsewhere:
+            return entries
         here, there = (
-            {one.name for one in matching(rules, hook.tool_name, {"command": "\n".join(texts)}, _any_git)}
+            {entry.name for entry in matching(rules, hook.tool_name, {"command": "\n".join(texts)}, _any_git)}
             for texts in (self.commands, self.elsewhere)
         )
-        return [entry for entry in found if entry.name in here or entry.name not in there]
+        return [entry for entry in entries if entry.name in here or entry.name not in there]
 
     def _runs(self, event: GateEvent) -> Runs:
         """Tells whether a line surely runs git with one of some verbs in this very working tree."""
@@ -81,47 +81,47 @@ def acted_on(event: GateEvent) -> list[Part]:
     if command:
         return _of_command(event, command)
     own = project_of(event)
-    found: list[Project] = []
+    projects: list[Project] = []
     for path in targets_of(event.hook.tool_input):
         there = _of_file(path, event) or own
-        if there is not None and there.repo is not None and not any(map(there.is_same, found)):
-            found.append(there)
-    if not found and own is not None and own.repo is not None:
-        found = [own]
-    return [Part(project) for project in found]
+        if there is not None and there.repo is not None and not any(map(there.is_same, projects)):
+            projects.append(there)
+    if not projects and own is not None and own.repo is not None:
+        projects = [own]
+    return [Part(project) for project in projects]
 
 
 def _of_command(event: GateEvent, command: str) -> list[Part]:
     """The working folder's project, and those of other folders that the command plainly works in."""
     own = project_of(event)
-    found = [Part(own)] if own is not None and own.repo is not None else []
+    parts = [Part(own)] if own is not None and own.repo is not None else []
     outside: list[str] = []
-    for one in read_line(command, event.cwd, {"HOME": event.home}).commands[:_COMMANDS]:
-        call = git_call(one)
-        folder = one.folder if call is None else call.folder
-        if folder is None or one.program in ("cd", "pushd", "popd") or not os.path.isdir(folder):
+    for simple in read_line(command, event.cwd, {"HOME": event.home}).commands[:_COMMANDS]:
+        call = git_call(simple)
+        folder = simple.folder if call is None else call.folder
+        if folder is None or simple.program in ("cd", "pushd", "popd") or not os.path.isdir(folder):
             continue
         hint = "" if event.projects.repo_of(folder) else event.project_dir
-        project, text = event.projects.find(folder, hint), shlex.join(one.words)
+        project, text = event.projects.find(folder, hint), shlex.join(simple.words)
         if project is None or project.repo is None:
             outside.append(text)
             continue
-        part = next((part for part in found if part.project.is_same(project)), None)
+        part = next((part for part in parts if part.project.is_same(project)), None)
         if part is None:
             part = Part(project)
-            found.append(part)
+            parts.append(part)
         part.commands.append(text)
-    for part in found:
-        others = [text for other in found if other is not part for text in other.commands]
+    for part in parts:
+        others = [text for other in parts if other is not part for text in other.commands]
         part.elsewhere = [*outside, *others]
-    return found
+    return parts
 
 
 def _of_file(path: str, event: GateEvent) -> Project | None:
     folder = os.path.dirname(event.projects.resolved(os.path.join(event.cwd, os.path.expanduser(path))))
     known = (event.cwd, event.project_dir)
-    found = event.projects.find(folder, known=known) if folder else None
-    return found if found is not None and found.repo is not None else None
+    project = event.projects.find(folder, known=known) if folder else None
+    return project if project is not None and project.repo is not None else None
 
 
 Runs = Callable[[str, list[str]], bool]
@@ -166,8 +166,8 @@ def _triggers(entry: Requirement, tool_name: str, tool_input: object, runs: Runs
 def described(trigger: list[str]) -> str:
     """A trigger as lists show it: its tool, with its pattern or git's verbs."""
     tool, pattern, verbs = trigger
-    given = ", ".join(part for part in (pattern, f"git {verbs}" if verbs else "") if part)
-    return f"{tool}({given})" if given else tool
+    details = ", ".join(part for part in (pattern, f"git {verbs}" if verbs else "") if part)
+    return f"{tool}({details})" if details else tool
 
 
 def command_of(tool_input: object) -> str:
@@ -180,15 +180,15 @@ def targets_of(tool_input: object, root: str = "") -> list[str]:
     """The files that a call names; those that are given relative to a project stand below ``root``."""
     if not isinstance(tool_input, dict):
         return []
-    found: list[str] = []
+    paths: list[str] = []
     for key in _PATHS:
         value = tool_input.get(key)
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, str) and path:
                 path = path.removeprefix("file://")
                 joined = f"{root}/{path}" if root and key == "relative_path" and path[0] != "/" else path
-                found += [] if "://" in path else [joined]
-    return found
+                paths += [] if "://" in path else [joined]
+    return paths
 
 
 _VALUES = 10_000

@@ -94,12 +94,12 @@ def _settings(decision: Decision, project: Project) -> dict[str, tuple[str, list
 
 def _hooks_of(path: str) -> tuple[str, list[str]]:
     settings = read_object(path, _BYTES)
-    said = {key: settings[key] for key in ("hooks", _OFF, "enabledPlugins") if key in settings}
-    mark = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
+    kept = {key: settings[key] for key in ("hooks", _OFF, "enabledPlugins") if key in settings}
+    mark = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16] if kept else ""
     return mark, [_OFF] if settings.get(_OFF) is True else sorted(own_hooks(settings))
 
 
 def _calls(settings: dict[str, tuple[str, list[str]]]) -> list[str]:
     """The events for which the client calls us, by all of its files; none where one turns all hooks off."""
-    found = {name for _, events in settings.values() for name in events}
-    return [] if _OFF in found else sorted(found)
+    events = {name for _, events in settings.values() for name in events}
+    return [] if _OFF in events else sorted(events)

@@ -45,7 +45,7 @@ def record(
 ) -> dict[str, Any]:
     """One record. ``kind``: denied, blocked, satisfied, carried_over, consumed, cleared, paused, resumed,
     permission_denied, compacted or error."""
-    found = {
+    fields = {
         "at": round(at, 3),
         "kind": kind,
         "requirements": requirements[:_NAMES],
@@ -55,7 +55,7 @@ def record(
         "by": by,
         "detail": detail[:_DETAIL],
     }
-    return {key: value for key, value in found.items() if value or key in ("at", "kind")}
+    return {key: value for key, value in fields.items() if value or key in ("at", "kind")}
 
 
 def append(common_dir: str, records: list[dict[str, Any]]) -> None:
@@ -65,13 +65,13 @@ def append(common_dir: str, records: list[dict[str, Any]]) -> None:
         OSError: If the journal can't be written.
     """
     os.makedirs(common_dir + FOLDER, exist_ok=True)
-    for one in records:
-        append_line(journal_path(common_dir), json.dumps(one, allow_nan=False).encode(), limit=LIMIT)
+    for entry in records:
+        append_line(journal_path(common_dir), json.dumps(entry, allow_nan=False).encode(), limit=LIMIT)
 
 
 def read(common_dir: str) -> list[dict[str, Any]]:
     """Every record that is kept, oldest first; lines that are none are left out."""
-    path, found = journal_path(common_dir), []
+    path, records = journal_path(common_dir), []
     for part in (path + ".1", path):
         try:
             lines = read_bytes(part, 8 * LIMIT).splitlines()
@@ -83,8 +83,8 @@ def read(common_dir: str) -> list[dict[str, Any]]:
             except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
-                found.append(value)
-    return found
+                records.append(value)
+    return records
 
 
 VERSION = "1.0"
@@ -109,8 +109,8 @@ class SessionNumbers:
     def _path(self) -> str:
         """By the 8 digits that begin the id; by all of it where another session has those."""
         path = f"{self._folder}/{safe_name(self._session)}.json"
-        found = _read_metrics(path)
-        if found and found.get("session_id") != self._session:
+        metrics = _read_metrics(path)
+        if metrics and metrics.get("session_id") != self._session:
             return f"{self._folder}/{own_name(self._session)}.json"
         return path
 
@@ -122,18 +122,18 @@ class SessionNumbers:
         waiting = self._cache.counts.setdefault(self._key, {})
         waiting[tool] = waiting.get(tool, 0) + 1
         if sum(waiting.values()) >= FLUSHED_AT:
-            self._change(lambda found: None)
+            self._change(lambda metrics: None)
 
     def noted(self, record: dict[str, Any]) -> None:
         """Count a record of the journal: a refusal, a satisfaction, a compaction."""
         if record.get("kind") in _COUNTED:
-            self._change(lambda found: _count_record(found, record, int(self._now)))
+            self._change(lambda metrics: _count_record(metrics, record, int(self._now)))
 
     def began(self, project: str, branch: str) -> None:
         """The session starts, or goes on, in that project; of many sessions the newest are kept."""
         _sweep_metrics(self._folder)
         self._change(
-            lambda found: found.update(
+            lambda metrics: metrics.update(
                 project_dir=project, branch=branch, ended_at=None, duration_seconds=None
             )
         )
@@ -143,8 +143,8 @@ class SessionNumbers:
         end = int(self._now)
         if os.path.exists(self._path()):
             self._change(
-                lambda found: found.update(
-                    ended_at=end, duration_seconds=max(0, end - int(found["started_at"]))
+                lambda metrics: metrics.update(
+                    ended_at=end, duration_seconds=max(0, end - int(metrics["started_at"]))
                 )
             )
 
@@ -155,10 +155,10 @@ class SessionNumbers:
             os.makedirs(self._folder, exist_ok=True)
             with Locked(self._folder + "/metrics.lock", _WAIT_S):
                 path = self._path()
-                found = _read_metrics(path) or _fresh_metrics(self._session, self._now)
-                _count(found, self._cache.counts.pop(self._key, {}))
-                apply(found)
-                write_json(path, found, sync=False)
+                metrics = _read_metrics(path) or _fresh_metrics(self._session, self._now)
+                _count(metrics, self._cache.counts.pop(self._key, {}))
+                apply(metrics)
+                write_json(path, metrics, sync=False)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return
 
@@ -180,45 +180,47 @@ def _fresh_metrics(session_id: str, now: float) -> dict[str, Any]:
 
 
 def _read_metrics(path: str) -> dict[str, Any]:
-    found = read_object(path, _BYTES)
-    return found if found.get("version") == VERSION else {}
+    metrics = read_object(path, _BYTES)
+    return metrics if metrics.get("version") == VERSION else {}
 
 
-def _count(found: dict[str, Any], calls: dict[str, int]) -> None:
+def _count(metrics: dict[str, Any], calls: dict[str, int]) -> None:
     for tool, count in calls.items():
-        one = _entry(found["tools"], tool[:100], _TOOLS, {"count": 0, "blocked_count": 0})
-        one["count"] += count
+        entry = _entry(metrics["tools"], tool[:100], _TOOLS, {"count": 0, "blocked_count": 0})
+        entry["count"] += count
 
 
 def _entry(entries: dict[str, Any], name: str, most: int, fresh: dict[str, Any]) -> dict[str, Any]:
     if name not in entries and len(entries) >= most:
         name = "(others)"
-    found: dict[str, Any] = entries.setdefault(name, fresh)
-    return found
+    entry: dict[str, Any] = entries.setdefault(name, fresh)
+    return entry
 
 
 _COUNTED = ("denied", "blocked", "satisfied", "carried_over", "compacted")
 
 
-def _count_record(found: dict[str, Any], record: dict[str, Any], now: int) -> None:
+def _count_record(metrics: dict[str, Any], record: dict[str, Any], now: int) -> None:
     kind = record["kind"]
     if kind == "compacted":
-        found["compaction_count"] += 1
+        metrics["compaction_count"] += 1
     if kind == "denied":
-        tool = _entry(found["tools"], record.get("tool", ""), _TOOLS, {"count": 0, "blocked_count": 0})
+        tool = _entry(metrics["tools"], record.get("tool", ""), _TOOLS, {"count": 0, "blocked_count": 0})
         tool["blocked_count"] += 1
-    if record.get("by") == "skill" and record.get("detail", "") not in found["skills"]:
-        found["skills"] = [*found["skills"], record.get("detail", "")][-_SKILLS:]
+    if record.get("by") == "skill" and record.get("detail", "") not in metrics["skills"]:
+        metrics["skills"] = [*metrics["skills"], record.get("detail", "")][-_SKILLS:]
     for name in record.get("requirements", ()):
-        one = _entry(found["requirements"], name, _REQUIREMENTS, {"triggered_at": None, "blocked_count": 0})
+        entry = _entry(
+            metrics["requirements"], name, _REQUIREMENTS, {"triggered_at": None, "blocked_count": 0}
+        )
         if kind in ("denied", "blocked"):
-            one["blocked_count"] += 1
-            if one["triggered_at"] is None or one.get("satisfied_at") is not None:
-                one.update(triggered_at=now, satisfied_at=None)
+            entry["blocked_count"] += 1
+            if entry["triggered_at"] is None or entry.get("satisfied_at") is not None:
+                entry.update(triggered_at=now, satisfied_at=None)
         else:
-            since = one["triggered_at"]
-            one.update(satisfied_at=now, satisfied_by=record.get("by", ""))
-            one["time_to_satisfy_seconds"] = None if since is None else max(0, now - since)
+            since = entry["triggered_at"]
+            entry.update(satisfied_at=now, satisfied_by=record.get("by", ""))
+            entry["time_to_satisfy_seconds"] = None if since is None else max(0, now - since)
 
 
 def _sweep_metrics(folder: str) -> None:

@@ -36,8 +36,8 @@ def signature(
     key = (
         _key(f"{os.path.dirname(os.path.dirname(cache_dir))}/gates.key", make=make_key) if cache_dir else b""
     )
-    said = [common_dir, branch, note["name"], note["session_id"], note["at"], note["expires_at"]]
-    return hmac.new(key, json.dumps(said).encode(), hashlib.sha256).hexdigest() if key else ""
+    parts = [common_dir, branch, note["name"], note["session_id"], note["at"], note["expires_at"]]
+    return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest() if key else ""
 
 
 def is_signed(
@@ -45,13 +45,13 @@ def is_signed(
 ) -> bool:
     """Whether a person gave the satisfaction that ``record`` holds, for that very branch and session."""
     metadata = record.get("metadata")
-    given = metadata.get(MARK) if isinstance(metadata, dict) else None
-    if record.get("satisfied_by") != HUMAN or not isinstance(given, str) or not given:
+    mark = metadata.get(MARK) if isinstance(metadata, dict) else None
+    if record.get("satisfied_by") != HUMAN or not isinstance(mark, str) or not mark:
         return False
     note = {"name": name, "session_id": session_id, "at": record.get("satisfied_at")}
     note["expires_at"] = record.get("expires_at")
     try:
-        return hmac.compare_digest(signature(cache_dir, common_dir, branch, note), given)
+        return hmac.compare_digest(signature(cache_dir, common_dir, branch, note), mark)
     except (TypeError, ValueError):
         return False
 

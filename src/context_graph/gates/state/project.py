@@ -48,11 +48,11 @@ class Projects:
 
     Args:
         claude_dir: The client's own folder: its requirements.yaml is the global file, not a project's.
-        held: Folders that still govern if their file is gone.
+        governed: Folders that still govern if their file is gone.
     """
 
-    def __init__(self, claude_dir: str, held: Container[str] = ()) -> None:
-        self._claude_dir, self._held = claude_dir, held
+    def __init__(self, claude_dir: str, governed: Container[str] = ()) -> None:
+        self._claude_dir, self._governed = claude_dir, governed
         self._resolved: dict[str, str] = {}
         self._looks: dict[str, tuple[bool, bool]] = {}
 
@@ -75,11 +75,11 @@ class Projects:
         here, hinted = self.resolved(cwd), self.resolved(hint)
         below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
         trusted = tuple(filter(None, map(self.resolved, known))) or ((here, hinted) if below else (here,))
-        found = self._upwards(here, trusted, hinted) if here else None
-        if found is not None and found.repo is not None:
-            return found
+        project = self._upwards(here, trusted, hinted) if here else None
+        if project is not None and project.repo is not None:
+            return project
         other = self._upwards(hinted, (hinted,), "") if hinted else None
-        return found if other is None or (other.repo is None and found is not None) else other
+        return project if other is None or (other.repo is None and project is not None) else other
 
     def repo_of(self, folder: str) -> Repo | None:
         """The repository that git would use in ``folder``; None where either is missing."""
@@ -88,10 +88,10 @@ class Projects:
 
     def resolved(self, path: str) -> str:
         """`resolved`, of each path once."""
-        found = self._resolved.get(path)
-        if found is None:
-            found = self._resolved[path] = resolved(path)
-        return found
+        real = self._resolved.get(path)
+        if real is None:
+            real = self._resolved[path] = resolved(path)
+        return real
 
     def _upwards(self, start: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
         """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
@@ -121,13 +121,13 @@ class Projects:
 
     def _look(self, place: str) -> tuple[bool, bool]:
         """Whether ``place`` has a project's requirements file, and whether its .git is a file."""
-        found = self._looks.get(place)
-        if found is None:
+        look = self._looks.get(place)
+        if look is None:
             base = place.rstrip("/")
-            file = os.path.lexists(base + CONFIG) or place in self._held
+            file = os.path.lexists(base + CONFIG) or place in self._governed
             governed = file and base + "/.claude" != self.resolved(self._claude_dir)
-            found = self._looks[place] = (governed, os.path.isfile(base + "/.git"))
-        return found
+            look = self._looks[place] = (governed, os.path.isfile(base + "/.git"))
+        return look
 
 
 def resolved(path: str) -> str:

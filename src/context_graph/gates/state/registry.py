@@ -89,7 +89,7 @@ class Registry:
             return []
         return list(dict.fromkeys([str(entry.get("project_dir", "")), *reversed(_folders(entry))]))
 
-    def told(self, session_id: str, project: str) -> str:
+    def last_warning(self, session_id: str, project: str) -> str:
         """What the session was last told of that project's configuration; empty if it was in order."""
         return _texts(self.sessions().get(session_id, {}).get("told")).get(project, "")
 
@@ -104,14 +104,14 @@ class Registry:
         return pid > 0 and not is_alive(pid, _ticks(entry))
 
     def enter(
-        self, session_id: str, *, project: str, branch: str, pid: int, now: float, told: str | None = None
+        self, session_id: str, *, project: str, branch: str, pid: int, now: float, warning: str | None = None
     ) -> None:
         """Record the session, and drop dead ones and others of the same client process.
 
         A client has one session at a time. A session that comes back in a new process comes last.
 
         Args:
-            told: What was said to it of the project's configuration, empty where nothing is wrong; None
+            warning: What was said to it of the project's configuration, empty where nothing is wrong; None
                 leaves that as it is.
 
         Raises:
@@ -134,10 +134,10 @@ class Registry:
             seen = _folders(old) if old is not None else {}
             seen.pop(project, None)
             seen[project] = branch
-            said = _texts(old.get("told")) if old is not None else {}
-            if told is not None:
-                said[project] = told
-            said = {folder: text for folder, text in said.items() if text and folder in seen}
+            warnings = _texts(old.get("told")) if old is not None else {}
+            if warning is not None:
+                warnings[project] = warning
+            warnings = {folder: text for folder, text in warnings.items() if text and folder in seen}
             sessions[session_id] = {
                 "pid": os.getpid(),
                 "ppid": pid,
@@ -147,7 +147,7 @@ class Registry:
                 "started_at": began,
                 "last_active": int(now),
                 "projects": dict(list(seen.items())[-_FOLDERS:]),
-                **({"told": said} if said else {}),
+                **({"told": warnings} if warnings else {}),
             }
 
         self._change(apply)
@@ -177,7 +177,7 @@ class Registry:
     def others_in(self, project: str, session_id: str, now: float) -> list[str]:
         """Live sessions in the project that came before this one, the first first."""
         entries = self.sessions().items()
-        earlier = takewhile(lambda one: not same_session(one[0], session_id), entries)
+        earlier = takewhile(lambda pair: not same_session(pair[0], session_id), entries)
         return [
             key
             for key, entry in earlier
@@ -217,8 +217,8 @@ def _folders(entry: dict[str, Any]) -> dict[str, str]:
     return _texts(entry.get("projects"))
 
 
-def _texts(found: object) -> dict[str, str]:
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+def _texts(value: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in value.items()} if isinstance(value, dict) else {}
 
 
 def _pid(entry: dict[str, Any]) -> int:

@@ -28,31 +28,31 @@ def is_alias(session_id: str) -> bool:
     return len(session_id) == _ALIAS and _HEX.issuperset(session_id)
 
 
-def same_session(one: str, other: str) -> bool:
+def same_session(first: str, other: str) -> bool:
     """Whether both are the same id, or one is the other's short form. Two full ids never match by alias."""
-    if one == other:
+    if first == other:
         return True
-    if not (is_alias(one) or is_alias(other)):
+    if not (is_alias(first) or is_alias(other)):
         return False
-    alias = alias_of(one)
+    alias = alias_of(first)
     return bool(alias) and alias == alias_of(other)
 
 
-def candidates(given: str, known: Iterable[str]) -> list[str]:
-    """The full ids among ``known`` that ``given`` may mean, sorted; an exact match alone if there is one."""
-    found = {session_id for session_id in known if same_session(given, session_id)}
-    if given in found and not is_alias(given):
-        return [given]
-    full = sorted(session_id for session_id in found if not is_alias(session_id))
-    return full or sorted(found)
+def candidates(session_id: str, known: Iterable[str]) -> list[str]:
+    """The full ids in ``known`` that ``session_id`` may mean, sorted; an exact match alone if any."""
+    matches = {candidate for candidate in known if same_session(session_id, candidate)}
+    if session_id in matches and not is_alias(session_id):
+        return [session_id]
+    full = sorted(session_id for session_id in matches if not is_alias(session_id))
+    return full or sorted(matches)
 
 
-def begun_by(given: str, known: Iterable[str]) -> list[str]:
-    """The ids among ``known``, sorted, that begin with ``given``, at least four hex digits: what a person
+def begun_by(prefix: str, known: Iterable[str]) -> list[str]:
+    """The ids among ``known``, sorted, that begin with ``prefix``, at least four hex digits: what a person
     types. Records are never matched by it."""
-    if len(given) < _FEWEST or not _HEX.issuperset(given.replace("-", "")):
+    if len(prefix) < _FEWEST or not _HEX.issuperset(prefix.replace("-", "")):
         return []
-    return sorted(one for one in known if one.lower().startswith(given.lower()))
+    return sorted(session_id for session_id in known if session_id.lower().startswith(prefix.lower()))
 
 
 def problem(session_id: str) -> str:

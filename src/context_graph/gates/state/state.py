@@ -48,13 +48,13 @@ class BranchState:
 
     def entry(self, name: str) -> dict[str, Any]:
         """The requirement's entry, {} if there is none (or it is not of the right shape)."""
-        found = self.document["requirements"].get(name)
-        return found if isinstance(found, dict) else {}
+        entry = self.document["requirements"].get(name)
+        return entry if isinstance(entry, dict) else {}
 
     def sessions(self, name: str) -> dict[str, Any]:
         """The requirement's records by session."""
-        found = self.entry(name).get("sessions")
-        return found if isinstance(found, dict) else {}
+        sessions = self.entry(name).get("sessions")
+        return sessions if isinstance(sessions, dict) else {}
 
     def record(self, name: str, session_id: str) -> dict[str, Any]:
         """The session's own record: under its full id or its short form, the newer where both exist."""
@@ -100,9 +100,9 @@ class BranchState:
         if metadata:
             record["metadata"] = metadata
         if not session_id:
-            for one in self.sessions(name).values():
-                if isinstance(one, dict):
-                    one.pop("cleared_at", None)
+            for other in self.sessions(name).values():
+                if isinstance(other, dict):
+                    other.pop("cleared_at", None)
         self.changed = True
 
     def arm(self, name: str, session_id: str, *, scope: str, now: float, type: str = "blocking") -> None:
@@ -178,9 +178,9 @@ class BranchState:
 
     def clear(self, name: str) -> bool:
         """Remove the whole entry, every session's record included."""
-        found = self.document["requirements"].pop(name, None) is not None
-        self.changed |= found
-        return found
+        removed = self.document["requirements"].pop(name, None) is not None
+        self.changed |= removed
+        return removed
 
     def clear_root(self, name: str) -> bool:
         """Remove the root's flags alone."""
@@ -222,11 +222,11 @@ def _own_keys(records: Iterable[str], session_id: str) -> list[str]:
 
 def _merged(records: list[Any]) -> dict[str, Any]:
     """One record of several: the flags of the newer satisfaction, armed if any is."""
-    found = [dict(record) for record in records if isinstance(record, dict)]
-    if not found:
+    copies = [dict(record) for record in records if isinstance(record, dict)]
+    if not copies:
         return {}
-    newest = max(found, key=lambda record: number(record.get("satisfied_at")))
-    armed = [record for record in found if record.get("triggered") is True]
+    newest = max(copies, key=lambda record: number(record.get("satisfied_at")))
+    armed = [record for record in copies if record.get("triggered") is True]
     if armed and newest.get("triggered") is not True:
         newest.update(triggered=True, triggered_at=armed[0].get("triggered_at"))
     return newest

@@ -77,14 +77,14 @@ class StateFiles:
 
     def others(self, session_id: str, branch: str) -> list[BranchState]:
         """The states of other branches that mention the session. Cost: one read a file of the folder."""
-        found = []
+        states = []
         for path in self.paths():
             document = self._read(path)
             if document and document["branch"] != branch:
                 state = BranchState(document["branch"], document)
                 if any(state.record(name, session_id) for name in state.names()):
-                    found.append(state)
-        return found
+                    states.append(state)
+        return states
 
     def paths(self) -> list[str]:
         """Every file that may be a branch's state."""

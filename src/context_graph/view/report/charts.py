@@ -61,7 +61,7 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True):
     bars: Sequence[Bar]
     ys: Sequence[Tick]
     xs: Sequence[Tick]
-    said: str
+    summary: str
     """The chart in a sentence, for who does not see it."""
 
 
@@ -93,7 +93,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     ys: Sequence[Tick]
     xs: Sequence[Tick]
     lanes: Sequence[Lane]
-    said: str
+    summary: str
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -111,29 +111,29 @@ class Scatter(msgspec.Struct, frozen=True, kw_only=True):
     height: int
     dots: Sequence[Dot]
     labels: Sequence[Label]
-    said: str
+    summary: str
 
 
-def bars(found: Sequence[Day]) -> Bars | None:
+def bars(days: Sequence[Day]) -> Bars | None:
     """Tokens by day, with the days between that have none; None without any."""
-    if not found:
+    if not days:
         return None
-    numbers = [date.fromisoformat(one.day).toordinal() for one in found]
+    numbers = [date.fromisoformat(row.day).toordinal() for row in days]
     first, count = numbers[0], numbers[-1] - numbers[0] + 1
     step = _ROOM / count
-    top = _round_up(max(one.tokens for one in found))
+    top = _round_up(max(row.tokens for row in days))
     base = _TOP + _BARS_HEIGHT
     drawn = []
-    for number, one in zip(numbers, found, strict=True):
-        high = _BARS_HEIGHT * one.tokens / top
-        shown = counted(one.memories, "memory", "memories")
-        tip = f"{one.day}: {one.tokens:,} tokens, {shown}, {one.used} used"
+    for number, row in zip(numbers, days, strict=True):
+        high = _BARS_HEIGHT * row.tokens / top
+        shown = counted(row.memories, "memory", "memories")
+        tip = f"{row.day}: {row.tokens:,} tokens, {shown}, {row.used} used"
         left, wide = _LEFT + (number - first) * step + step * 0.1, min(60.0, max(1.0, step * 0.8))
         drawn.append(Bar(_r(left), _r(base - high), _r(wide), _r(high), tip))
     ys = [Tick(_r(base - _BARS_HEIGHT * share), f"{top * share:,.0f}") for share in (0, 0.5, 1)]
-    total = sum(one.tokens for one in found)
-    said = f"{total:,} tokens on {counted(len(found), 'day')} from {found[0].day} to {found[-1].day}"
-    return Bars(height=base + 24, bars=drawn, ys=ys, xs=_days(first, count, step), said=said)
+    total = sum(row.tokens for row in days)
+    summary = f"{total:,} tokens on {counted(len(days), 'day')} from {days[0].day} to {days[-1].day}"
+    return Bars(height=base + 24, bars=drawn, ys=ys, xs=_days(first, count, step), summary=summary)
 
 
 def _days(first: int, count: int, step: float) -> list[Tick]:
@@ -158,20 +158,20 @@ def _round_up(value: int) -> int:
 def session_line(points: Sequence[Point], marks: Sequence[Mark], chars: int) -> Line | None:
     """IC over time, with the marks below it; None without either."""
     kept = marks[-_MARKS:]
-    times = [*(one.at_ms for one in points), *(one.at_ms for one in kept)]
+    times = [*(mark.at_ms for mark in points), *(mark.at_ms for mark in kept)]
     if not times:
         return None
-    low = -1.0 if any(one.ic < 0 for one in points) else 0.0
+    low = -1.0 if any(point.ic < 0 for point in points) else 0.0
     lanes, bottom = _lanes(kept, (min(times), max(times)), _LINE_HEIGHT if points else 0, chars)
-    values = [(one.at_ms, one.ic) for one in points]
-    said = f"From {stamp(min(times))} to {stamp(max(times))}"
+    values = [(point.at_ms, point.ic) for point in points]
+    summary = f"From {stamp(min(times))} to {stamp(max(times))}"
     if points:
-        least = min(one.ic for one in points)
-        said += f": {points[0].ic:.2f} at first, {points[-1].ic:.2f} at the end, lowest {least:.2f}"
+        least = min(point.ic for point in points)
+        summary += f": {points[0].ic:.2f} at first, {points[-1].ic:.2f} at the end, lowest {least:.2f}"
     else:
-        said += ": nothing measured yet"
+        summary += ": nothing measured yet"
     ticks = () if not points else (low, 0.0, 0.5, 0.7, 1.0) if low else (0.0, 0.5, 0.7, 1.0)
-    return _line(values, (min(times), max(times)), low, ticks, said, lanes, bottom)
+    return _line(values, (min(times), max(times)), low, ticks, summary, lanes, bottom)
 
 
 def drift_line(drift: Sequence[DriftPoint]) -> Line | None:
@@ -179,10 +179,10 @@ def drift_line(drift: Sequence[DriftPoint]) -> Line | None:
     if not drift:
         return None
     times = (drift[0].at_ms, drift[-1].at_ms)
-    tips = [one_line(f"{stamp(one.at_ms)}: {one.similarity:.2f} ({one.level})") for one in drift]
-    said = f"Similarity of memories to goals from {stamp(times[0])} to {stamp(times[1])}"
-    values = [(one.at_ms, one.similarity) for one in drift]
-    return _line(values, times, 0.0, (0.0, 0.5, 1.0), said, (), _TOP + _LINE_HEIGHT, tips)
+    tips = [one_line(f"{stamp(point.at_ms)}: {point.similarity:.2f} ({point.level})") for point in drift]
+    summary = f"Similarity of memories to goals from {stamp(times[0])} to {stamp(times[1])}"
+    values = [(point.at_ms, point.similarity) for point in drift]
+    return _line(values, times, 0.0, (0.0, 0.5, 1.0), summary, (), _TOP + _LINE_HEIGHT, tips)
 
 
 def _line(
@@ -190,7 +190,7 @@ def _line(
     times: tuple[int, int],
     low: float,
     ticks: Iterable[float],
-    said: str,
+    summary: str,
     lanes: Sequence[Lane],
     bottom: float,
     tips: Sequence[str] | None = None,
@@ -200,16 +200,16 @@ def _line(
 
     places = [(_across(at, *times), height(value)) for at, value in values]
     path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places) if len(places) > 1 else ""
-    told = tips or [f"{stamp(at)}: {value:.2f}" for at, value in values]
+    labels = tips or [f"{stamp(at)}: {value:.2f}" for at, value in values]
     wanted = tips is not None or len(places) == 1
     return Line(
         height=int(bottom + 22),
         path=path,
-        dots=[Dot(x, y, tip) for (x, y), tip in zip(places, told, strict=True)] if wanted else (),
+        dots=[Dot(x, y, tip) for (x, y), tip in zip(places, labels, strict=True)] if wanted else (),
         ys=[Tick(height(value), f"{value:g}") for value in ticks],
         xs=[Tick(_LEFT, _end(times[0], times)), Tick(WIDTH - _RIGHT, _end(times[1], times))],
         lanes=lanes,
-        said=said,
+        summary=summary,
     )
 
 
@@ -224,9 +224,9 @@ def _lanes(marks: Sequence[Mark], times: tuple[int, int], above: int, chars: int
     lanes = []
     for kind, label in _LANES:
         dots = [
-            Dot(_across(one.at_ms, *times), 0, f"{stamp(one.at_ms)}: {cut(one_line(one.text), chars)}")
-            for one in marks
-            if one.kind == kind
+            Dot(_across(mark.at_ms, *times), 0, f"{stamp(mark.at_ms)}: {cut(one_line(mark.text), chars)}")
+            for mark in marks
+            if mark.kind == kind
         ]
         if dots:
             y += _LANE
@@ -239,9 +239,9 @@ def _across(at_ms: int, first: int, last: int) -> float:
     return _r(_LEFT + _ROOM * (at_ms - first) / (last - first)) if last > first else _r(_LEFT + _ROOM / 2)
 
 
-def scatter(found: Map, chars: int) -> Scatter | None:
+def scatter(drawn: Map, chars: int) -> Scatter | None:
     """The map: each memory in its cluster's colour, and the clusters' names; None without memories."""
-    if not found.points:
+    if not drawn.points:
         return None
     height, edge = 480, 24
 
@@ -250,18 +250,20 @@ def scatter(found: Map, chars: int) -> Scatter | None:
 
     dots = [
         Dot(
-            *place(one.x, one.y),
-            cut(one_line(one.text), chars),
-            one.cluster % _COLOURS if one.cluster >= 0 else -1,
+            *place(point.x, point.y),
+            cut(one_line(point.text), chars),
+            point.cluster % _COLOURS if point.cluster >= 0 else -1,
         )
-        for one in found.points
+        for point in drawn.points
     ]
     labels: list[Label] = []
-    for one in sorted(found.clusters, key=lambda one: -one.memories):
-        label = _label(*place(one.x, one.y), one_line(f"{one.label} ({one.memories})"), labels)
+    for cluster in sorted(drawn.clusters, key=lambda cluster: -cluster.memories):
+        label = _label(
+            *place(cluster.x, cluster.y), one_line(f"{cluster.label} ({cluster.memories})"), labels
+        )
         labels += [label] if label else []
-    said = f"{counted(len(dots), 'memory', 'memories')} in {counted(len(found.clusters), 'cluster')}"
-    return Scatter(height=height, dots=dots, labels=labels, said=said)
+    summary = f"{counted(len(dots), 'memory', 'memories')} in {counted(len(drawn.clusters), 'cluster')}"
+    return Scatter(height=height, dots=dots, labels=labels, summary=summary)
 
 
 def _label(x: float, y: float, text: str, taken: Sequence[Label]) -> Label | None:
@@ -271,7 +273,8 @@ def _label(x: float, y: float, text: str, taken: Sequence[Label]) -> Label | Non
     for step in range(_LABEL_STEPS):
         low = _r(y + 15 * step)
         if all(
-            abs(one.y - low) >= 15 or abs(one.x - x) >= 3.6 * (len(text) + len(one.text)) for one in taken
+            abs(label.y - low) >= 15 or abs(label.x - x) >= 3.6 * (len(text) + len(label.text))
+            for label in taken
         ):
             return Label(x, low, text, anchor)
     return None

@@ -105,13 +105,13 @@ class _Gathering:
             sessions_total=sessions_total,
             details=self._each(
                 "session",
-                [one.id for one in sessions if not one.damage][:_SESSION_DETAILS],
+                [row.id for row in sessions if not row.damage][:_SESSION_DETAILS],
                 source.session,
             ),
             runs=runs,
             run_details=self._each(
                 "consolidation",
-                [one.token for one in runs[:_RUN_DETAILS]],
+                [row.token for row in runs[:_RUN_DETAILS]],
                 lambda token: source.run(token, limit=_RUN_CHANGES),
             ),
             gates=gates,
@@ -131,7 +131,7 @@ class _Gathering:
             cursor, total = "", 0
             while len(rows) < room:
                 page = self._source.memories(forgotten=is_forgotten, cursor=cursor, limit=_PAGE)
-                kept = [one for one in page.rows if self._kept(one.created_ms)]
+                kept = [row for row in page.rows if self._kept(row.created_ms)]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total
                 if not cursor or (not is_forgotten and len(kept) < len(page.rows)):  # newest first
@@ -148,7 +148,7 @@ class _Gathering:
             cursor, total = "", 0
             while len(rows) < _SESSIONS:
                 page = self._source.sessions(cursor=cursor, limit=_PAGE)
-                kept = [one for one in page.rows if self._kept(one.last_ms)]
+                kept = [row for row in page.rows if self._kept(row.last_ms)]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total
                 if not cursor or len(kept) < len(page.rows):
@@ -160,25 +160,25 @@ class _Gathering:
 
     def _runs(self) -> list[RunRow]:
         none: Sequence[RunRow] = ()
-        found = self._asked("consolidations", lambda: self._source.runs(limit=_RUNS), none)
-        return [one for one in found if self._kept(one.at_ms)]
+        rows = self._asked("consolidations", lambda: self._source.runs(limit=_RUNS), none)
+        return [row for row in rows if self._kept(row.at_ms)]
 
     def _ledger(self) -> Ledger:
-        found = self._asked("ledger", lambda: self._source.ledger(limit=_LEDGER), Ledger(rows=(), days=()))
+        ledger = self._asked("ledger", lambda: self._source.ledger(limit=_LEDGER), Ledger(rows=(), days=()))
         first = day(self._begin)
         return Ledger(
-            rows=[one for one in found.rows if self._kept(one.at_ms)],
-            days=[one for one in found.days if one.day >= first],
+            rows=[row for row in ledger.rows if self._kept(row.at_ms)],
+            days=[total for total in ledger.days if total.day >= first],
         )
 
     def _gates(self) -> Gates:
-        found = self._asked("gates", lambda: self._source.gates(limit=_GATES), Gates(rows=(), states=()))
-        return Gates(rows=[one for one in found.rows if self._kept(one.at_ms)], states=found.states)
+        gates = self._asked("gates", lambda: self._source.gates(limit=_GATES), Gates(rows=(), states=()))
+        return Gates(rows=[row for row in gates.rows if self._kept(row.at_ms)], states=gates.states)
 
     def _each(self, what: str, names: Sequence[str], ask: Callable[[str], _T]) -> list[_T]:
         """The details of ``names`` that can be read."""
-        found = [self._asked(f"{what} {name}", lambda name=name: ask(name), None) for name in names]  # type: ignore[misc]
-        return [one for one in found if one is not None]
+        details = [self._asked(f"{what} {name}", lambda name=name: ask(name), None) for name in names]  # type: ignore[misc]
+        return [detail for detail in details if detail is not None]
 
     def _asked(self, what: str, ask: Callable[[], _T], otherwise: _T) -> _T:
         try:

@@ -44,62 +44,63 @@ _ESCAPES: Final = (
 )  # fmt: skip
 
 
-def render(found: Report) -> bytes:
+def render(report: Report) -> bytes:
     """The file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
 
     Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
     """
-    made = _tables(found)
-    page = _rendered(found, made, *_SIZES[0])
+    made = _tables(report)
+    page = _rendered(report, made, *_SIZES[0])
     if len(page) <= MOST_BYTES:
         return page
     low, high = 1, len(_SIZES) - 1
     while low < high:
         at = (low + high) // 2
-        low, high = (low, at) if len(_rendered(found, made, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
-    return _rendered(found, made, *_SIZES[low])
+        low, high = (low, at) if len(_rendered(report, made, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
+    return _rendered(report, made, *_SIZES[low])
 
 
-def _rendered(found: Report, made: Mapping[str, tables.Table], chars: int, most: int) -> bytes:
+def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most: int) -> bytes:
     style, script = _asset("report.css"), _asset("report.js")
+    tip_chars = min(chars, _TIP_CHARS)
     text = _environment().get_template("page.html.j2").render(
-        found=found,
+        report=report,
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        name=found.health.project.rstrip("/").rpartition("/")[2] or found.health.project,
-        since="" if found.since_ms is None else day(found.since_ms),
+        name=report.health.project.rstrip("/").rpartition("/")[2] or report.health.project,
+        since="" if report.since_ms is None else day(report.since_ms),
         chars=chars if chars < TEXT_CHARS else 0,
         text_chars=chars,
         most=most,
         events=_EVENTS,
         ends=_ENDS,
-        tables={name: one.cut_to(chars, most) for name, one in made.items()},
+        tables={name: table.cut_to(chars, most) for name, table in made.items()},
         charts={
-            "days": charts.bars(found.ledger.days),
-            "map": charts.scatter(found.map, min(chars, _TIP_CHARS)),
-            "drift": charts.drift_line(found.map.drift),
+            "days": charts.bars(report.ledger.days),
+            "map": charts.scatter(report.map, tip_chars),
+            "drift": charts.drift_line(report.map.drift),
         },
         details=[
-            (one, charts.session_line(one.points, one.marks, min(chars, _TIP_CHARS)), _session(one))
-            for one in found.details
+            (session, charts.session_line(session.points, session.marks, tip_chars), _session(session))
+            for session in report.details
         ],
     )  # fmt: skip
     return text.encode("utf-8", "backslashreplace")
 
 
-def _tables(found: Report) -> dict[str, tables.Table]:
+def _tables(report: Report) -> dict[str, tables.Table]:
     """Each table by its name."""
     kinds = (
         *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
         *(tables.goals, tables.patterns, tables.clusters),
     )
-    return {one.name: one for one in (make(found) for make in kinds)}
+    return {table.name: table for table in (make(report) for make in kinds)}
 
 
-def _session(one: SessionDetail) -> str:
+def _session(detail: SessionDetail) -> str:
     """The headline of a session."""
-    row = one.row
+    row = detail.row
     level = f", IC {row.ic:.2f} ({row.ic_level})" if row.ic is not None else ""
     return f"{tables.stamp(row.last_ms)}: {row.goal or 'no prompt'}{level}"
 
@@ -136,8 +137,8 @@ def _asset(name: str) -> str:
 def _embedded(value: Any) -> str:
     """JSON that no parser of HTML takes for an end of the script or a comment."""
     text = msgspec.json.encode(value).decode("utf-8")
-    for found, escaped in _ESCAPES:
-        text = text.replace(found, escaped)
+    for sign, escaped in _ESCAPES:
+        text = text.replace(sign, escaped)
     return text
 
 

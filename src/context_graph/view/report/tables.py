@@ -57,7 +57,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sorted_by(self) -> int:
         """Index of the column that it is sorted by; -1 for none."""
-        times = (at for at, one in enumerate(self.columns) if one.kind == "time")
+        times = (at for at, column in enumerate(self.columns) if column.kind == "time")
         return next(times, -1) if self.is_sorted else -1
 
     def cut_to(self, chars: int, most: int) -> Table:
@@ -83,8 +83,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return {
             "page": PAGE,
             "sorted": self.sorted_by,
-            "columns": [{"kind": one.kind, "look": one.look, "digits": one.digits, "values": values}
-                        for one, (values, _) in zip(self.columns, columns, strict=True)],
+            "columns": [{"kind": column.kind, "look": column.look, "digits": column.digits, "values": values}
+                        for column, (values, _) in zip(self.columns, columns, strict=True)],
             "rows": list(zip(*(cells for _, cells in columns), strict=True)),
         }  # fmt: skip
 
@@ -120,7 +120,7 @@ def _s(at_ms: int) -> int:
     return at_ms // 1000
 
 
-def memories(found: Report) -> Table:
+def memories(report: Report) -> Table:
     """Live memories, then the soft-deleted ones."""
     columns = (
         Column("Memory", is_wide=True),
@@ -134,17 +134,17 @@ def memories(found: Report) -> Table:
         Column("Used", "number"),
         Column("Tags", is_repeated=True),
     )
-    rows = [_memory(one) for one in (*found.memories, *found.forgotten)]
-    is_sorted = not found.forgotten
+    rows = [_memory(row) for row in (*report.memories, *report.forgotten)]
+    is_sorted = not report.forgotten
     return Table(name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=is_sorted)
 
 
-def _memory(one: MemoryRow) -> tuple[Cell, ...]:
-    note = ", forgotten" if one.is_forgotten else ", pinned" if one.is_pinned else ""
+def _memory(row: MemoryRow) -> tuple[Cell, ...]:
+    note = ", forgotten" if row.is_forgotten else ", pinned" if row.is_pinned else ""
     return (
-        one_line(one.text), one_line(one.id[:_ID]), _s(one.created_ms), one_line(one.standing),
-        one_line(one.source) + note, round(one.importance, 2), one.recalled, one.shown, one.used,
-        one_line(", ".join(one.tags)),
+        one_line(row.text), one_line(row.id[:_ID]), _s(row.created_ms), one_line(row.standing),
+        one_line(row.source) + note, round(row.importance, 2), row.recalled, row.shown, row.used,
+        one_line(", ".join(row.tags)),
     )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def cut(text: str, chars: int) -> str:
     return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
-def ledger(found: Report) -> Table:
+def ledger(report: Report) -> Table:
     """What was put before the model."""
     columns = (
         Column("When", "time"),
@@ -167,29 +167,29 @@ def ledger(found: Report) -> Table:
     )
     rows = [
         (
-            _s(one.at_ms), one_line(one.text) or "(forgotten)", one_line(one.cause),
-            one_line(one.about), round(one.relevance, 2) or None, _parts(one.parts), one.tokens,
-            one_line(one.used) or "no sign of use", one_line(one.session_id[:_ID]),
+            _s(row.at_ms), one_line(row.text) or "(forgotten)", one_line(row.cause),
+            one_line(row.about), round(row.relevance, 2) or None, _parts(row.parts), row.tokens,
+            one_line(row.used) or "no sign of use", one_line(row.session_id[:_ID]),
         )
-        for one in found.ledger.rows
+        for row in report.ledger.rows
     ]  # fmt: skip
     return Table(name="ledger", caption="What the model was shown", columns=columns, rows=rows)
 
 
 def _parts(parts: Mapping[str, float]) -> str:
     """The largest parts, which come first."""
-    told = [f"{name.replace('_', ' ')} {value:+.1f}" for name, value in islice(parts.items(), _PARTS)]
-    return one_line(", ".join(told) + (", …" if len(parts) > _PARTS else ""))
+    shown = [f"{name.replace('_', ' ')} {value:+.1f}" for name, value in islice(parts.items(), _PARTS)]
+    return one_line(", ".join(shown) + (", …" if len(parts) > _PARTS else ""))
 
 
-def days(found: Report) -> Table:
+def days(report: Report) -> Table:
     """Sums of the ledger, the newest day first."""
     columns = (Column("Day"), *(Column(name, "number") for name in ("Tokens", "Memories", "Used")))
-    rows = [(one.day, one.tokens, one.memories, one.used) for one in reversed(found.ledger.days)]
+    rows = [(total.day, total.tokens, total.memories, total.used) for total in reversed(report.ledger.days)]
     return Table(name="days", caption="Tokens by day (UTC)", columns=columns, rows=rows, is_sorted=False)
 
 
-def sessions(found: Report) -> Table:
+def sessions(report: Report) -> Table:
     """All sessions."""
     columns = (
         Column("Last event", "time"),
@@ -202,18 +202,18 @@ def sessions(found: Report) -> Table:
     )
     rows = [
         (
-            _s(one.last_ms), one_line(f"damaged: {one.damage}" if one.damage else one.goal),
-            one.events,
-            None if one.ic is None else round(one.ic, 2), one_line(one.ic_level),
-            one_line(f"{one.previous_id[:_ID]} ({one.relation})" if one.previous_id else ""),
-            one_line(one.id[:_ID]),
+            _s(row.last_ms), one_line(f"damaged: {row.damage}" if row.damage else row.goal),
+            row.events,
+            None if row.ic is None else round(row.ic, 2), one_line(row.ic_level),
+            one_line(f"{row.previous_id[:_ID]} ({row.relation})" if row.previous_id else ""),
+            one_line(row.id[:_ID]),
         )
-        for one in found.sessions
+        for row in report.sessions
     ]  # fmt: skip
     return Table(name="sessions", caption="Sessions", columns=columns, rows=rows)
 
 
-def gates(found: Report) -> Table:
+def gates(report: Report) -> Table:
     """The gates' log."""
     columns = (
         Column("When", "time"),
@@ -227,16 +227,16 @@ def gates(found: Report) -> Table:
     )
     rows = [
         (
-            _s(one.at_ms), one_line(one.kind.replace("_", " ")), one_line(", ".join(one.requirements)),
-            one_line(one.branch), one_line(one.tool), one_line(one.by), one_line(one.detail),
-            one_line(one.session_id[:_ID]),
+            _s(row.at_ms), one_line(row.kind.replace("_", " ")), one_line(", ".join(row.requirements)),
+            one_line(row.branch), one_line(row.tool), one_line(row.by), one_line(row.detail),
+            one_line(row.session_id[:_ID]),
         )
-        for one in found.gates.rows
+        for row in report.gates.rows
     ]  # fmt: skip
     return Table(name="gates", caption="Log of the gates", columns=columns, rows=rows)
 
 
-def states(found: Report) -> Table:
+def states(report: Report) -> Table:
     """How each requirement stands on each branch."""
     columns = (
         Column("Requirement"), Column("Branch"), Column("Stands", "state"), Column("By what", "text"),
@@ -244,15 +244,15 @@ def states(found: Report) -> Table:
     )  # fmt: skip
     rows = [
         (
-            one_line(one.requirement), one_line(one.branch), "satisfied" if one.is_satisfied else "open",
-            one_line(one.text), one.refused,
+            one_line(state.requirement), one_line(state.branch),
+            "satisfied" if state.is_satisfied else "open", one_line(state.text), state.refused,
         )
-        for one in found.gates.states
+        for state in report.gates.states
     ]  # fmt: skip
     return Table(name="states", caption="Requirements by branch", columns=columns, rows=rows, is_sorted=False)
 
 
-def goals(found: Report) -> Table:
+def goals(report: Report) -> Table:
     """Goals that the memories show."""
     columns = (
         Column("Goal", is_wide=True),
@@ -261,26 +261,32 @@ def goals(found: Report) -> Table:
         Column("Memories", "number"),
         Column("Part of"),
     )
-    names = {one.id: one.text for one in found.map.goals}
+    names = {goal.id: goal.text for goal in report.map.goals}
     rows = [
         (
-            one_line(one.text), one_line(one.level), round(one.confidence, 2), one.memories,
-            one_line(names.get(one.parent, "")),
+            one_line(goal.text), one_line(goal.level), round(goal.confidence, 2), goal.memories,
+            one_line(names.get(goal.parent, "")),
         )
-        for one in found.map.goals
+        for goal in report.map.goals
     ]  # fmt: skip
     return Table(name="goals", caption="Goals", columns=columns, rows=rows, is_sorted=False)
 
 
-def patterns(found: Report) -> Table:
+def patterns(report: Report) -> Table:
     """Patterns that the memories show."""
     columns = (Column("Pattern"), Column("Memories", "number"), Column("Confidence", "number", 2))
-    rows = [(one_line(one.text), one.memories, round(one.confidence, 2)) for one in found.map.patterns]
+    rows = [
+        (one_line(pattern.text), pattern.memories, round(pattern.confidence, 2))
+        for pattern in report.map.patterns
+    ]
     return Table(name="patterns", caption="Patterns", columns=columns, rows=rows, is_sorted=False)
 
 
-def clusters(found: Report) -> Table:
+def clusters(report: Report) -> Table:
     """Clusters of the map."""
     columns = (Column("Cluster"), Column("Memories", "number"), Column("Coherence", "number", 2))
-    rows = [(one_line(one.label), one.memories, round(one.coherence, 2)) for one in found.map.clusters]
+    rows = [
+        (one_line(cluster.label), cluster.memories, round(cluster.coherence, 2))
+        for cluster in report.map.clusters
+    ]
     return Table(name="clusters", caption="Clusters", columns=columns, rows=rows, is_sorted=False)

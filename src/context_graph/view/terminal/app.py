@@ -95,9 +95,9 @@ class ViewApp(App[None]):
     class Lost(Message):
         """The owner is gone."""
 
-        def __init__(self, said: str) -> None:
+        def __init__(self, reason: str) -> None:
             super().__init__()
-            self.said = said
+            self.reason = reason
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class ViewApp(App[None]):
         self._follower = Follower(
             self.source,
             lambda parts: self._post(self.Changed(parts)),
-            lambda said: self._post(self.Lost(said)),
+            lambda reason: self._post(self.Lost(reason)),
         )
         self._follower.start()
 
@@ -183,8 +183,8 @@ class ViewApp(App[None]):
         body = self.query_one("#body", Container)
         if not body.query(f"#{part}"):
             await body.mount(make_pane(part, self.source, self.actions))
-        for one in body.query(Pane):
-            one.display = one.id == part
+        for screen in body.query(Pane):
+            screen.display = screen.id == part
         self.part = part
         self._tab_line.update(self._tabs())
         pane = self._pane(part)
@@ -237,7 +237,7 @@ class ViewApp(App[None]):
 
     def on_view_app_lost(self, event: Lost) -> None:
         self.is_lost = True
-        why = f" ({one_line(event.said)})" if event.said else ""
+        why = f" ({one_line(event.reason)})" if event.reason else ""
         self._banner.update(
             f"The owner has gone{why}. These rows are the last it told; looking for it. F5 looks now."
         )
@@ -256,9 +256,9 @@ class ViewApp(App[None]):
         self.push_screen(Sure(question), answered)
 
     def _do(self, call: Callable[[], str], undo: Undo | None) -> None:
-        def done(said: str) -> None:
+        def done(message: str) -> None:
             self._undo = undo
-            self.say(f"{said} (z: {undo.words})" if undo else said)
+            self.say(f"{message} (z: {undo.words})" if undo else message)
             for pane in self.query(Pane):
                 pane.changed()
 
@@ -294,7 +294,7 @@ def make_pane(part: str, source: Source, actions: Actions) -> Pane:
     return kind(source, actions)
 
 
-def _is_light(said: str) -> bool:
+def _is_light(colours: str) -> bool:
     """What some terminals tell of their colours, `15;default;0`: the last number is the background's."""
-    last = said.rpartition(";")[2]
+    last = colours.rpartition(";")[2]
     return last in ("7", "15")

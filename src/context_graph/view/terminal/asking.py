@@ -111,11 +111,11 @@ class Choice(ModalScreen[str]):
             yield Static(Text("\nEsc: not", style="dim"))
 
     def on_key(self, event: Key) -> None:
-        found = next((word for word, _ in self.words if word[0] == event.key), "")
-        if found:
+        word = next((word for word, _ in self.words if word[0] == event.key), "")
+        if word:
             event.stop()  # else the screen below takes it for a key of its own
             event.prevent_default()
-            self.dismiss(found)
+            self.dismiss(word)
 
     def action_leave(self) -> None:
         self.dismiss("")

@@ -29,7 +29,7 @@ def columns(values: Sequence[float], low: float, high: float, width: int, height
     cells = _lowest(values, max(1, width))
     span = (high - low) or 1.0
     # An eighth at least: a value at the bottom is not a gap.
-    levels = [max(1, round(min(1.0, max(0.0, (one - low) / span)) * height * 8)) for one in cells]
+    levels = [max(1, round(min(1.0, max(0.0, (value - low) / span)) * height * 8)) for value in cells]
     return [
         "".join(_UP[min(8, max(0, level - row * 8))] for level in levels) for row in reversed(range(height))
     ]

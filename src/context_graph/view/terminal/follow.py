@@ -39,16 +39,16 @@ class Follower(threading.Thread):
     def run(self) -> None:
         pause = _FIRST_S
         while not self._ended.is_set():
-            said = ""
+            reason = ""
             try:
                 for parts in self._source.follow():
                     pause = _FIRST_S
                     self._changed(parts)
             except (ContextGraphError, OSError, ValueError) as error:
-                said = str(error)
+                reason = str(error)
             if self._ended.is_set():
                 return
-            self._lost(said)
+            self._lost(reason)
             self._wake.wait(pause)
             self._wake.clear()
             pause = min(_MOST_S, pause * 2)

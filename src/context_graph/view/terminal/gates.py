@@ -67,12 +67,12 @@ class GatesPane(Pane):
     def load(self) -> None:
         self.rows(self.source.gates, self._put)
 
-    def _put(self, found: Gates) -> None:
+    def _put(self, gates: Gates) -> None:
         states, log = self._states, self._log
         states.say("No requirements here: `context-graph-cli req init` sets some up.")
         log.say("No gate has refused or let anything through yet.")
-        states.put(found.states)
-        log.put(found.rows)
+        states.put(gates.states)
+        log.put(gates.rows)
 
 
 def _state_cells(row: GateState) -> Sequence[Text]:

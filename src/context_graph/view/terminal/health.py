@@ -32,17 +32,17 @@ class HealthPane(Pane):
         first, self._first = self._first, None
         self.rows(first or self.source.health, self._show)
 
-    def _show(self, found: Health) -> None:
-        self.reader.show(lambda _: health_page(found), top=False)
+    def _show(self, health: Health) -> None:
+        self.reader.show(lambda _: health_page(health), top=False)
 
 
-def health_page(found: Health) -> Page:
+def health_page(health: Health) -> Page:
     """The sentence and the lines."""
     page = Page()
-    page.line(found.sentence, "bold green" if found.works else "bold red")
-    page.line(found.project, "dim")
+    page.line(health.sentence, "bold green" if health.works else "bold red")
+    page.line(health.project, "dim")
     page.line()
-    for line in found.lines:
+    for line in health.lines:
         if line.name == "state":  # it is the sentence
             continue
         page.pair(line.name, line.text, "red" if line.is_problem else "")

@@ -31,8 +31,8 @@ class LedgerPane(ListPane):
     empty = "Nothing was put before the model yet."
     keys = (("n, Enter", "in the text: choose a link, follow it"),)
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._days: Sequence[Day] = ()
 
     def cells(self, row: Shown) -> Sequence[Text]:
@@ -52,15 +52,15 @@ class LedgerPane(ListPane):
     def load(self) -> None:
         self.rows(self.source.ledger, self._put)
 
-    def _put(self, found: Ledger) -> None:
-        self._days = found.days
+    def _put(self, ledger: Ledger) -> None:
+        self._days = ledger.days
         self.table.say(self.empty)
-        self.table.put(found.rows)
-        if not found.rows:
-            self.reader.show(lambda width: days_page(found.days, width))
+        self.table.put(ledger.rows)
+        if not ledger.rows:
+            self.reader.show(lambda width: days_page(ledger.days, width))
 
     def read(self, identity: str) -> None:
-        row: Any = next((one for one in self.table.rows if self.id_of(one) == identity), None)
+        row: Any = next((shown for shown in self.table.rows if self.id_of(shown) == identity), None)
         if row is not None:
             self.reader.show(lambda width: shown_page(row, self._days, width))
 

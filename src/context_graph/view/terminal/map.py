@@ -36,50 +36,50 @@ class MapPane(Pane):
     def load(self) -> None:
         self.rows(self.source.map, self._put)
 
-    def _put(self, found: Map) -> None:
+    def _put(self, drawn: Map) -> None:
         self.reader.show(
-            lambda width: map_page(found, width, min(_TALLEST, max(6, self.size.height - 6))), top=False
+            lambda width: map_page(drawn, width, min(_TALLEST, max(6, self.size.height - 6))), top=False
         )
 
 
-def map_page(found: Map, width: int, height: int) -> Page:
+def map_page(drawn: Map, width: int, height: int) -> Page:
     """The picture, and below it what is in it."""
     page = Page()
-    if found.at_ms is None:
+    if drawn.at_ms is None:
         page.line("Not drawn yet: a deep or rem consolidation draws the map (screen 5, key d).")
     else:
-        since = f"; {counted(found.missing, 'memory', 'memories')} came since" if found.missing else ""
+        since = f"; {counted(drawn.missing, 'memory', 'memories')} came since" if drawn.missing else ""
         page.line(
-            f"{counted(len(found.points), 'memory', 'memories')}, drawn {ago(found.at_ms)} ago{since}", "dim"
+            f"{counted(len(drawn.points), 'memory', 'memories')}, drawn {ago(drawn.at_ms)} ago{since}", "dim"
         )
-    if found.points:
-        _picture(page, found, width, height)
-    if found.clusters:
+    if drawn.points:
+        _picture(page, drawn, width, height)
+    if drawn.clusters:
         page.head("Clusters")
-        for at, cluster in enumerate(found.clusters):
+        for at, cluster in enumerate(drawn.clusters):
             line = Text(end="").append("● ", HUES[at % len(HUES)]).append_text(cell(cluster.label))
             how = f"  {counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
             page.drawn(line.append(how, "dim"))
-    if found.goals:
+    if drawn.goals:
         page.head("Goals")
-        _goals(page, found)
-    if found.patterns:
+        _goals(page, drawn)
+    if drawn.patterns:
         page.head("Patterns")
-        for one in found.patterns:
-            how = f"{counted(one.memories, 'memory', 'memories')}, sure {one.confidence:.2f}"
-            page.line(f"{one_line(one.text)}  ({how})")
-    _drift(page, found, width)
+        for pattern in drawn.patterns:
+            how = f"{counted(pattern.memories, 'memory', 'memories')}, sure {pattern.confidence:.2f}"
+            page.line(f"{one_line(pattern.text)}  ({how})")
+    _drift(page, drawn, width)
     return page
 
 
-def _picture(page: Page, found: Map, width: int, height: int) -> None:
-    cells = plane([(one.x, one.y, one.cluster) for one in found.points], width, height)
+def _picture(page: Page, drawn: Map, width: int, height: int) -> None:
+    cells = plane([(point.x, point.y, point.cluster) for point in drawn.points], width, height)
     lines = [[(sign, HUES[of % len(HUES)] if of >= 0 else "dim") for sign, of in line] for line in cells]
     taken: set[tuple[int, int]] = set()
     # The largest clusters get their labels first; one that would cover another is left to the list below.
-    order = sorted(range(len(found.clusters)), key=lambda at: -found.clusters[at].memories)
+    order = sorted(range(len(drawn.clusters)), key=lambda at: -drawn.clusters[at].memories)
     for at in order:
-        cluster = found.clusters[at]
+        cluster = drawn.clusters[at]
         words = _fit(one_line(cluster.label), width)
         row = min(height - 1, max(0, int((1 - cluster.y) * height)))
         column = min(width - len(words), max(0, int(cluster.x * width) - len(words) // 2))
@@ -98,20 +98,20 @@ def _picture(page: Page, found: Map, width: int, height: int) -> None:
 
 def _fit(words: str, width: int) -> str:
     """A label of at most a third of the width, without what is wider than a cell."""
-    words = "".join(one for one in words if Text(one).cell_len == 1)
+    words = "".join(character for character in words if Text(character).cell_len == 1)
     most = max(8, width // 3)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _goals(page: Page, found: Map) -> None:
+def _goals(page: Page, drawn: Map) -> None:
     def below(parent: str, depth: int, seen: frozenset[str]) -> None:
-        for goal in found.goals:
+        for goal in drawn.goals:
             if goal.parent == parent and goal.id not in seen:
                 _goal(page, goal, depth)
                 below(goal.id, depth + 1, seen | {goal.id})
 
-    known = {goal.id for goal in found.goals}
-    for goal in found.goals:
+    known = {goal.id for goal in drawn.goals}
+    for goal in drawn.goals:
         if goal.parent not in known:
             _goal(page, goal, 0)
             below(goal.id, 1, frozenset({goal.id}))
@@ -122,12 +122,12 @@ def _goal(page: Page, goal: GoalRow, depth: int) -> None:
     page.line(f"{'  ' * depth}{one_line(goal.text)}  ({how})")
 
 
-def _drift(page: Page, found: Map, width: int) -> None:
-    if not found.drift:
+def _drift(page: Page, drawn: Map, width: int) -> None:
+    if not drawn.drift:
         return
-    first, last = found.drift[0], found.drift[-1]
+    first, last = drawn.drift[0], drawn.drift[-1]
     page.head(f"Drift: nearness of the memories to the goals, {moment(first.at_ms)} to {moment(last.at_ms)}")
-    values = [one.similarity for one in found.drift]
+    values = [point.similarity for point in drawn.drift]
     for line in columns(values, 0.0, 1.0, max(10, width), _DRIFT_LINES):
         page.drawn(Text(line, style="cyan", end=""))
     page.line(f"now {last.similarity:.2f} ({last.level})")

@@ -176,15 +176,15 @@ class MemoriesPane(ListPane):
         call = partial(self.source.memory, identity, as_of_ms=as_of_ms)
         self.ask(call, self._read, self.reader.say, "read")
 
-    def _read(self, found: MemoryDetail) -> None:
-        self._shown = found
-        self.reader.show(lambda _: memory_page(found))
+    def _read(self, detail: MemoryDetail) -> None:
+        self._shown = detail
+        self.reader.show(lambda _: memory_page(detail))
 
     def action_as_of(self) -> None:
-        one = self._one()
-        if one is not None:
+        row = self._one()
+        if row is not None:
             question = Line("Read this memory as it was then:", "7d, yesterday, 2026-01-31T09:30; now")
-            self.app.push_screen(question, partial(self._as_of, one.id))
+            self.app.push_screen(question, partial(self._as_of, row.id))
 
     def _as_of(self, identity: str, words: str | None) -> None:
         if not words:
@@ -208,58 +208,58 @@ class MemoriesPane(ListPane):
         return row if isinstance(row, MemoryRow) else None
 
     def action_confirm(self) -> None:
-        if one := self._one():
-            undo = Undo("take that back", partial(self.actions.take_back, one.id))
+        if row := self._one():
+            undo = Undo("take that back", partial(self.actions.take_back, row.id))
             words = "Confirm this memory: it still holds, and what it rests on is noted as it is now."
-            self._act(one, words, partial(self.actions.confirm, one.id), undo)
+            self._act(row, words, partial(self.actions.confirm, row.id), undo)
 
     def action_forget(self) -> None:
-        if (one := self._one()) and not one.is_forgotten:
-            undo = Undo("restore it", partial(self.actions.restore, one.id))
+        if (row := self._one()) and not row.is_forgotten:
+            undo = Undo("restore it", partial(self.actions.restore, row.id))
             words = "Forget this memory: it is recalled no more. It can be restored."
-            self._act(one, words, partial(self.actions.forget, one.id), undo)
+            self._act(row, words, partial(self.actions.forget, row.id), undo)
 
     def action_restore(self) -> None:
-        one = self._one()
-        if one is None or not one.is_forgotten:
+        row = self._one()
+        if row is None or not row.is_forgotten:
             self.view.say("This memory is not forgotten; x shows the forgotten ones.")
             return
-        undo = Undo("forget it again", partial(self.actions.forget, one.id))
+        undo = Undo("forget it again", partial(self.actions.forget, row.id))
         words = "Restore this memory: it can be recalled again."
-        self._act(one, words, partial(self.actions.restore, one.id), undo)
+        self._act(row, words, partial(self.actions.restore, row.id), undo)
 
-    def _act(self, one: MemoryRow, words: str, call: Any, undo: Undo) -> None:
-        self.view.act(f"{words}\n\n“{_quoted(one)}”", call, undo)
+    def _act(self, row: MemoryRow, words: str, call: Any, undo: Undo) -> None:
+        self.view.act(f"{words}\n\n“{_quoted(row)}”", call, undo)
 
     def action_supersede(self) -> None:
-        one = self._one()
-        if one is None:
+        row = self._one()
+        if row is None:
             return
-        self.ask(partial(self.source.memory, one.id), self._supersede, self._not, "action")
+        self.ask(partial(self.source.memory, row.id), self._supersede, self._not, "action")
 
     def _not(self, words: str) -> None:
         self.view.say(words, wrong=True)
 
-    def _supersede(self, found: MemoryDetail) -> None:
+    def _supersede(self, detail: MemoryDetail) -> None:
         def written(text: str | None) -> None:
-            if not text or text == found.content.strip():
+            if not text or text == detail.content.strip():
                 return
             new: list[str] = []
 
             def replace() -> str:
-                done = self.actions.supersede(found.row.id, text)
+                done = self.actions.supersede(detail.row.id, text)
                 new.append(done.memory_id)
-                return done.said
+                return done.message
 
             def undone() -> str:
-                if new[0] != found.row.id:
+                if new[0] != detail.row.id:
                     return self.actions.forget(new[0])
-                return self.actions.supersede(found.row.id, found.content).said
+                return self.actions.supersede(detail.row.id, detail.content).message
 
             undo = Undo("put the old text back", undone)
-            self._act(found.row, "Store the new text in the place of this memory.", replace, undo)
+            self._act(detail.row, "Store the new text in the place of this memory.", replace, undo)
 
-        self.app.push_screen(LongText("What holds instead of this memory:", found.content), written)
+        self.app.push_screen(LongText("What holds instead of this memory:", detail.content), written)
 
 
 def _quoted(row: MemoryRow) -> str:

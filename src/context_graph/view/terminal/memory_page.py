@@ -9,31 +9,31 @@ from context_graph.view.terminal.words import STANDING, ago, moment, short
 from context_graph.view.units import counted
 
 
-def memory_page(found: MemoryDetail) -> Page:
+def memory_page(detail: MemoryDetail) -> Page:
     """The whole of it."""
-    row, page = found.row, Page()
-    if found.as_of_ms is not None:
-        page.line(f"As it was on {moment(found.as_of_ms)}", "bold yellow")
+    row, page = detail.row, Page()
+    if detail.as_of_ms is not None:
+        page.line(f"As it was on {moment(detail.as_of_ms)}", "bold yellow")
     if row.is_forgotten:
         page.line("Forgotten: r restores it", "bold yellow")
-    page.line(found.content)
-    if found.rationale:
+    page.line(detail.content)
+    if detail.rationale:
         page.head("Why")
-        page.line(found.rationale)
-    _about(page, found)
-    if found.links:
+        page.line(detail.rationale)
+    _about(page, detail)
+    if detail.links:
         page.head("Links")
-        for link in found.links:
+        for link in detail.links:
             _link(page, link)
-    if found.changes:
+    if detail.changes:
         page.head("History of the last 30 days")
-        for change in found.changes:
+        for change in detail.changes:
             _change(page, change)
     return page
 
 
-def _about(page: Page, found: MemoryDetail) -> None:
-    row = found.row
+def _about(page: Page, detail: MemoryDetail) -> None:
+    row = detail.row
     page.head("About it")
     if row.standing:
         page.pair("evidence", row.standing, STANDING.get(row.standing_kind, ""))
@@ -46,7 +46,7 @@ def _about(page: Page, found: MemoryDetail) -> None:
     page.pair("id", row.id)
     if row.session_id:
         page.pair_link("session", row.session_id, ("session", row.session_id))
-    for line in found.facts:
+    for line in detail.facts:
         page.pair(line.name, line.text, "red" if line.is_problem else "")
 
 

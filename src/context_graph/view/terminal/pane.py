@@ -45,22 +45,22 @@ async def in_thread(call: Callable[[], Found]) -> Found:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Found] = loop.create_future()
 
-    def settle(found: Found | None, error: Exception | None) -> None:
+    def settle(result: Found | None, error: Exception | None) -> None:
         if answer.done():  # a newer question has taken its place
             return
         if error is not None:
             answer.set_exception(error)
         else:
-            answer.set_result(cast("Found", found))
+            answer.set_result(cast("Found", result))
 
     def run() -> None:
-        found, failed = None, None
+        result, failed = None, None
         try:
-            found = call()
+            result = call()
         except Exception as error:  # told to whoever waits for the answer
             failed = error
         with suppress(RuntimeError):  # the view has ended
-            loop.call_soon_threadsafe(settle, found, failed)
+            loop.call_soon_threadsafe(settle, result, failed)
 
     threading.Thread(target=run, daemon=True).start()
     return await answer
@@ -131,10 +131,10 @@ class Pane(Container):
         """As `ask`, for the rows of the screen itself: an error is told above those that it has."""
         self.is_loading = True
 
-        def done(found: Found) -> None:
+        def done(answer: Found) -> None:
             self.is_loading = False
             self.problem("")
-            then(found)
+            then(answer)
             self.view.answered()
 
         def failed(words: str) -> None:
@@ -156,11 +156,11 @@ class Pane(Container):
 
         async def asked() -> None:
             try:
-                found = await in_thread(call)
+                answer = await in_thread(call)
             except (ContextGraphError, OSError, ValueError) as error:
                 failed(one_line(str(error)) or type(error).__name__)
             else:
-                then(found)
+                then(answer)
 
         # Not `asked()`: a question dropped before it begins would leave a coroutine that nobody awaits.
         _: Worker[None] = self.run_worker(asked, group=group, exclusive=True)
@@ -179,9 +179,9 @@ class Pane(Container):
 
     def focus_first(self) -> None:
         """Give the keys to the first thing that takes them."""
-        for one in self.query("Table, Reader"):
-            if one.display:
-                one.focus()
+        for widget in self.query("Table, Reader"):
+            if widget.display:
+                widget.focus()
                 return
 
 

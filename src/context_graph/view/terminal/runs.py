@@ -50,8 +50,8 @@ class RunsPane(ListPane):
         Binding("u", "undo", "Undo"),
     ]
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._tried: RunDetail | None = None
 
     def cells(self, row: RunRow) -> Sequence[Text]:
@@ -73,17 +73,17 @@ class RunsPane(ListPane):
     def load(self) -> None:
         self.rows(self.source.runs, self._put)
 
-    def _put(self, found: Sequence[RunRow]) -> None:
+    def _put(self, rows: Sequence[RunRow]) -> None:
         self.table.say(self.empty)
-        self.table.put(found)
+        self.table.put(rows)
 
     def read(self, identity: str) -> None:
         self._tried = None
         self.ask(partial(self.source.run, identity), self._read, self.reader.say, "read")
 
-    def _read(self, found: RunDetail) -> None:
-        self._tried = found if found.is_dry else None
-        self.reader.show(lambda _: run_page(found))
+    def _read(self, detail: RunDetail) -> None:
+        self._tried = detail if detail.is_dry else None
+        self.reader.show(lambda _: run_page(detail))
         self.view.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -113,7 +113,7 @@ class RunsPane(ListPane):
 
     def _undo_newest(self) -> str:
         newest = next(
-            (one for one in self.source.runs(limit=5) if one.mode != "undo" and not one.undone_by), None
+            (run for run in self.source.runs(limit=5) if run.mode != "undo" and not run.undone_by), None
         )
         return self.actions.undo(newest.token) if newest is not None else "There is no run to undo."
 
@@ -128,10 +128,10 @@ class RunsPane(ListPane):
         self.view.act(words, partial(self.actions.undo, row.token), None)
 
 
-def run_page(found: RunDetail) -> Page:
+def run_page(detail: RunDetail) -> Page:
     """One run as a difference."""
-    row, page = found.row, Page()
-    if found.is_dry:
+    row, page = detail.row, Page()
+    if detail.is_dry:
         page.line(f"A {row.mode} consolidation would do this. Nothing was changed; g runs it.", "bold yellow")
     else:
         page.line(f"{row.mode}, {moment(row.at_ms)}{f', {row.trigger}' if row.trigger else ''}", "bold")
@@ -140,16 +140,16 @@ def run_page(found: RunDetail) -> Page:
         page.link("undone by", short(row.undone_by), ("run", row.undone_by))
     if row.undoes:
         page.link("undoes", short(row.undoes), ("run", row.undoes))
-    for note in found.notes:
+    for note in detail.notes:
         page.line(note, "dim")
-    kinds = dict.fromkeys(one.kind for one in found.changes)
+    kinds = dict.fromkeys(change.kind for change in detail.changes)
     for kind in kinds:
         page.head(kind.capitalize())
-        for change in found.changes:
+        for change in detail.changes:
             if change.kind == kind:
                 _change(page, change)
-    if found.total > len(found.changes):
-        page.head(f"and {found.total - len(found.changes)} more changes")
+    if detail.total > len(detail.changes):
+        page.head(f"and {detail.total - len(detail.changes)} more changes")
     return page
 
 

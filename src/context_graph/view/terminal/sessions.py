@@ -57,14 +57,14 @@ class SessionsPane(ListPane):
     empty = "No sessions yet. Start `claude` in this project."
     keys = (("n, Enter", "in the text: choose a session of the chain, open it"),)
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._cursor = ""
 
     def cells(self, row: SessionRow) -> Sequence[Text]:
         if row.damage:
-            said = cell(f"damaged: {row.damage}", "red")
-            return (cell(short(row.id)), cell(ago(row.last_ms)), cell("?"), cell("?"), cell("?"), said)
+            damage = cell(f"damaged: {row.damage}", "red")
+            return (cell(short(row.id)), cell(ago(row.last_ms)), cell("?"), cell("?"), cell("?"), damage)
         return (
             cell(short(row.id)),
             cell(ago(row.last_ms)),
@@ -97,41 +97,41 @@ class SessionsPane(ListPane):
     def read(self, identity: str) -> None:
         self.ask(partial(self.source.session, identity), self._read, self.reader.say, "read")
 
-    def _read(self, found: SessionDetail) -> None:
-        self.reader.show(lambda width: session_page(found, width))
+    def _read(self, detail: SessionDetail) -> None:
+        self.reader.show(lambda width: session_page(detail, width))
 
 
-def session_page(found: SessionDetail, width: int) -> Page:
+def session_page(detail: SessionDetail, width: int) -> Page:
     """One session."""
-    row, page = found.row, Page()
-    if damage := found.damage or row.damage:
+    row, page = detail.row, Page()
+    if damage := detail.damage or row.damage:
         page.line(f"Damaged: {damage}", "bold red")
     page.line(one_line(row.goal) or row.id, "bold")
-    _time_line(page, found, width)
+    _time_line(page, detail, width)
     page.head("About it")
     page.pair("session", row.id)
     level = f", {row.ic_level}" if row.ic_level else ""
     page.pair("last event", f"{moment(row.last_ms)}, {ago(row.last_ms)} ago{level}")
-    for line in found.facts:
+    for line in detail.facts:
         page.pair(line.name, line.text, "red" if line.is_problem else "")
-    _chain(page, found)
-    if found.events:
+    _chain(page, detail)
+    if detail.events:
         page.head("Events, newest first")
-        for event in found.events:
+        for event in detail.events:
             _event(page, event)
     return page
 
 
-def _chain(page: Page, found: SessionDetail) -> None:
+def _chain(page: Page, detail: SessionDetail) -> None:
     """The sessions before it; each link with what was measured between the two."""
-    end = _ENDS.get(found.chain_end, "")
-    if len(found.chain) < 2 and not end:
+    end = _ENDS.get(detail.chain_end, "")
+    if len(detail.chain) < 2 and not end:
         return
     page.head("Sessions before it")
-    for one, before in pairwise(found.chain):
-        measured = "" if one.cross_session_ic is None else f" {one.cross_session_ic:.2f}"
+    for later, before in pairwise(detail.chain):
+        measured = "" if later.cross_session_ic is None else f" {later.cross_session_ic:.2f}"
         goal = before.goal or before.id
-        page.link(f"{one.relation}{measured}:", f"{short(before.id)} {goal}", ("session", before.id))
+        page.link(f"{later.relation}{measured}:", f"{short(before.id)} {goal}", ("session", before.id))
     if end:
         page.line(end, "dim")
 
@@ -142,41 +142,41 @@ def _event(page: Page, event: EventRow) -> None:
     page.line(f"{words}{who}  {one_line(event.text)}", "red" if event.failed else "")
 
 
-def _time_line(page: Page, found: SessionDetail, width: int) -> None:
+def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
     """Continuity as columns over the events, and below them the marks."""
-    points = found.points
+    points = detail.points
     if not points:
         page.line("Nothing measured yet.", "dim")
         return
-    values = [one.ic for one in points]
+    values = [point.ic for point in points]
     low, room = min(0.0, *values), max(10, width - _AXIS)
     page.head("Identity continuity")
     drawn = columns(values, low, 1.0, room, _LINES)
     for at, line in enumerate(drawn):
         axis = " 1.00 " if at == 0 else f"{low:5.2f} " if at == _LINES - 1 else " " * _AXIS
         page.drawn(Text(axis, style="dim", end="").append(line, "cyan"))
-    signs = _signs(found, room, len(drawn[0]))
+    signs = _signs(detail, room, len(drawn[0]))
     row = Text(" " * _AXIS, end="")
     for kind in signs:
         row.append(*_SIGNS.get(kind, (" ", "")))
     page.drawn(row)
     ends = f"{moment(points[0].at_ms)} … {moment(points[-1].at_ms)}"
     page.line(f"{' ' * _AXIS}{ends}", "dim")
-    seen = [kind for kind in _SIGNS if any(mark.kind == kind for mark in found.marks)]
+    seen = [kind for kind in _SIGNS if any(mark.kind == kind for mark in detail.marks)]
     legend = Text(" " * _AXIS, end="")
     for kind in seen:
         legend.append(*_SIGNS[kind]).append(f" {_NAMES.get(kind, kind)}  ", "dim")
     page.drawn(legend)
-    for mark in [one for one in found.marks if one.kind in ("compaction", "gate", "consolidation")][-5:]:
+    for mark in [mark for mark in detail.marks if mark.kind in ("compaction", "gate", "consolidation")][-5:]:
         page.line(f"{clock(mark.at_ms)}  {_NAMES.get(mark.kind, mark.kind)}: {one_line(mark.text)}", "dim")
 
 
-def _signs(found: SessionDetail, room: int, cells: int) -> list[str]:
+def _signs(detail: SessionDetail, room: int, cells: int) -> list[str]:
     """The kind of mark at each cell: a mark stands at the last event before it, or the first."""
     order = list(_SIGNS)
-    times = [one.at_ms for one in found.points]
+    times = [point.at_ms for point in detail.points]
     signs = [""] * cells
-    for mark in found.marks:
+    for mark in detail.marks:
         if mark.kind not in _SIGNS:
             continue
         cell_at = cell_of(_before(times, mark), len(times), room)

@@ -93,8 +93,8 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         before = self.row
         key = None if before is None or top else self._key(before)
         self.rows = list(rows)
-        found = (at for at, row in enumerate(self.rows) if self._key(row) == key)
-        self.at = 0 if top else next(found, min(self.at, max(0, len(self.rows) - 1)))
+        places = (at for at, row in enumerate(self.rows) if self._key(row) == key)
+        self.at = 0 if top else next(places, min(self.at, max(0, len(self.rows) - 1)))
         self._sized()
         if self.row is not None:
             self.post_message(self.Moved(self, by_person=False))
@@ -177,7 +177,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         width = self.scrollable_content_region.width
         shown = self._shown(width)
         if y == 0:
-            names = [Text(one.name, end="") for one, _ in shown]
+            names = [Text(column.name, end="") for column, _ in shown]
             room = shown[-1][1] - len(names[-1]) - 1
             if len(self._note) <= room:
                 names[-1].append(self._note.rjust(room))
@@ -190,24 +190,24 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         if at == self.at:
             style += self.get_component_rich_style("table--cursor" if self.has_focus else "table--blurred")
         cells = self._cells(self.rows[at])
-        chosen = [cells[self._columns.index(one)] for one, _ in shown]
+        chosen = [cells[self._columns.index(column)] for column, _ in shown]
         if at == self.at:  # a colour for the background would be hard to read on the cursor
-            chosen = [Text(one.plain, end="") for one in chosen]
+            chosen = [Text(text.plain, end="") for text in chosen]
         return _strip(chosen, shown, width, style)
 
     def _shown(self, width: int) -> list[tuple[Column, int]]:
         """The columns that fit, each with its width."""
-        fit = [one for one in self._columns if width >= one.from_width]
-        left = width - sum(one.width + 1 for one in fit if one.width) - 1
-        open_ones = sum(not one.width for one in fit)
-        return [(one, one.width or max(_LEAST, left // max(1, open_ones))) for one in fit]
+        fit = [column for column in self._columns if width >= column.from_width]
+        left = width - sum(column.width + 1 for column in fit if column.width) - 1
+        open_ones = sum(not column.width for column in fit)
+        return [(column, column.width or max(_LEAST, left // max(1, open_ones))) for column in fit]
 
 
 def _strip(cells: Sequence[Text], shown: Sequence[tuple[Column, int]], width: int, style: Style) -> Strip:
     segments = []
     for text, (_, room) in zip(cells, shown, strict=True):
-        one = text.copy()
-        one.truncate(room, overflow="ellipsis", pad=True)
-        own = Style.parse(one.style) if isinstance(one.style, str) else one.style
-        segments.append(Segment(f"{one.plain} ", style + own))
+        content = text.copy()
+        content.truncate(room, overflow="ellipsis", pad=True)
+        own = Style.parse(content.style) if isinstance(content.style, str) else content.style
+        segments.append(Segment(f"{content.plain} ", style + own))
     return Strip(segments).adjust_cell_length(width, style)

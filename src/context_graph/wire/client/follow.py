@@ -35,25 +35,25 @@ class Following:
         self, location: Location, *, timeout_s: float = 5.0, env: Mapping[str, str] | None = None
     ) -> None:
         end = time.monotonic() + timeout_s
-        found = connect(location.root, end)
-        if found is None:
+        connection = connect(location.root, end)
+        if connection is None:
             raise OwnerUnavailableError(f"no owner listens for {location.root}")
         asked = made_request(VERB, {}, b"", location, timeout_s, os.environ if env is None else env)
         try:
-            reply = exchange(found, encode_request(asked), end)
+            reply = exchange(connection, encode_request(asked), end)
             if reply.exit_code or reply.flags:
                 raise OwnerUnavailableError(reply.stderr.decode("utf-8", "replace").strip())
-            found.settimeout(None)
+            connection.settimeout(None)
         except ConnectionError as error:
-            found.close()
+            connection.close()
             raise OwnerUnavailableError(f"the owner of {location.root} ended: {error}") from error
         except BaseException:
-            found.close()
+            connection.close()
             raise
-        self._socket = found
+        self._socket = connection
 
     def __iter__(self) -> Iterator[Sequence[str]]:
-        held = b""
+        rest = b""
         while True:
             try:
                 data = self._socket.recv(_RECV_BYTES)
@@ -62,10 +62,10 @@ class Following:
             if not data:
                 self.close()
                 return
-            *lines, held = (held + data).split(b"\n")
+            *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield _parts(line)
-            if len(held) > _LINE_BYTES:
+            if len(rest) > _LINE_BYTES:
                 self.close()
                 raise MalformedFrameError(f"a line of more than {_LINE_BYTES} bytes")
 
@@ -78,7 +78,7 @@ class Following:
 
 def _parts(line: bytes) -> Sequence[str]:
     try:
-        found = json.loads(line)["changed"]
+        parts = json.loads(line)["changed"]
     except (ValueError, KeyError, TypeError) as error:
         raise MalformedFrameError(f"no line of a store that is followed: {line[:80]!r}") from error
-    return [str(one) for one in found]
+    return [str(part) for part in parts]

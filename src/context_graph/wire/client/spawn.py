@@ -40,9 +40,9 @@ class Starting:
     failed.
     """
 
-    def __init__(self, pid: int = 0, said: int = -1) -> None:
+    def __init__(self, pid: int = 0, output: int = -1) -> None:
         self.pid = pid
-        self._said = said
+        self._said = output
         self._text = b""
 
     def wait(self, seconds: float) -> bool:
@@ -92,21 +92,21 @@ def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
         ) from error
     if lock is None:
         return Starting()
-    said = says = -1
+    output = says = -1
     try:
         lock = _above_standard(lock)
         words = [*find_owner_command(env), "--root", os.fspath(root)]
-        said, says = _pipe()
+        output, says = _pipe()
         pid = _spawn_detached(words, lock, says)
     except OSError as error:
-        if said >= 0:
-            os.close(said)
+        if output >= 0:
+            os.close(output)
         raise OwnerUnavailableError(f"{words[0]} can't be started: {error.strerror}") from error
     finally:
         os.close(lock)
         if says >= 0:
             os.close(says)
-    return Starting(pid, said)
+    return Starting(pid, output)
 
 
 def wait_ready(root: Path, end: float, starting: Starting) -> None:
@@ -169,14 +169,14 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     """
     began = time.monotonic()
     end = began + timeout_s
-    told = began + timeout_s / 2
+    half = began + timeout_s / 2
     seen = look_at(root)
     if seen is None:
         return None
     reached = False
-    for seconds in _pauses(told):
+    for seconds in _pauses(half):
         # One that is just being started can't be asked nor signalled yet: so again until it can.
-        reached = reached or _ask_to_leave(root, seen, told) or _terminate(root, seen)
+        reached = reached or _ask_to_leave(root, seen, half) or _terminate(root, seen)
         time.sleep(seconds)
         pid, seen = seen.pid, look_at(root)
         if seen is None:
@@ -341,15 +341,15 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:
-            said = source.read().strip()
+            answer = source.read().strip()
         os.waitpid(shell, 0)
     finally:
         os.close(report)
         if reports >= 0:
             os.close(reports)
-    if not said.isdigit():
+    if not answer.isdigit():
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), command[0])
-    return int(said)
+    return int(answer)
 
 
 def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> int:
