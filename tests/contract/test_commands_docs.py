@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from context_graph.cli.command_table import (
-    BRIEF,
-    DIRECT,
-    HOOKS,
-    MCP,
-    RESTORE_IDENTITY,
-    Command,
-)
-from context_graph.cli.main import build_app
-from context_graph.cli.req import commands as req
-from context_graph.cli.req.table import COMMANDS
-from context_graph.cli.words import read_words
+from context_graph.cli.command_table import every_command, find
+from context_graph.cli.typer_words import build_app
+from context_graph.cli.words import Command, Option, read_words
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
@@ -29,20 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every leaf of the Typer application, by its words."""
-
-    def walk(command: Any, words: list[str]) -> Iterator[tuple[str, Any]]:
-        inner = getattr(command, "commands", None)
-        if not inner:
-            yield " ".join(words), command
-        for name, below in (inner or {}).items():
-            yield from walk(below, [*words, name])
-
-    yield from walk(typer.main.get_command(build_app()), [])
-
-
-ALL = dict(commands())
+ALL = dict(every_command())
 REQ = (
     *(
         "status",
@@ -72,12 +49,16 @@ REQ = (
 )
 
 
-def options_of(command: Any) -> dict[str, Any]:
-    return {
-        param.opts[0]: param
-        for param in command.params
-        if param.name != "help" and str(param.opts[0]).startswith("--")
-    }
+def options_of(command: Command) -> dict[str, Option]:
+    return {option.name: option for option in command.options}
+
+
+def typer_s(name: str) -> Any:
+    """The command as Typer has it."""
+    found = typer.main.get_command(build_app(*name.split()[:2]))
+    for word in name.split():
+        found = found.commands[word]  # type: ignore[attr-defined]
+    return found
 
 
 def section(name: str) -> str:
@@ -145,21 +126,21 @@ def test_the_page_has_each_command_with_each_option_and_no_other(name: str) -> N
 def test_each_command_says_what_it_does_how_it_exits_and_an_example(name: str) -> None:
     """--help."""
     command = ALL[name]
-    text = f"{command.help}\n{command.epilog or ''}"
     assert len(command.help.splitlines()[0]) > 20
-    assert re.search(r"Exit codes?:", text)
-    assert f"context-graph-cli {name}" in re.sub(r"\s+", " ", text)
-    for option, param in options_of(command).items():
-        assert param.help, f"{name} {option} has no help"
+    assert re.search(r"Exit codes?:", command.help)
+    assert f"context-graph-cli {name}" in re.sub(r"\s+", " ", command.help)
+    assert command.help.index("Exit code") < command.help.index("Example:")
+    for word in command.takes:
+        assert word.help, f"{name}: {word} has no help"
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_examples_in_help_can_be_copied_from_a_narrow_terminal(name: str) -> None:
     """Wrapped at a hyphen, `restore-identity` would be two words."""
-    command = ALL[name]
+    command = typer_s(name)
     context = command.context_class(command, info_name=name, terminal_width=60, max_content_width=60)
     shown = [line.strip() for line in command.get_help(context).splitlines()]
-    for line in filter(re.compile("Example: ").match, (command.help or "").splitlines()):
+    for line in filter(re.compile("Example: ").match, ALL[name].help.splitlines()):
         assert line.strip() in shown
 
 
@@ -170,7 +151,7 @@ def test_whoever_takes_json_takes_it_in_both_forms(name: str) -> None:
     own_format = name.startswith("hooks ") or name in ("memory export", "consciousness inject-context")
     assert ("--json" in options) == ("--format" in options) or own_format
     if "--json" in options:
-        assert options["--format"].metavar == "text|json"
+        assert options["--format"].choices == ("text", "json")
 
 
 def test_the_page_names_no_command_that_is_gone() -> None:
@@ -178,35 +159,44 @@ def test_the_page_names_no_command_that_is_gone() -> None:
     assert set(re.findall(r"^### `([a-z -]+)`$", PAGE, re.MULTILINE)) == set(ALL)
 
 
-@pytest.mark.parametrize("entry", [*HOOKS, *DIRECT.values(), BRIEF, MCP], ids=lambda one: one.word)
-def test_typer_knows_the_options_of_the_table(entry: Command) -> None:
-    """cli.command_table: what is read there without Typer means what --help says."""
-    found = options_of(ALL[f"{entry.group} {entry.word}".strip()])
-    assert {param.name: option for option, param in found.items()} == {
-        option.parameter: option.name for option in entry.options
-    }
-    flags = {option for option, param in found.items() if param.is_flag}
-    assert flags == {option.name for option in entry.options if option.is_flag}
+@pytest.mark.parametrize("name", ALL)
+def test_typer_knows_what_the_table_says(name: str) -> None:
+    """What is read without Typer means what --help says."""
+    params = [param for param in typer_s(name).params if param.name != "help"]
+    shown = {param.name: param for param in params}
+    assert shown.keys() == {word.parameter for word in ALL[name].takes}
+    for option in ALL[name].options:
+        param = shown[option.parameter]
+        assert {*param.opts, *param.secondary_opts} == {
+            *filter(None, (option.name, option.short, option.off))
+        }
+        assert (param.is_flag, param.required) == (option.is_flag, option.required)
+    for argument in ALL[name].arguments:
+        param = shown[argument.parameter]
+        assert (param.nargs == -1, param.required) == (argument.many, argument.required)
 
 
-def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
-    """cli.req: what is read there must mean what --help says."""
-    assert set(COMMANDS) == set(REQ)
-    for name, entry in COMMANDS.items():
-        command = ALL[f"req {name}"]
-        assert {option.name for option in entry.options} == set(options_of(command)), name
-        flags = {option for option, param in options_of(command).items() if param.is_flag}
-        assert flags == {option.name for option in entry.options if option.is_flag}, name
-        arguments = [param for param in command.params if param.param_type_name == "argument"]
-        wanted = [] if entry.words is None else [-1 if entry.words.many else 1]
-        assert [param.nargs for param in arguments] == wanted, name
+@pytest.mark.parametrize("name", ALL)
+def test_each_command_is_the_one_that_its_words_name(name: str) -> None:
+    """The way without the help of all others leads to the same command."""
+    match = find([*name.split(), "rest"])
+    assert match is not None
+    command, rest = match
+    assert (command.word, list(rest)) == (ALL[name].word, ["rest"])
+    assert [(word.parameter, type(word)) for word in command.takes] == [
+        (word.parameter, type(word)) for word in ALL[name].takes
+    ]
+
+
+def test_req_is_all_of_req() -> None:
+    assert {name.removeprefix("req ") for name in ALL if name.startswith("req ")} == set(REQ)
 
 
 @pytest.mark.parametrize(
     ("words", "found"),
     [
         ([], ("status", {})),
-        (["--json"], ("status", {"json": True})),
+        (["--json"], ("status", {"as_json": True})),
         (
             ["satisfy", "a", "-s", "x", "b", "--ttl=5"],
             ("satisfy", {"names": ["a", "b"], "session": "x", "ttl": "5"}),
@@ -231,7 +221,9 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
     words: list[str], found: object
 ) -> None:
     """Wrong options and questions for help get Typer's words."""
-    assert req.read(words) == found
+    match = find(["req", *words])
+    values = None if match is None else read_words(match[1], match[0].takes)
+    assert (None if match is None or values is None else (match[0].word, values)) == found
 
 
 @pytest.mark.parametrize(
@@ -248,7 +240,7 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
 )
 def test_the_direct_way_leaves_all_that_is_not_plain_to_typer(words: list[str], given: object) -> None:
     """A wrong option gets Typer's words."""
-    assert read_words(words, RESTORE_IDENTITY.options) == given
+    assert read_words(words, ALL["session restore-identity"].takes) == given
 
 
 def test_the_cold_block_is_the_owners_own() -> None:
@@ -268,4 +260,4 @@ def test_a_gate_s_message_names_only_commands_that_exist() -> None:
             named |= set(re.findall(r"([\w-]+-cli|PROGRAM\}) req ([a-z_-]+)", text))
             named |= {("context-graph-cli", word) for word in re.findall(r"_CALL\} ([a-z_]+)", text)}
     assert {program for program, _ in named} == {"context-graph-cli", "PROGRAM}"}
-    assert {word for _, word in named} <= {name.split()[0] for name in COMMANDS}
+    assert {word for _, word in named} <= {name.split()[0] for name in REQ}

@@ -7,14 +7,12 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 from research.__main__ import MEASURES
 from tools.docs import packages
 
-from context_graph.cli.main import build_app
+from context_graph.cli.command_table import GROUPS, WITHIN, every_command
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (".", "docs", "docs/adr", "benches", "research", "src/context_graph/data/plugin", ".claude/skills")
@@ -28,7 +26,8 @@ LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 CALL = re.compile(r"context-graph-cli(?= )[^\n`|;&()#>]*")
 MAKE = re.compile(r"(?:^|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
 PLACEHOLDER = re.compile(r"^(?:…|\.\.\.|\[.*|[A-Z_]+…?|<.*)$")
-COMMAND = typer.main.get_command(build_app())
+COMMANDS = dict(every_command())
+GROUP_NAMES = {*GROUPS, *WITHIN}
 
 
 def ids(pages: list[Path]) -> list[str]:
@@ -78,19 +77,20 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def fault_of(words: list[str]) -> str:
     """What is wrong with a call, or nothing; words behind a placeholder are not judged."""
-    command: Any = COMMAND
-    while words and hasattr(command, "commands"):
+    name = ""
+    while words and name not in COMMANDS:
         if words[0].startswith("-") or PLACEHOLDER.match(words[0]):
             break
-        if words[0] not in command.commands:
-            return f"no command {words[0]!r}"
-        command, words = command.commands[words[0]], words[1:]
-    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        name, words = f"{name} {words[0]}".strip(), words[1:]
+        if name not in COMMANDS and name not in GROUP_NAMES:
+            return f"no command {name.rpartition(' ')[2]!r}"
+    options = COMMANDS[name].options if name in COMMANDS else ()
+    known = {"--version", *(part for one in options for part in (one.name, one.off))}
     for word in words:
         if word.startswith("--") and len(word) > 2:
-            name = word.partition("=")[0].strip("[]")
-            if name not in (*known, "--help"):
-                return f"no option {name!r}"
+            option = word.partition("=")[0].strip("[]")
+            if option not in (*known, "--help"):
+                return f"no option {option!r}"
     return ""
 
 

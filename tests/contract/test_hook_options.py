@@ -1,4 +1,4 @@
-"""The launcher parses what `hooks` is given; cli.command_table has the same for help: both name the same."""
+"""The launcher parses what `hooks` is given; cli.hooks has the same for help: both name the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.cli.command_table import FORMAT, HOOKS
+from context_graph.cli.hooks import FORMAT, HOOKS
 
 SOURCES = Path(__file__).resolve().parents[2] / "ext" / "launcher" / "src"
 OPTIONS = {option.name.removeprefix("--"): option for command in HOOKS for option in command.options}

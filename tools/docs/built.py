@@ -17,8 +17,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]  # of this tree, whatever is insta
 
 from tools.docs.man import page  # noqa: E402
 
-from context_graph.cli.memory.call import Row  # noqa: E402
-from context_graph.cli.memory.typed import table  # noqa: E402
+from context_graph.cli.memory.typed import Row, table  # noqa: E402
 
 MAN = ROOT / "build/man/context-graph-cli.1"
 MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
@@ -27,7 +26,7 @@ MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
 def memory_table() -> str:
     """The module that lists the options of the `memory …` commands."""
     lines = [
-        '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).',
+        '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.word`).',
         "",
         "Made by tools/docs/built.py from the operations; `make build` makes it again where they changed.",
         '"""',

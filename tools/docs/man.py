@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import typer
-
-from context_graph.cli.main import build_app
-from context_graph.cli.shells import PROGRAM
+from context_graph.cli.command_table import PROGRAM, every_command
+from context_graph.cli.typer_words import HELP
+from context_graph.cli.words import Command, Option
 
 
 def page() -> str:
     """The page in roff: each command with its purpose, options, exit codes and example."""
-    root = typer.main.get_command(build_app())
     lines = [
         f'.TH {PROGRAM.upper()} 1 "" "context-graph" "User Commands"',
         ".SH NAME",
@@ -23,40 +20,39 @@ def page() -> str:
         ".I COMMAND",
         "[\\fIOPTIONS\\fR]",
         ".SH DESCRIPTION",
-        *_text(root.help or ""),
+        *_text(HELP),
         ".SH COMMANDS",
     ]
-    for name, command in leaves(root):
+    for name, command in every_command():
         lines += _command(name, command)
     lines += [".SH SEE ALSO", f"{_escaped(PROGRAM)} COMMAND \\-\\-help", ""]
     return "\n".join(lines)
 
 
-def leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command by its words, without the groups."""
-    below = getattr(command, "commands", None)
-    if not below:
-        yield name, command
-    for word, inner in (below or {}).items():
-        yield from leaves(inner, f"{name} {word}".strip())
+def _command(name: str, command: Command) -> list[str]:
+    lines = [
+        f".SS {_escaped(' '.join((name, *(one.shown for one in command.arguments))))}",
+        *_text(command.help),
+    ]
+    for argument in command.arguments:
+        lines += [".TP", f"\\fB{_escaped(argument.shown)}\\fR", _line(argument.help)]
+    for option in command.options:
+        names = " or ".join(filter(None, (option.name, option.short, option.off)))
+        takes = f" \\fI{_escaped(option.takes)}\\fR" if option.takes else ""
+        lines += [".TP", f"\\fB{_escaped(names)}\\fR{takes}", _line(described(option))]
+    return lines
 
 
-def _command(name: str, command: Any) -> list[str]:
-    arguments = [one.metavar for one in command.params if one.param_type_name == "argument"]
-    lines = [f".SS {_escaped(' '.join((name, *arguments)))}", *_text(command.help)]
-    for one in command.params:
-        if one.name == "help":
-            continue
-        default = "" if one.default in (None, False, "") else f" Default: {one.default}."
-        names = one.metavar if one.param_type_name == "argument" else ", ".join(one.opts)
-        takes = f" \\fI{_escaped(one.metavar)}\\fR" if one.opts[0].startswith("-") and one.metavar else ""
-        lines += [".TP", f"\\fB{_escaped(names)}\\fR{takes}", _line(f"{one.help}{default}")]
-    return [*lines, *(_text(command.epilog) if command.epilog else [])]
+def described(option: Option) -> str:
+    """An option's help, and its default."""
+    if option.is_flag or option.default in (None, ""):
+        return option.help
+    return f"{option.help} Default: {option.default}."
 
 
 def _text(help_: str) -> Iterator[str]:
     """A help text's paragraphs; an example is set as it is typed."""
-    for paragraph in help_.replace("\b\n", "").strip().split("\n\n"):
+    for paragraph in help_.strip().split("\n\n"):
         if paragraph.startswith("Example: "):
             yield from (".PP", ".EX", _line(paragraph.removeprefix("Example: ")), ".EE")
         else:

@@ -14,17 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
-from context_graph.cli.main import build_app
+from context_graph.cli.command_table import every_command
+from context_graph.cli.hooks import FORMAT, STDIN
+from context_graph.cli.words import DB_PATH, SESSION_ID, Command
 from context_graph.operations import OPERATIONS
 from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from tools.docs.man import leaves
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -72,22 +67,20 @@ def _json(value: Any) -> str:
     )
 
 
-def command_table(command: Any) -> list[str]:
+def command_table(command: Command) -> list[str]:
     """The arguments and options of a command."""
     rows = ["| option | meaning |", "|---|---|"]
-    for one in command.params:
-        if one.name == "help":
-            continue
-        words = SHARED.get(one.help, one.help)
-        if one.param_type_name == "argument":
-            metavar = one.metavar.replace("|", "\\|")
-            rows.append(f"| `{metavar}` | {words} |")
-            continue
-        names = choices(one.type_descriptor.annotation)
-        value = "\\|".join(names or (one.metavar or "").split("|"))
-        default = "" if one.default in (None, False, "") else f" Default: `{one.default}`."
-        rows.append(f"| `{one.opts[0]}{'' if one.is_flag else f' {value}'}` | {words}{default} |")
+    rows += [f"| `{_cell(argument.shown)}` | {argument.help} |" for argument in command.arguments]
+    for option in command.options:
+        takes = f" {_cell(option.takes)}" if option.takes else ""
+        has_default = not option.is_flag and option.default not in (None, "")
+        default = f" Default: `{option.default}`." if has_default else ""
+        rows.append(f"| `{option.name}{takes}` | {SHARED.get(option.help, option.help)}{default} |")
     return rows
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def rewritten(page: str, tables: dict[str, list[str]]) -> str:
@@ -107,8 +100,7 @@ def pages() -> dict[Path, str]:
     """Both pages as they should be."""
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
-    commands = leaves(typer.main.get_command(build_app()))
-    tables = {name: command_table(one) for name, one in commands if name not in BY_HAND}
+    tables = {name: command_table(command) for name, command in every_command() if name not in BY_HAND}
     made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import typer
-
-from context_graph.cli.command_table import BRIEF, CHECK_IDENTITY, INJECT_CONTEXT, typer_command
 from context_graph.cli.console.calling import Finished, ask, ask_json, finish, warn
-from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.console.tables import status_text
 from context_graph.cli.console.terminal import print_folded
 from context_graph.cli.native import serve
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, SESSION_ID, Command, Option
 from context_graph.errors import ContextGraphError, OwnerError, WireError
-
-app = typer.Typer(
-    help="The state of this project's identity: brief, check, context, numbers.",
-    rich_markup_mode=None,
-)
 
 COLD_BLOCK: Final = (
     "[System Consciousness]\n"
@@ -31,10 +23,16 @@ _CHECK_S: Final = 3.0
 _INJECT_S: Final = 2.0
 
 
-def check_identity(
-    auto_dream: bool = False, session_id: str | None = None, db_path: str | None = None
-) -> None:
-    """Warn on standard error if identity continuity is low; see `CHECK_IDENTITY`."""
+def check_identity(auto_dream: bool, session_id: str | None, db_path: str | None) -> None:
+    """Warn on standard error if identity continuity (IC) is low (PostToolUse).
+
+    Below 0.7 it prints `IC warning: X.XX`, below 0.5 `IC crisis: X.XX`. With --auto-dream a crisis also
+    queues a consolidation, at most once in 60 s, and the message says so.
+
+    Exit code: 0, always.
+
+    Example: context-graph-cli consciousness check-identity --auto-dream
+    """
     try:
         params = {"auto-dream": auto_dream, "session-id": session_id}
         reply = ask("consciousness.check-identity", params, db_path=db_path, timeout_s=_CHECK_S)
@@ -44,10 +42,14 @@ def check_identity(
     finish(reply, exit_code=0)
 
 
-def inject_context(
-    format: str = "standard", session_id: str | None = None, db_path: str | None = None
-) -> None:
-    """Print the state for the model's context; see `INJECT_CONTEXT`."""
+def inject_context(format: str, session_id: str | None, db_path: str | None) -> None:
+    """Print the state for the model's context (UserPromptSubmit).
+
+    Exit codes: 0 done; also if no owner answers (it prints the state of a session without events, and
+    a warning); 1 the store can't be used. Never 2.
+
+    Example: context-graph-cli consciousness inject-context --format compact
+    """
     try:
         params = {"format": format, "session-id": session_id}
         reply = ask("consciousness.inject-context", params, db_path=db_path, timeout_s=_INJECT_S)
@@ -58,14 +60,7 @@ def inject_context(
     finish(reply, exit_code=min(reply.exit_code, 1))
 
 
-typer_command(app, BRIEF, serve)
-typer_command(app, CHECK_IDENTITY, check_identity)
-typer_command(app, INJECT_CONTEXT, inject_context)
-
-
-@app.command("status", short_help="Show the numbers behind the brief")
-@both_forms
-def status(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
+def status(session_id: str | None, as_json: bool, db_path: str | None) -> None:
     """Show the numbers behind the brief, and what waits to be done in this project's store.
 
     Exit codes: 0; 1 no such session, or the store can't be used; 3 the database is corrupt.
@@ -73,6 +68,47 @@ def status(session_id: SessionId = None, json_: Json = False, db_path: DbPath = 
     Example: context-graph-cli consciousness status --json
     """
     params = {"session-id": session_id}
-    if json_:
+    if as_json:
         finish(ask("consciousness.status", params, db_path=db_path))
     print_folded(status_text(ask_json("consciousness.status", params, db_path=db_path)))
+
+
+COMMANDS: Final = (
+    Command(
+        "brief",
+        serve,
+        "Print the one-line state",
+        (SESSION_ID, DB_PATH),
+        """Print the one-line state, `[C:CON r=0.97 IC=0.95]` (PreToolUse).
+
+        The launcher does this itself: it reads one small file and needs no Python, database or owner.
+        `[C:? r=? IC=?]` means that nothing is known about the session.
+
+        Exit code: 0, always.
+
+        Example: context-graph-cli consciousness brief
+        """,
+    ),
+    Command(
+        "check-identity",
+        check_identity,
+        "Warn if identity continuity is low",
+        (Option("--auto-dream", "Queue a consolidation if IC is below 0.5."), SESSION_ID, DB_PATH),
+    ),
+    Command(
+        "inject-context",
+        inject_context,
+        "Print the state for the model",
+        (
+            Option(
+                "--format",
+                "compact: one line; standard: four lines; verbose: the components too.",
+                choices=("compact", "standard", "verbose"),
+                default="standard",
+            ),
+            SESSION_ID,
+            DB_PATH,
+        ),
+    ),
+    Command("status", status, "Show the numbers behind the brief", (SESSION_ID, OUTPUT, JSON, DB_PATH)),
+)

@@ -1,4 +1,4 @@
-"""Defines `hooks …`: help for the events, which the launcher serves, and generate-config."""
+"""Has the commands `hooks …`: help for the events, which the launcher serves, and generate-config."""
 
 from __future__ import annotations
 
@@ -6,29 +6,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Final
 
 from context_graph.claude.settings import apply_changes, diff_of, plan_changes
-from context_graph.cli.command_table import HOOKS, typer_command
 from context_graph.cli.native import serve
-
-app = typer.Typer(
-    help="Serve the client's hook events, and write the configuration that calls them.",
-    rich_markup_mode=None,
-)
+from context_graph.cli.words import DB_PATH, Argument, Command, Option
 
 
-for _one in HOOKS:
-    typer_command(app, _one, serve)
-
-
-@app.command("git", short_help="One of git's own hooks")
-def git(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="git's name of the hook, or its path.")],
-    args: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT…", help="git's own.")] = None,
-) -> None:
+def git(name: str, args: list[str]) -> None:
     """Ask the requirements before a commit or push, then run the hook that git would have run.
 
     git calls it in the shells of an agent's session; a person (without $CLAUDE_CODE_SESSION_ID) is never
@@ -41,42 +26,8 @@ def git(
     serve()
 
 
-@app.command("generate-config", short_help="Write settings and scripts")
 def generate_config(
-    output_dir: Annotated[
-        Path,
-        typer.Option(
-            "--output-dir",
-            metavar="FOLDER",
-            help="Folder for the scripts. Inside .claude, the settings go to .claude/settings.json; "
-            "elsewhere, to settings.json beside the scripts.",
-        ),
-    ] = Path(".claude/hooks"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite existing scripts that are different.")
-    ] = False,
-    hooks: Annotated[
-        str,
-        typer.Option(
-            "--hooks",
-            metavar="NAME,…",
-            help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
-            "user-prompt-expansion, subagent-start, stop, permission-request, permission-denied, "
-            "pre-compact, post-compact, config-change, session-end. Default: all.",
-        ),
-    ] = "",
-    shell: Annotated[
-        Literal["bash", "zsh", "fish", "powershell"], typer.Option("--shell", help="Shell of the scripts.")
-    ] = "bash",
-    matcher: Annotated[
-        str | None,
-        typer.Option(
-            "--matcher", metavar="REGEX", help="Tools that the tool events fire for. Default: all tools."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the changes as a diff; write nothing.")
-    ] = False,
+    output_dir: Path, force: bool, hooks: str, shell: str, matcher: str | None, dry_run: bool
 ) -> None:
     """Write this project's hook configuration: entries in settings.json, and five scripts.
 
@@ -103,3 +54,190 @@ def generate_config(
             "note: the hooks will not find context-graph-cli; run `context-graph-cli setup --link`",
             file=sys.stderr,
         )
+
+
+_EVENT_SESSION: Final = Option(
+    "--session-id", "Session, if neither the environment nor standard input names one.", "ID"
+)
+_TOOL: Final = Option("--tool-name", "The tool that the event is about.", "NAME")
+STDIN: Final = Option(
+    "--stdin",
+    "Read the event as JSON from standard input: Claude Code's own form or the specification's HookInput. "
+    "This is the default with a client's format or without --session-id; a terminal is never read.",
+    "[true|false]",
+)
+FORMAT: Final = Option(
+    "--format",
+    "json, json-compact and text print the specification's HookOutput. The others read and answer as a "
+    "client's hooks do, with one document or nothing: claude is Claude Code, the rest are as they are named.",
+    choices=("json", "json-compact", "text", "claude", "codex", "gemini", "cursor"),
+    default="json",
+)
+_CODES: Final = """
+Exit codes: with a client's format always 0. Otherwise 0 done, 1 other error, 2 out of time, 3 the store
+failed, 4 wrong input or usage, 5 no such session, 6 identity continuity is below its threshold.
+"""
+
+
+def _hook(word: str, event: str, text: str, *own: Option, example: str = "") -> Command:
+    """The command that serves one of the client's events; ``own`` are the options that only some take."""
+    command = f"Example: context-graph-cli hooks {word} --session-id abc {example}".rstrip()
+    takes = (_EVENT_SESSION, *own, STDIN, FORMAT, DB_PATH)
+    return Command(word, serve, event, takes, f"{text}\n\n{command}", _CODES)
+
+
+HOOKS: Final = (
+    _hook(
+        "session-start",
+        "SessionStart",
+        "Record that a session starts or resumes (budget 5000 ms). Starts the owner.\n\n"
+        "Without a session id it makes a new one.",
+        Option("--previous-session-id", "Session to continue. Default: the latest.", "ID"),
+    ),
+    _hook(
+        "pre-tool",
+        "PreToolUse",
+        "Answer before a tool runs (budget 100 ms): print the cached state, or deny the call for an unmet "
+        "requirement.",
+        _TOOL,
+        Option(
+            "--fast-path",
+            "Accepted for older scripts; the answer is always the cached state.",
+            "[true|false]",
+            default="true",
+        ),
+        example="--tool-name Edit",
+    ),
+    _hook(
+        "post-tool",
+        "PostToolUse",
+        "Record a tool's result (budget 3000 ms): update identity continuity, and say so in a crisis.",
+        _TOOL,
+        Option(
+            "--success", "Whether the tool succeeded; overrides standard input.", choices=("true", "false")
+        ),
+        example="--tool-name Bash --success true",
+    ),
+    _hook(
+        "post-tool-failure",
+        "PostToolUseFailure",
+        "Record that a tool failed (budget 3000 ms).",
+        _TOOL,
+        example="--tool-name Bash",
+    ),
+    _hook(
+        "prompt-submit",
+        "UserPromptSubmit",
+        "Record a prompt (budget 2000 ms): print what changed in the state, and memories that fit.",
+        Option("--prompt", "What the user wrote.", "TEXT"),
+        example="--prompt 'fix the tests'",
+    ),
+    _hook(
+        "stop",
+        "Stop",
+        "Record that the model has finished its turn (budget 2000 ms); unmet requirements hold it back.",
+    ),
+    _hook(
+        "subagent-start",
+        "SubagentStart",
+        "Record that a subagent begins (budget 2000 ms); memories that fit its task are brought to it.",
+    ),
+    _hook(
+        "subagent-stop",
+        "SubagentStop",
+        "Record that a subagent has finished (budget 2000 ms); it is never held back. `setup` does not "
+        "register this event.",
+    ),
+    _hook(
+        "permission-request",
+        "PermissionRequest",
+        "Answer before the user is asked for a permission (budget 2000 ms): deny it if the requirements file "
+        "says so.",
+        _TOOL,
+        example="--tool-name Bash",
+    ),
+    _hook(
+        "prompt-expansion",
+        "UserPromptExpansion",
+        "Record that the user typed a skill or command (budget 2000 ms); it satisfies the requirements that "
+        "name it.",
+    ),
+    _hook(
+        "permission-denied",
+        "PermissionDenied",
+        "Record that a tool was refused without asking the user (budget 2000 ms); the call arms no "
+        "requirement.",
+        _TOOL,
+        example="--tool-name Bash",
+    ),
+    _hook(
+        "config-change",
+        "ConfigChange",
+        "Record that the client's settings changed (budget 2000 ms); while a human_only requirement holds, a "
+        "change that drops our hooks does not reach the session.",
+    ),
+    _hook(
+        "pre-compact",
+        "PreCompact",
+        "Record that the conversation is about to be compacted (budget 2000 ms). Prints nothing.",
+    ),
+    _hook(
+        "post-compact",
+        "PostCompact",
+        "Compare a compaction's summary with what the session had (budget 2000 ms). Prints nothing.",
+    ),
+    _hook(
+        "session-end",
+        "SessionEnd",
+        "Save the session at its end (budget 30000 ms, 1000 ms with --format claude).",
+        Option("--duration-ms", "How long the session lasted, in milliseconds.", "N"),
+        Option(
+            "--generate-summary", "Summarise the session in one sentence.", "[true|false]", default="true"
+        ),
+        example="--duration-ms 60000",
+    ),
+)
+COMMANDS: Final = (
+    *HOOKS,
+    Command(
+        "git",
+        git,
+        "One of git's own hooks",
+        (
+            Argument("NAME", "name", "git's name of the hook, or its path.", required=True),
+            Argument("ARGUMENT", "args", "git's own.", many=True),
+        ),
+    ),
+    Command(
+        "generate-config",
+        generate_config,
+        "Write settings and scripts",
+        (
+            Option(
+                "--output-dir",
+                "Folder for the scripts. Inside .claude, the settings go to .claude/settings.json; "
+                "elsewhere, to settings.json beside the scripts.",
+                "FOLDER",
+                default=".claude/hooks",
+                kind="path",
+            ),
+            Option("--force", "Overwrite existing scripts that are different."),
+            Option(
+                "--hooks",
+                "Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
+                "user-prompt-expansion, subagent-start, stop, permission-request, permission-denied, "
+                "pre-compact, post-compact, config-change, session-end. Default: all.",
+                "NAME,…",
+                default="",
+            ),
+            Option(
+                "--shell",
+                "Shell of the scripts.",
+                choices=("bash", "zsh", "fish", "powershell"),
+                default="bash",
+            ),
+            Option("--matcher", "Tools that the tool events fire for. Default: all tools.", "REGEX"),
+            Option("--dry-run", "Show the changes as a diff; write nothing."),
+        ),
+    ),
+)

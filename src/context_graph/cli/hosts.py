@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
-
-import typer
 
 from context_graph.claude.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
 from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.cli.console.terminal import agree
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import CommandLineError, ConfigError, UsageError
+from context_graph.errors import CommandLineError, ConfigError
 from context_graph.wire.client import find_launcher
 
 
@@ -46,7 +44,7 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
     link = None if asked.remove else plan_link(find_launcher(), os.environ)
     _show(made, diff=asked.diff, listed=asked.dry_run or not asked.yes)
     if made.needed and not asked.dry_run:
-        _ask("Take it out?" if asked.remove else "Set this up?", yes=asked.yes)
+        agree("Take it out?" if asked.remove else "Set this up?", yes=asked.yes)
         _write(made, None if asked.remove else record)
         if link is not None and link.is_needed:  # hosts look for the memory tools on PATH
             write_link(link)
@@ -73,14 +71,6 @@ def _show(made: Setup, *, diff: bool, listed: bool) -> None:
             come, go = change.lines
             print(f"{word:<8} {change.path}  +{come} -{go}")
         print("`--diff` shows every line")
-
-
-def _ask(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
-    typer.confirm(question, default=True, abort=True)
 
 
 def _write(made: Setup, record: Record | None) -> None:

@@ -1,4 +1,4 @@
-"""Hands commands over to the launcher; here is only their help."""
+"""Hands commands over to the launcher; here is only their help, and `mcp`, which is one of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final, NoReturn
 
 from context_graph.cli.console.terminal import complain
+from context_graph.cli.words import DB_PATH, Command
 from context_graph.errors import ConfigError
 
 _HELP: Final = ("--help", "-h")
@@ -53,5 +54,24 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
 
 
 def serve(**given: Any) -> NoReturn:
-    """What Typer calls for a command of the launcher's: leave it to the launcher, options as they were."""
+    """What a command of the launcher's does: leave it to the launcher, options as they were."""
     become_launcher(sys.argv[1:])
+
+
+COMMANDS: Final = (
+    Command(
+        "mcp",
+        serve,
+        "Serve MCP on standard input and output",
+        (DB_PATH,),
+        """Serve MCP on standard input and output, one message per line, until the client closes its end.
+
+        The launcher does this itself: it passes messages to the owner, and starts one if none runs. If the
+        owner ends, the launcher starts another and sends unanswered messages again; nothing is done twice.
+
+        Exit codes: 0 the client closed its end, or sent SIGINT or SIGTERM; 1 a wrong option or environment.
+
+        Example: claude mcp add context-graph -- context-graph-cli mcp
+        """,
+    ),
+)

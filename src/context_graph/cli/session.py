@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-
-from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, typer_command
 from context_graph.cli.console.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
-from context_graph.cli.console.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.console.tables import chain_text, session_table, session_text
 from context_graph.cli.console.terminal import print_folded, shown
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, SESSION_ID, Argument, Command, Option
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
-
-app = typer.Typer(
-    help="Restore, save, list, show, export and import session identities.",
-    rich_markup_mode=None,
-)
 
 _RESTORE_S: Final = 5.0
 _PERSIST_S: Final = 30.0
@@ -28,16 +20,18 @@ _IMPORT_BYTES: Final = 15 * 1024 * 1024
 _RECOVERY: Final = "Recovery: Run 'context-graph-cli repair --cf session_identity'"
 
 
-Session = Annotated[
-    str | None,
-    typer.Argument(metavar="[ID]", help="The session, or its first digits; as --session-id."),
-]
+def restore_identity(session_id: str | None, source: str | None, db_path: str | None) -> None:
+    """Begin a session that continues the latest one (SessionStart).
 
+    Reads {"session_id": …, "source": …} from standard input; options fill in what is missing there.
+    Prints `Identity restored from ID. IC: X.XX (word)`, `New session initialized`, or with source
+    clear `Fresh session initialized`. The IC is that session's own at its end, `?` if nothing was measured.
 
-def restore_identity(
-    session_id: str | None = None, source: str | None = None, db_path: str | None = None
-) -> None:
-    """Begin a session that continues the latest one; see `RESTORE_IDENTITY`."""
+    Exit codes: 0 done, or no owner answers (a new session, with a warning); 1 the store can't be used;
+    2 the stored identity or the database is corrupt (2 means nothing else).
+
+    Example: echo '{"source":"startup"}' | context-graph-cli session restore-identity
+    """
     try:
         reply = ask(
             "session.restore-identity",
@@ -57,8 +51,16 @@ def restore_identity(
     finish(reply)
 
 
-def persist_identity(session_id: str | None = None, db_path: str | None = None) -> None:
-    """Save a session's identity in full; see `PERSIST_IDENTITY`."""
+def persist_identity(session_id: str | None, db_path: str | None) -> None:
+    """Save a session's identity in full (SessionEnd). Prints nothing.
+
+    Reads {"session_id": …} from standard input. Every event is durable as soon as it is recorded, so
+    nothing is lost without this command.
+
+    Exit codes: 0 done or nothing to do; 1 it could not be saved: try again. Never 2.
+
+    Example: echo '{"session_id":"abc"}' | context-graph-cli session persist-identity
+    """
     try:
         reply = ask(
             "session.persist-identity", {}, lenient_input(session_id), db_path=db_path, timeout_s=_PERSIST_S
@@ -69,23 +71,7 @@ def persist_identity(session_id: str | None = None, db_path: str | None = None) 
     finish(reply, exit_code=min(reply.exit_code, 1))
 
 
-typer_command(app, RESTORE_IDENTITY, restore_identity)
-typer_command(app, PERSIST_IDENTITY, persist_identity)
-
-
-@app.command("list", short_help="List sessions, newest first")
-@both_forms
-def list_sessions(
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=1000, metavar="N", help="Sessions on one page.")
-    ] = 50,
-    cursor: Annotated[
-        str | None,
-        typer.Option("--cursor", metavar="TEXT", help="Where the page begins: the last page's next_cursor."),
-    ] = None,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def list_sessions(limit: int, cursor: str | None, as_json: bool, db_path: str | None) -> None:
     """List the sessions of this project, newest first: when, how long, on which branch, with what
     outcome, and what was asked for.
 
@@ -94,7 +80,7 @@ def list_sessions(
     Example: context-graph-cli session list --limit 10
     """
     params = {"limit": str(limit), "cursor": cursor}
-    if json_:
+    if as_json:
         finish(ask("session.list", params, db_path=db_path, timeout_s=_PERSIST_S))
     found = ask_json("session.list", params, db_path=db_path, timeout_s=_PERSIST_S)
     print(shown(session_table(found["sessions"])))
@@ -103,11 +89,7 @@ def list_sessions(
         print(f"{count} of {total}; the next: --cursor {found['next_cursor']}")
 
 
-@app.command("show", short_help="Show one session")
-@both_forms
-def show_session(
-    session: Session = None, session_id: SessionId = None, json_: Json = False, db_path: DbPath = None
-) -> None:
+def show_session(session: str | None, session_id: str | None, as_json: bool, db_path: str | None) -> None:
     """Show one session: its goal, what was measured of it, and the sessions before it.
 
     JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the 14 snapshot
@@ -119,31 +101,20 @@ def show_session(
     Example: context-graph-cli session show 0ae1c9d2 --json
     """
     params = {"session-id": session or session_id}
-    if json_:
+    if as_json:
         finish(ask("session.show", params, db_path=db_path))
     found = ask_json("session.show", params, db_path=db_path)
     print_folded(shown(session_text(found)))
     print_folded(shown(chain_text(found.get("chain", []), found.get("chain_end", ""))))
 
 
-@app.command("export", short_help="Write sessions as JSON")
 def export_session(
-    session: Session = None,
-    session_id: SessionId = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every session of the store.")] = False,
-    cursor: Annotated[
-        str | None,
-        typer.Option(
-            "--cursor",
-            metavar="C",
-            help="With --all: continue at a document's next_cursor (each holds up to 1,000 sessions).",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="FILE", help="Write there instead of to standard output."),
-    ] = None,
-    db_path: DbPath = None,
+    session: str | None,
+    session_id: str | None,
+    every: bool,
+    cursor: str | None,
+    output: Path | None,
+    db_path: str | None,
 ) -> None:
     """Write one session, or all, as JSON that `session import` reads.
 
@@ -151,7 +122,7 @@ def export_session(
 
     Example: context-graph-cli session export --all --output sessions.json
     """
-    params = {"session-id": session or session_id, "all": all_, "cursor": cursor}
+    params = {"session-id": session or session_id, "all": every, "cursor": cursor}
     reply = ask("session.export", params, db_path=db_path, timeout_s=_TRANSFER_S)
     if reply.exit_code or output is None:
         finish(reply)
@@ -163,17 +134,7 @@ def export_session(
         raise InvalidInputError(f"--output {output}: {error.strerror}") from error
 
 
-@app.command("import", short_help="Read sessions from JSON")
-def import_sessions(
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="What `session export` wrote; default: standard input."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace sessions that are in the store already.")
-    ] = False,
-    db_path: DbPath = None,
-) -> None:
+def import_sessions(file: Path | None, overwrite: bool, db_path: str | None) -> None:
     """Read sessions from JSON into this project's store.
 
     Exit codes: 0; 1 the file can't be read, is no export, or names a session that is there already.
@@ -192,3 +153,84 @@ def import_sessions(
         )
     reply = ask("session.import", {"overwrite": overwrite}, body, db_path=db_path, timeout_s=_TRANSFER_S)
     finish(reply)
+
+
+_SESSION: Final = Argument("ID", "session", "The session, or its first digits; as --session-id.")
+COMMANDS: Final = (
+    Command(
+        "restore-identity",
+        restore_identity,
+        "Begin a session that continues the latest",
+        (
+            Option(
+                "--session-id",
+                "Session to begin, or with source resume the one to continue. $CLAUDE_CODE_SESSION_ID and "
+                "standard input override it. Default: a new id.",
+                "ID",
+            ),
+            Option("--source", "startup (default), resume, clear or compact.", "WORD"),
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "persist-identity",
+        persist_identity,
+        "Save a session in full",
+        (
+            Option(
+                "--session-id",
+                "Session to save. $CLAUDE_CODE_SESSION_ID and standard input override it. "
+                "Default: the latest.",
+                "ID",
+            ),
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "list",
+        list_sessions,
+        "List sessions, newest first",
+        (
+            Option(
+                "--limit",
+                "Sessions on one page, 1 to 1000.",
+                "N",
+                default="50",
+                kind="int",
+                limits=(1, 1000),
+            ),
+            Option("--cursor", "Where the page begins: the last page's next_cursor.", "TEXT"),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
+    Command("show", show_session, "Show one session", (_SESSION, SESSION_ID, OUTPUT, JSON, DB_PATH)),
+    Command(
+        "export",
+        export_session,
+        "Write sessions as JSON",
+        (
+            _SESSION,
+            SESSION_ID,
+            Option("--all", "Every session of the store.", field="every"),
+            Option(
+                "--cursor",
+                "With --all: continue at a document's next_cursor (each holds up to 1,000 sessions).",
+                "C",
+            ),
+            Option("--output", "Write there instead of to standard output.", "FILE", kind="path"),
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "import",
+        import_sessions,
+        "Read sessions from JSON",
+        (
+            Argument("FILE", "file", "What `session export` wrote; default: standard input.", kind="path"),
+            Option("--overwrite", "Replace sessions that are in the store already."),
+            DB_PATH,
+        ),
+    ),
+)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal
-
-import typer
+from typing import Final
 
 from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.claude.install.entries import SERVER
@@ -30,10 +27,11 @@ from context_graph.claude.settings import Change, apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import columns, counted
-from context_graph.cli.console.terminal import print_folded
+from context_graph.cli.console.terminal import agree, print_folded
 from context_graph.cli.hosts import Asked, set_up
+from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import CommandLineError, ConfigError, UsageError
+from context_graph.errors import CommandLineError, ConfigError
 from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -55,65 +53,22 @@ _NEXT: Final = (
 
 
 def setup(
-    host: Annotated[
-        Literal["claude", "codex", "gemini", "cursor", "opencode"],
-        typer.Option("--host", help="The program to set up, if it is not Claude Code."),
-    ] = "claude",
-    user: Annotated[
-        bool, typer.Option("--user", help="Set up all projects, in your own settings and skills.")
-    ] = False,
-    local: Annotated[
-        bool, typer.Option("--local", help="Use settings.local.json, which is not committed.")
-    ] = False,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove everything again; the files become what they were.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; write nothing.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show every line that changes.")] = False,
-    servers: Annotated[
-        bool, typer.Option("--mcp/--no-mcp", help="Add the memory tools to .mcp.json.")
-    ] = True,
-    server_name: Annotated[
-        str, typer.Option(help="Server name for the memory tools, if another program uses the default.")
-    ] = SERVER,
-    skills: Annotated[bool, typer.Option("--skills/--no-skills", help="Add the skills.")] = True,
-    permissions: Annotated[
-        bool,
-        typer.Option(
-            "--permissions/--no-permissions",
-            help="Allow tools that read or add without asking; Claude Code still asks before it forgets or "
-            "consolidates.",
-        ),
-    ] = True,
-    status_line: Annotated[
-        bool, typer.Option("--status-line", help="Add a status line, unless there is one.")
-    ] = False,
-    strict_gates: Annotated[
-        bool | None,
-        typer.Option(
-            "--strict-gates/--no-strict-gates",
-            help="Where a project has requirements, block tool calls if our hook fails or is missing.",
-        ),
-    ] = None,
-    autostart: Annotated[
-        bool,
-        typer.Option(
-            "--autostart",
-            help="Only start the owner at login (systemd, or launchd on macOS); --remove undoes it.",
-        ),
-    ] = False,
-    link: Annotated[
-        bool,
-        typer.Option("--link", help="Only link the program into ~/.local/bin; --remove undoes it."),
-    ] = False,
-    plugin: Annotated[
-        bool,
-        typer.Option(
-            "--plugin",
-            help="Copy the plugin into the data root and print its folder, for `claude --plugin-dir`.",
-        ),
-    ] = False,
+    host: str,
+    user: bool,
+    local: bool,
+    remove: bool,
+    yes: bool,
+    dry_run: bool,
+    diff: bool,
+    servers: bool,
+    server_name: str,
+    skills: bool,
+    permissions: bool,
+    status_line: bool,
+    strict_gates: bool | None,
+    autostart: bool,
+    link: bool,
+    plugin: bool,
 ) -> None:
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
 
@@ -168,7 +123,7 @@ def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_r
     elif dry_run or not yes:
         _show_plan(scope, made, link)
     if wanted and not dry_run:
-        _ask("Set this up?", yes=yes)
+        agree("Set this up?", yes=yes)
         _write(scope, record, made)
         if link.is_needed:
             write_link(link)
@@ -252,7 +207,7 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
     elif dry_run or not yes:
         _show_files(made)
     if made.needed and not dry_run:
-        _ask(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
+        agree(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
         _apply(made)
     if not dry_run:
         for one, record in places:
@@ -281,19 +236,11 @@ def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
     made = plan_no_autostart(env) if remove else plan_autostart(find_owner_command(), data_root(), env)
     print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
     if made.needed and not dry_run:
-        _ask("Write 1 file?", yes=yes)
+        agree("Write 1 file?", yes=yes)
         write_autostart(made, os.environ)
         print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
     for note in made.notes:
         print(f"note: {note}")
-
-
-def _ask(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
-    typer.confirm(question, default=True, abort=True)
 
 
 def _write(scope: Scope, record: Record, made: Setup) -> None:
@@ -326,3 +273,58 @@ def _link(*, remove: bool, dry_run: bool) -> None:
     print(done + " (dry run)" * dry_run)
     if made.note:
         print(f"note: {made.note}")
+
+
+COMMANDS: Final = (
+    Command(
+        "setup",
+        setup,
+        "Set a project up for Claude Code, or take it out again",
+        (
+            Option(
+                "--host",
+                "The program to set up, if it is not Claude Code.",
+                choices=("claude", "codex", "gemini", "cursor", "opencode"),
+                default="claude",
+            ),
+            Option("--user", "Set up all projects, in your own settings and skills."),
+            Option("--local", "Use settings.local.json, which is not committed."),
+            Option("--remove", "Remove everything again; the files become what they were."),
+            Option("--yes", "Write without asking.", short="-y"),
+            Option("--dry-run", "Show the changes; write nothing."),
+            Option("--diff", "Show every line that changes."),
+            Option(
+                "--mcp", "Add the memory tools to .mcp.json.", default=True, field="servers", off="--no-mcp"
+            ),
+            Option(
+                "--server-name",
+                "Server name for the memory tools, if another program uses the default.",
+                "TEXT",
+                default=SERVER,
+            ),
+            Option("--skills", "Add the skills.", default=True, off="--no-skills"),
+            Option(
+                "--permissions",
+                "Allow tools that read or add without asking; Claude Code still asks before it forgets or "
+                "consolidates.",
+                default=True,
+                off="--no-permissions",
+            ),
+            Option("--status-line", "Add a status line, unless there is one."),
+            Option(
+                "--strict-gates",
+                "Where a project has requirements, block tool calls if our hook fails or is missing.",
+                off="--no-strict-gates",
+            ),
+            Option(
+                "--autostart",
+                "Only start the owner at login (systemd, or launchd on macOS); --remove undoes it.",
+            ),
+            Option("--link", "Only link the program into ~/.local/bin; --remove undoes it."),
+            Option(
+                "--plugin",
+                "Copy the plugin into the data root and print its folder, for `claude --plugin-dir`.",
+            ),
+        ),
+    ),
+)

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
 
-PROGRAM: Final = "context-graph-cli"
-SHELLS: Final = ("bash", "zsh", "fish")
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """One option: its name, its purpose in a few words, what it takes ("" for a flag) and known values."""
-
-    name: str
-    about: str
-    takes: str = ""
-    values: tuple[str, ...] = ()
+from context_graph.cli.command_table import ALONE, GROUPS, PROGRAM, WITHIN, every_command
+from context_graph.cli.words import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +17,31 @@ class Place:
     about: str
     below: tuple[str, ...] = ()
     """Of a command: the words that its argument may be."""
-    options: tuple[Given, ...] = ()
+    options: tuple[Option, ...] = ()
 
 
-def places(command: Any, words: str = "") -> Iterator[Place]:
-    """Every group and command of Typer's, the program itself first."""
-    below = getattr(command, "commands", None) or {}
-    options = tuple(_given(one) for one in command.params if one.param_type_name == "option")
-    arguments = [one.metavar or "" for one in command.params if one.param_type_name == "argument"]
-    values = tuple(arguments[0].split("|")) if arguments and "|" in arguments[0] else ()
-    about = (command.short_help or command.help or "").strip().partition("\n")[0].rstrip(".")
-    yield Place(words, about, tuple(below) or values, options)
-    for word, inner in below.items():
-        yield from places(inner, f"{words} {word}".strip())
+_VERSION = (Option("--version", "Print the version."),)
 
 
-def _given(option: Any) -> Given:
-    name = max(option.opts, key=len)
-    about = (option.help or "").partition(". ")[0].rstrip(".")
-    if option.is_flag:
-        return Given(name, about)
-    takes = option.metavar or "TEXT"
-    plain = "|" in takes and "[" not in takes
-    return Given(name, about, takes, tuple(takes.split("|")) if plain else ())
+def places() -> Iterator[Place]:
+    """The program itself, then every group and command."""
+    commands = list(every_command())
+    groups = {**{name: group.short for name, group in GROUPS.items()}, **WITHIN}
+    yield Place("", "", (*GROUPS, *ALONE), _VERSION)
+    for name, about in groups.items():
+        behind = (words.removeprefix(f"{name} ") for words, _ in commands if words.startswith(f"{name} "))
+        yield Place(name, about, tuple(dict.fromkeys(rest.partition(" ")[0] for rest in behind)))
+    for words, command in commands:
+        choices = command.arguments[0].choices if command.arguments else ()
+        yield Place(words, command.short, choices, command.options)
+
+
+def _about(option: Option) -> str:
+    return option.help.partition(". ")[0].rstrip(".")
 
 
 def script(shell: str, found: list[Place]) -> str:
-    """The script for that shell, one of `SHELLS`."""
+    """The script for that shell: bash, zsh or fish."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](found)
 
 
@@ -76,7 +63,7 @@ def _bash(found: list[Place]) -> str:
     for place, one in _valued(found):
         start = f'"{place.words} {one.name}"|"{place.words} "*" {one.name}"'
         lines.append(
-            f'        {start}) COMPREPLY=($(compgen -W "{" ".join(one.values)}" -- "$word")); return ;;'
+            f'        {start}) COMPREPLY=($(compgen -W "{" ".join(one.choices)}" -- "$word")); return ;;'
         )
     lines += ["    esac", '    case "$said" in']
     for place in _longest_first(found):
@@ -94,10 +81,10 @@ def _bash(found: list[Place]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _valued(found: list[Place]) -> Iterator[tuple[Place, Given]]:
+def _valued(found: list[Place]) -> Iterator[tuple[Place, Option]]:
     for place in _longest_first(found):
         for one in place.options:
-            if one.values:
+            if one.choices:
                 yield place, one
 
 
@@ -114,11 +101,11 @@ def _zsh(found: list[Place]) -> str:
     ]
     for place, one in _valued(found):
         start = f'"{place.words} {one.name}"|"{place.words} "*" {one.name}"'
-        lines.append(f"        {start}) compadd -- {' '.join(one.values)}; return ;;")
+        lines.append(f"        {start}) compadd -- {' '.join(one.choices)}; return ;;")
     lines += ["    esac", '    case "$said" in']
     for place in _longest_first(found):
         start = f'"{place.words}"' + (f'|"{place.words} "*' if not place.below else "")
-        options = [_pair(one.name, one.about) for one in place.options]
+        options = [_pair(one.name, _about(one)) for one in place.options]
         below = [_pair(word, abouts.get(f"{place.words} {word}".strip(), "")) for word in place.below]
         lines += [
             f"        {start})",
@@ -163,7 +150,7 @@ def _fish(found: list[Place]) -> str:
             lines.append(f"complete -c {PROGRAM} -f {here} -a {word} -d {about}")
         where = here if place.below else inside
         for one in place.options:
-            takes = f" -x -a '{' '.join(one.values)}'" if one.values else " -r" if one.takes else ""
-            about = _quoted(one.about)
+            takes = f" -x -a '{' '.join(one.choices)}'" if one.choices else " -r" if one.takes else ""
+            about = _quoted(_about(one))
             lines.append(f"complete -c {PROGRAM} {where} -l {one.name.removeprefix('--')}{takes} -d {about}")
     return "\n".join(lines) + "\n"

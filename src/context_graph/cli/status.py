@@ -1,4 +1,4 @@
-"""Shows this project's state for people and programs: `status`, and without Typer, which costs 0.2 s."""
+"""Shows this project's state for people and programs: `status`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.command_table import wants_json
 from context_graph.cli.console.calling import Finished, ask
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import print_folded, show, shown
 from context_graph.cli.native import become_launcher
+from context_graph.cli.words import JSON, OUTPUT, Command, Option
 from context_graph.config import checkout_top, client_dir, project_dir
 from context_graph.errors import ContextGraphError, exit_code_of
 from context_graph.view.health import NUMBERS
@@ -36,11 +36,21 @@ class _RefusedError(ContextGraphError):
         self.reply_code = reply_code
 
 
-def status(**given: Any) -> None:
-    """Show the project; see `command_table.STATUS`."""
-    if given.get("line"):
+def status(line: bool, verbose: bool, as_json: bool) -> None:
+    """Say in one sentence whether it works and what it knew today, then show this project at a glance.
+
+    --line is for Claude Code's settings: "statusLine": {"type": "command", "command":
+    "context-graph-cli status --line"}. The launcher serves it: it reads one small file and asks a running
+    owner about requirements. `doctor` tries things out; this command only looks, and says in words what
+    --verbose has as numbers.
+
+    Exit codes: 0; 1 no owner, or the store can't be used; 3 the database is corrupt. With --line always 0.
+
+    Example: context-graph-cli status --json
+    """
+    if line:
         become_launcher(["status", "--line"])
-    folder, as_json = project_dir(), wants_json(given)
+    folder = project_dir()
     try:
         found = _health(folder)
     except ContextGraphError as error:
@@ -56,7 +66,7 @@ def status(**given: Any) -> None:
         print(json.dumps(found, ensure_ascii=False))
     else:
         print_folded(shown(found["sentence"]))
-        hidden = {"state", *(() if given.get("verbose") else (NUMBERS,))}  # the one is the sentence
+        hidden = {"state", *(() if verbose else (NUMBERS,))}  # the one is the sentence
         lines = [one for one in found["lines"] if one["name"] not in hidden]
         show([("project", found["project"]), *((one["name"], one["text"]) for one in lines)])
 
@@ -112,3 +122,18 @@ def _hooks_set_up(folder: Path) -> bool:
 
     settings, _ = settings_files(folder, os.environ)
     return bool(hooks_in_use(folder, settings, os.environ).hooks) or are_set_up(folder, os.environ)
+
+
+COMMANDS: Final = (
+    Command(
+        "status",
+        status,
+        "This project at a glance",
+        (
+            Option("--line", "Print one line for the status bar; reads Claude Code's status JSON on stdin."),
+            Option("--verbose", "Show the measures behind the words, too."),
+            OUTPUT,
+            JSON,
+        ),
+    ),
+)

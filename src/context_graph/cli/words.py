@@ -1,4 +1,4 @@
-"""Says what the words of a command are, and reads them: one form of option and argument for all commands.
+"""Says what the words of a command are, and reads them: one form of command, option and argument for all.
 
 Agents and hooks run commands between two tool calls, and Typer's parser costs 0.1 s or more, so plain words
 are read here. All else, such as `--help` or a wrong option, goes to Typer (`typer_words`), which has the
@@ -7,27 +7,40 @@ messages. Imports no Typer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 from context_graph.errors import CommandLineError
+
+_SHOWN_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: a word of ``choices``, a text called ``metavar``, or with neither a flag."""
+    """One option: a word of ``choices``, a value called ``metavar``, or with neither a flag."""
 
     name: str
     help: str = ""
     metavar: str = ""
     choices: tuple[str, ...] = ()
-    default: str | None = None
+    default: Any = None
+    """As it is typed; of a flag with ``off`` True or None."""
     short: str = ""
     many: bool = False
     """It may be given again; the values are a list."""
     field: str = ""
     """The name of its value, if not its own without dashes."""
+    kind: str = "text"
+    """What its text is read as: text, path, int, float, json or time."""
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    """Of a number, both included."""
+    off: str = ""
+    """Of a flag: the option that says the opposite."""
+    required: bool = False
     shown: bool = False
     """It decides how the answer is shown, or is taken for old scripts: what is done does not depend on it."""
 
@@ -41,14 +54,27 @@ class Option:
         return not (self.metavar or self.choices)
 
     @property
-    def kind(self) -> str:
-        """flag, text, or the words of a choice, joined by `|`."""
-        return "flag" if self.is_flag else "|".join(self.choices) or "text"
+    def takes(self) -> str:
+        """What stands behind it in help; "" of a flag."""
+        return "|".join(self.choices) or self.metavar
 
-    def check(self, value: Any) -> None:
-        """Raise CommandLineError for a word that is none of the choices."""
-        if self.choices and value not in (None, *self.choices):
-            raise CommandLineError(f"{self.name} is {value!r:.60}; choose one of {', '.join(self.choices)}")
+    def read(self, text: Any) -> Any:
+        """The value that was typed as ``text``; the default's where there is none.
+
+        An empty text counts as none where no value is empty: scripts pass "$LIMIT" whether it is set or not.
+
+        Raises:
+            CommandLineError: It is none of the choices, or not of the kind; says what is taken.
+        """
+        if text is None or (text == "" and (self.choices or self.kind not in ("text", "path"))):
+            text = self.default
+        if self.is_flag:
+            return bool(text) if self.default is None and not self.off else text
+        if text is None or self.many:
+            return text
+        if self.choices and text not in self.choices:
+            raise CommandLineError(f"{self.name} is {_cut(text)}; choose one of {', '.join(self.choices)}")
+        return _converted(self, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +87,99 @@ class Argument:
     help: str = ""
     required: bool = False
     many: bool = False
+    choices: tuple[str, ...] = ()
+    kind: str = "text"
+    """text or path."""
+
+    @property
+    def parameter(self) -> str:
+        """The name of its value."""
+        return self.field
+
+    @property
+    def shown(self) -> str:
+        """As a usage line has it: in brackets if it may be left out, with … if there may be several."""
+        name = ("|".join(self.choices) or self.metavar) + "…" * self.many
+        return name if self.required else f"[{name}]"
+
+    def read(self, text: Any) -> Any:
+        """As `Option.read`."""
+        if self.many:
+            return list(text or ())
+        if text and self.choices and text not in self.choices:
+            raise CommandLineError(f"{_cut(text)} is none of {', '.join(self.choices)}")
+        return Path(text) if text and self.kind == "path" else text
 
 
-def read_words(
-    words: Sequence[str], options: Sequence[Option], arguments: Sequence[Argument] = ()
-) -> dict[str, Any] | None:
-    """The values in ``words`` by their names; None where these are not plain, which is left to Typer."""
-    named = {word: one for one in options for word in (one.name, one.short) if word}
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its words behind the group's, what it does, and what it takes."""
+
+    word: str
+    run: Callable[..., int | None]
+    """Takes all values by name; its exit code, None for 0."""
+    short: str
+    """Its line in a list of commands."""
+    takes: tuple[Option | Argument, ...] = ()
+    text: str = ""
+    """Its help, where that is not the docstring of ``run``."""
+    codes: str = ""
+    """Its exit codes, where the help does not say them."""
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return tuple(word for word in self.takes if isinstance(word, Option))
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return tuple(word for word in self.takes if isinstance(word, Argument))
+
+    @property
+    def help(self) -> str:
+        """What it does, its exit codes, an example: paragraphs."""
+        import inspect  # only who asks for help needs it
+
+        text = inspect.cleandoc(self.text or self.run.__doc__ or "")
+        if self.codes:
+            before, mark, example = text.partition("\n\nExample:")
+            text = f"{before}\n\n{self.codes.strip()}{mark}{example}"
+        return text
+
+    def call(self, values: dict[str, Any]) -> int:
+        """Run it with ``values`` as they were typed; its exit code."""
+        read = {word.parameter: word.read(values.get(word.parameter)) for word in self.takes}
+        if OUTPUT.parameter in read:
+            read[JSON.parameter] |= read.pop(OUTPUT.parameter) == "json"
+        return self.run(**read) or 0
+
+
+DB_PATH: Final = Option(
+    "--db-path",
+    "Store to use instead of this project's; $CONTEXT_GRAPH_DB_PATH does the same. "
+    "It must be inside the data root, the project, the working folder, $HOME or /tmp.",
+    "FOLDER",
+)
+JSON: Final = Option("--json", "Print JSON instead of text.", field="as_json")
+OUTPUT: Final = Option(
+    "--format",
+    "text, or json as with --json.",
+    choices=("text", "json"),
+    default="text",
+    field="output_form",
+)
+SESSION_ID: Final = Option(
+    "--session-id",
+    "Session to use; its first digits are enough, four or more, if only one session matches. "
+    "Default: $CLAUDE_CODE_SESSION_ID, else the latest session in the store.",
+    "ID",
+)
+
+
+def read_words(words: Sequence[str], takes: Sequence[Option | Argument]) -> dict[str, Any] | None:
+    """The texts in ``words`` by the names of their values; None where these are not plain, which is left to
+    Typer.
+    """
+    options = {name: word for word in takes if isinstance(word, Option) for name in _names(word)}
     values: dict[str, Any] = {}
     plain: list[str] = []
     rest = iter(words)
@@ -76,11 +188,11 @@ def read_words(
             plain.append(word)
             continue
         name, joined, value = word.partition("=")
-        option = named.get(name)
+        option = options.get(name)
         if option is None or (option.is_flag and joined):
             return None
         if option.is_flag:
-            values[option.parameter] = True
+            values[option.parameter] = name != option.off
             continue
         text = value if joined else next(rest, None)
         if text is None or (not joined and text.startswith("-") and not _is_number(text)):
@@ -89,17 +201,68 @@ def read_words(
             values.setdefault(option.parameter, []).append(text)
         else:
             values[option.parameter] = text
+    if any(option.required and option.parameter not in values for option in options.values()):
+        return None
+    arguments = [word for word in takes if isinstance(word, Argument)]
     return values if _place(plain, arguments, values) else None
+
+
+def _names(option: Option) -> Iterator[str]:
+    return filter(None, (option.name, option.short, option.off))
 
 
 def _place(plain: list[str], arguments: Sequence[Argument], values: dict[str, Any]) -> bool:
     """Give the arguments their words; whether they fit."""
-    for one in arguments:
+    for argument in arguments:
         if not plain:
-            return not one.required
-        values[one.field], plain = (plain, []) if one.many else (plain[0], plain[1:])
+            return not argument.required
+        values[argument.field], plain = (plain, []) if argument.many else (plain[0], plain[1:])
     return not plain
 
 
 def _is_number(text: str) -> bool:
     return text.lstrip("-").replace(".", "", 1).isdigit()
+
+
+def _converted(option: Option, text: str) -> Any:
+    if option.kind == "path":
+        return Path(text)
+    if option.kind == "json":
+        return _object(option.name, text)
+    if option.kind == "time":
+        from context_graph.cli.console.moments import moment  # few commands are given a time
+
+        return moment(option.name, text)
+    return _number(option, text) if option.kind in ("int", "float") else text
+
+
+def _number(option: Option, text: str) -> float:
+    whole = option.kind == "int"
+    try:
+        number = int(text) if whole else float(text)
+    except ValueError:
+        number = math.nan
+    least, most = option.limits
+    if not (math.isfinite(number) and least <= number <= most):
+        span = f" from {least:g} to {most:g}" if math.isfinite(most) else ""
+        raise CommandLineError(f"{option.name} is {_cut(text)}; give a {'whole ' * whole}number{span}")
+    return number
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    cure = 'give one such as {"area": "api"}'
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise CommandLineError(f"{name}: {_cut(text)} is no JSON ({error}); {cure}") from error
+    if not isinstance(value, dict):
+        raise CommandLineError(f"{name}: {_cut(text)} is no JSON object; {cure}")
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")

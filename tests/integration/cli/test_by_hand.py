@@ -15,15 +15,16 @@ import termios
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember, work_session
-from tools.docs.man import leaves
 
+from context_graph.cli.command_table import every_command
 from context_graph.cli.console.suggestions import meant_by
-from context_graph.cli.main import build_app
+from context_graph.cli.typer_words import build_app
 
 TAKES_AWAY = {"forget", "clear", "prune", "restore", "repair", "stop", "remove", "consolidate"}
 LOOKS = (
@@ -96,7 +97,7 @@ def test_an_unknown_word_gets_the_command_that_is_called_so_elsewhere(
 
 def test_what_takes_away_is_never_proposed_to_who_wants_to_look() -> None:
     """Each word for looking against all commands, and each group's alone."""
-    names = [name for name, _ in leaves(typer.main.get_command(build_app()))]
+    names = [name for name, _ in every_command()]
     groups = {name.partition(" ")[0] for name in names if " " in name}
     below = [[name.partition(" ")[2] for name in names if name.startswith(f"{one} ")] for one in groups]
     for commands in (names, *below):
@@ -192,7 +193,10 @@ def test_status_says_in_words_what_verbose_has_as_numbers(cli: Cli) -> None:
 def test_help_names_what_it_takes_in_words(shared_cli: Cli) -> None:
     """No brackets of brackets, no types of Python, and no page that an installation does not have."""
     root = typer.main.get_command(build_app())
-    for name, command in leaves(root):
+    for name, _ in every_command():
+        command: Any = root
+        for word in name.split():
+            command = command.commands[word]
         text = command.get_help(typer.Context(command, info_name=name))
         usage = text.partition("\n\n")[0]
         assert not re.search(r"\[\[|\{|<", usage), usage

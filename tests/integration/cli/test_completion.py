@@ -8,11 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import typer
 from tests.support.cli import Cli
 
-from context_graph.cli.main import build_app
-from context_graph.cli.shells import SHELLS, places
+from context_graph.cli.about_itself import SHELLS
+from context_graph.cli.shells import places
 
 _ASK = {
     "bash": """. {script}
@@ -87,7 +86,7 @@ def test_a_shell_offers_what_can_come_next(
 
 def test_each_command_and_option_is_in_each_script(shared_cli: Cli) -> None:
     """The script is made of what --help is made of."""
-    found = list(places(typer.main.get_command(build_app())))
+    found = list(places())
     assert {"", "memory", "memory recall", "req config show", "completion"} <= {one.words for one in found}
     for name in SHELLS:
         script = shared_cli.run("completion", name).stdout
@@ -98,7 +97,7 @@ def test_each_command_and_option_is_in_each_script(shared_cli: Cli) -> None:
 
 def test_a_shell_that_is_not_known_is_refused(shared_cli: Cli) -> None:
     done = shared_cli.run("completion", "tcsh")
-    assert done.returncode == 2 and "no script for 'tcsh'; choose one of bash, zsh, fish" in done.stderr
+    assert done.returncode == 2 and "'tcsh' is none of bash, zsh, fish" in done.stderr
 
 
 def test_help_is_the_command_s_own(shared_cli: Cli) -> None:

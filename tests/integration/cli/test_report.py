@@ -157,7 +157,7 @@ def test_it_is_opened_in_the_browser_that_the_environment_names(cli: Cli, tmp_pa
 def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ConfigError, match=r"needs Jinja2.*context-graph-cli\[view\]") as raised:
-        report()
+        report(None, "report.html", False, None)
     assert "\n" not in str(raised.value)
 
 

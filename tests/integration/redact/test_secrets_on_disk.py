@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import typer
 from mcp import MCPError
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import connected
@@ -24,8 +23,8 @@ from tests.support.owner.harness import wait_until
 
 from context_graph.claude.hooks.hook_input import Wire
 from context_graph.claude.settings.events import EVENTS
-from context_graph.cli.main import build_app
-from context_graph.cli.memory.table import TABLE
+from context_graph.cli.command_table import every_command
+from context_graph.cli.words import Argument, Option
 from context_graph.config import data_root, store_dir
 from context_graph.operations import OPERATIONS
 from context_graph.operations.mcp.tools import _properties
@@ -336,14 +335,6 @@ STILL_KEPT = {"req pause reason"}
 """Not masked yet: what a person types when pausing a requirement (docs/threat-model.md)."""
 
 
-def _leaves(command: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    if hasattr(command, "commands"):
-        for name, inner in command.commands.items():
-            yield from _leaves(inner, (*names, name))
-    elif not {names[0], " ".join(names)} & NOT_RUN:
-        yield " ".join(names), command
-
-
 WITHOUT_A_TOKEN = (
     {"db_path", "format", "output", "link_to", "supersedes", "evidence", "johari_quadrants"}
     | {"include_metadata", "as_of", "ttl", "preset", "limit"}
@@ -351,17 +342,11 @@ WITHOUT_A_TOKEN = (
 """Folders, ids, times and words from a list: a token there is refused before the rest is looked at."""
 
 
-def _takes_text(names: str, given: Any) -> bool:
-    """Whether a person may write what they like in an argument or option of the command ``names``."""
-    if given.type_descriptor.annotation not in (str, list[str]) or given.name in WITHOUT_A_TOKEN:
+def _takes_text(word: Option | Argument) -> bool:
+    """Whether a person may write what they like there."""
+    if word.parameter in WITHOUT_A_TOKEN or word.choices or (isinstance(word, Option) and word.is_flag):
         return False
-    group, _, command = names.partition(" ")
-    command = {"search": "recall"}.get(command, command)
-    if group != "memory" or command not in TABLE:
-        return True
-    kinds = {spelling: kind for option, name, kind in TABLE[command] for spelling in (option, name)}
-    kind = next((kinds[name] for name in (given.name, *given.opts) if name in kinds), "text")
-    return kind in ("words", "word", "word?", "text", "list", "json")
+    return word.kind in ("text", "json")
 
 
 @pytest.mark.timeout(600)
@@ -372,17 +357,17 @@ def test_no_argument_of_any_command_keeps_a_secret(cli: Cli, isolated_home: Path
         cli.run("memory", "store", text, "--rationale", "kept by a test").stdout.strip()
         for text in ("one plain note", "two plain notes")
     ]
-    for names, command in _leaves(typer.main.get_command(build_app()), ()):
+    for names, command in every_command():
+        if {names, names.split()[0]} & NOT_RUN:
+            continue
         args: list[str] = []
-        for given in command.params:
-            if not _takes_text(names, given):
-                continue
-            text = planter.text(f"{names} {given.name}")
-            if given.name in ("id", "source", "target"):
-                text = ids[given.name == "target"]
-            elif given.name == "metadata":
+        for word in filter(_takes_text, command.takes):
+            text = planter.text(f"{names} {word.parameter}")
+            if word.parameter in ("id", "source", "target"):
+                text = ids[word.parameter == "target"]
+            elif word.kind == "json":
                 text = json.dumps({"note": text})
-            args += [text] if given.param_type_name == "argument" else [given.opts[0], text]
+            args += [text] if isinstance(word, Argument) else [word.name, text]
         if args:
             cli.run(*names.split(), *args, timeout=60)
     assert len(planter.places) > 30

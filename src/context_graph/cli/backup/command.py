@@ -11,27 +11,22 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from context_graph.cli.backup import make as making
 from context_graph.cli.backup import manifest
 from context_graph.cli.backup.put_back import put_back, put_salvaged
 from context_graph.cli.console.calling import Finished, ask, finish
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
-from context_graph.cli.console.terminal import bar
+from context_graph.cli.console.terminal import bar, confirmed
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.config import Location, locate
 from context_graph.errors import CommandLineError, StoreLockedError, UsageError
 
 _CHECKPOINT_S = 60.0
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The backup's folder.")]
 
-
-@both_forms
-def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
+def backup(folder: Path, as_json: bool, db_path: str | None) -> None:
     """Copy this project's sessions and memories into a new folder, while the store stays in use.
 
     The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to
@@ -53,19 +48,10 @@ def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
     finally:
         shutil.rmtree(checkpoint["folder"], ignore_errors=True)
     view = {"folder": str(place), **_view(made)}
-    print(json.dumps(view) if json_ else f"backup {place}: {_line(made)}")
+    print(json.dumps(view) if as_json else f"backup {place}: {_line(made)}")
 
 
-@both_forms
-def restore(
-    folder: Folder,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only compare the backup with its list of files; change nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Restore without asking.")] = False,
-    db_path: DbPath = None,
-    json_: Json = False,
-) -> None:
+def restore(folder: Path, check: bool, yes: bool, as_json: bool, db_path: str | None) -> None:
     """Restore this project's store from a backup; the current store is kept in a folder beside it.
 
     Before anything changes, every file is compared with the backup's list and the copy is opened. The owner
@@ -81,13 +67,13 @@ def restore(
     found = manifest.read(source)
     if check:
         manifest.check(source, found)
-        print(json.dumps({"checked": True, **_view(found)}) if json_ else f"good: {_line(found)}")
+        print(json.dumps({"checked": True, **_view(found)}) if as_json else f"good: {_line(found)}")
         return
     if not yes:
         _confirm(found, place.store)
     with bar("restoring", found.bytes) as advance:
         kept, holds = put_back(source, found, place, advance)
-    if json_:
+    if as_json:
         print(json.dumps({"store": str(place.store), "kept": str(kept) if kept else None, **holds}))
         return
     print(f"restored into {place.store}: {_amount(holds['memories'], holds['sessions'])}")
@@ -99,8 +85,8 @@ def _confirm(found: manifest.Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
         raise UsageError("this replaces the store, so it asks first: run it in a terminal")
     print(f"backup: {_line(found)}\nit replaces {store}, which is kept beside it")
-    if not typer.confirm("Continue?"):
-        raise typer.Exit(1)
+    if not confirmed("Continue?"):
+        raise Finished(1)
 
 
 def _view(made: manifest.Manifest) -> dict[str, Any]:
@@ -144,27 +130,7 @@ print(json.dumps(report))
 _SHOWN: Final = 20
 
 
-@both_forms
-def repair(
-    cf: Annotated[
-        str,
-        typer.Option("--cf", metavar="FAMILY", help="Column family to report on, or all."),
-    ] = "all",
-    db_path: DbPath = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to",
-            metavar="FOLDER",
-            help="Folder for the new database; it must not exist. Default: beside the damaged one.",
-        ),
-    ] = None,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Put it in the damaged one's place, which is kept beside it."),
-    ] = False,
-    json_: Json = False,
-) -> None:
+def repair(cf: str, to: Path | None, replace: bool, as_json: bool, db_path: str | None) -> int:
     """Copy everything readable in a damaged store into a new database. The damaged one is never changed.
 
     All column families are copied, so that the new folder can replace the old one; what could not be read
@@ -179,23 +145,23 @@ def repair(
     store = place.store
     source = store / "db" if (store / "db").is_dir() or not (store / "CURRENT").exists() else store
     if replace:
-        _replace(place, source, to, cf, as_json=json_)
+        return _replace(place, source, to, cf, as_json=as_json)
     target = (
         to if to is not None else source.with_name(f"{source.name}-salvaged-{time.strftime('%Y%m%dT%H%M%S')}")
     )
     report = _salvage(source, target, cf)
-    print(json.dumps(report) if json_ else _salvaged(report))
-    raise Finished(0 if report["complete"] else 1)
+    print(json.dumps(report) if as_json else _salvaged(report))
+    return int(not report["complete"])
 
 
-def _replace(place: Location, source: Path, to: Path | None, cf: str, *, as_json: bool) -> None:
+def _replace(place: Location, source: Path, to: Path | None, cf: str, *, as_json: bool) -> int:
     if to is not None or source == place.store:
         raise CommandLineError("--replace is for a store's own database: leave --to out")
     report: dict[str, Any] = {}
     kept = put_salvaged(place, lambda draft: report.update(_salvage(source, draft, cf)))
     report |= {"target": str(source), "kept": str(kept)}
     print(json.dumps(report) if as_json else _salvaged(report))
-    raise Finished(0 if report["complete"] else 1)
+    return int(not report["complete"])
 
 
 def _salvage(source: Path, target: Path, cf: str) -> dict[str, Any]:
@@ -232,3 +198,42 @@ def _salvaged(report: Mapping[str, Any]) -> str:
         f"    mv -T {source} {damaged} && mv -T {target} {source}",
     ]
     return "\n".join(lines)
+
+
+_FOLDER: Final = Argument("FOLDER", "folder", "The backup's folder.", required=True, kind="path")
+COMMANDS: Final = (
+    Command(
+        "backup", backup, "Copy this project's store while it is in use", (_FOLDER, DB_PATH, OUTPUT, JSON)
+    ),
+    Command(
+        "restore",
+        restore,
+        "Put a backup in the store's place",
+        (
+            _FOLDER,
+            Option("--check", "Only compare the backup with its list of files; change nothing."),
+            Option("--yes", "Restore without asking.", short="-y"),
+            DB_PATH,
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    Command(
+        "repair",
+        repair,
+        "Salvage a damaged store",
+        (
+            Option("--cf", "Column family to report on, or all.", "FAMILY", default="all"),
+            DB_PATH,
+            Option(
+                "--to",
+                "Folder for the new database; it must not exist. Default: beside the damaged one.",
+                "FOLDER",
+                kind="path",
+            ),
+            Option("--replace", "Put it in the damaged one's place, which is kept beside it."),
+            OUTPUT,
+            JSON,
+        ),
+    ),
+)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from context_graph.cli.console.tables import columns, width
+from context_graph.errors import UsageError
 from context_graph.view.safe import shown as shown
 
 _NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"
@@ -98,14 +99,28 @@ def _moves(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def confirmed(question: str) -> bool:
-    """Whether the person at the terminal answers yes; anything else is no."""
+def confirmed(question: str, *, default: bool = False) -> bool:
+    """Whether the person at the terminal answers yes, or with ``default`` Enter; anything else is no."""
     try:
-        answer = input(f"{question} [y/N] ")
+        answer = input(f"{question} [{'Y/n' if default else 'y/N'}] ").strip().lower()
     except EOFError:
         print()
         return False
-    return answer.strip().lower() in ("y", "yes")
+    return answer in ("y", "yes") or (default and not answer)
+
+
+def agree(question: str, *, yes: bool) -> None:
+    """Go on if ``yes`` was given or the person at the terminal agrees; else end the command with 1.
+
+    Raises:
+        UsageError: There is no terminal.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
+    if not confirmed(question, default=True):
+        raise SystemExit(1)
 
 
 Advance = Callable[[int], None]

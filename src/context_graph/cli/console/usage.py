@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 _USAGE: Final = 2
 """Typer's code for a wrong word, which `main` turns into the command's own."""
-_TYPES: Final = {"str": "TEXT", "int": "N", "float": "X", "path": "PATH"}
-_PYDANTIC: Final = (("Value error, ", ""), ("Input should be ", "must be "))
 
 
 def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
@@ -52,13 +50,12 @@ def plain_help() -> Any:
 
     class PlainCommand(TyperCommand):
         def collect_usage_pieces(self, ctx: Any) -> list[str]:
-            return ["[OPTIONS]", *map(_argument, self._arguments())]
+            return ["[OPTIONS]", *(one.metavar for one in self._arguments())]
 
         def format_options(self, ctx: Any, formatter: Any) -> None:
-            arguments = [(_argument(one), one.help or "") for one in self._arguments()]
+            arguments = [(one.metavar, one.help or "") for one in self._arguments()]
             given = [one for one in self.get_params(ctx) if one not in self._arguments()]
-            records = filter(None, (one.get_help_record(ctx) for one in given))
-            options = [(_without_types(names), words) for names, words in records]
+            options = list(filter(None, (one.get_help_record(ctx) for one in given)))
             for name, rows in (("Arguments", arguments), ("Options", options)):
                 if rows:
                     with formatter.section(name):
@@ -70,27 +67,10 @@ def plain_help() -> Any:
     return PlainCommand
 
 
-def _without_types(names: str) -> str:
-    before, mark, kind = names.rpartition("<")
-    return before + _TYPES.get(kind.rstrip(">"), kind.rstrip(">")) if mark else names
-
-
-def _argument(one: Any) -> str:
-    name = str(one.metavar or one.name).strip("[]…") + "…" * (one.nargs != 1)
-    return name if one.required else f"[{name}]"
-
-
 def _worded(error: Any) -> str:
-    """What is wrong, without Typer's "Error:" and pydantic's terms."""
-    kind, name = type(error).__name__, _name(error)
-    if kind == "MissingParameter":
-        return f"{name} is missing"
-    if kind == "BadParameter" and name:
-        said = str(error.message)
-        for theirs, ours in _PYDANTIC:
-            said = said.replace(theirs, ours)
-        said = said.partition(", unable to parse")[0].rstrip(".")
-        return f"{name} {said}" if said.startswith("must be ") else f"{name}: {said}"
+    """What is wrong, without Typer's "Error:"."""
+    if type(error).__name__ == "MissingParameter":
+        return f"{_name(error)} is missing"
     said = str(error.format_message()).strip().rstrip(".")
     if said.startswith("No such command"):
         return _no_such_command(error, said.split("'")[1])
@@ -113,9 +93,7 @@ def _no_such_command(error: Any, word: str) -> str:
 
 def _name(error: Any) -> str:
     """The option or argument that is wrong, as it is typed."""
-    parameter = getattr(error, "param", None)
-    if parameter is None:
-        return ""
+    parameter = error.param
     if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name)
+        return str(parameter.metavar).rstrip("…")
     return str(max(parameter.opts, key=len))

@@ -11,16 +11,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from context_graph.cli.console.calling import Finished
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import show, shown
 from context_graph.cli.doctor.report import examine
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command
 from context_graph.view.health import exchange_text
 
 
-@both_forms
-def doctor(json_: Json = False, db_path: DbPath = None) -> None:
+def doctor(as_json: bool, db_path: str | None) -> int:
     """Try out hooks and memory tools as Claude Code would; show their times, and each problem with its fix.
 
     It sends test events ("canaries") through the hook commands in the settings, and a test memory through
@@ -33,14 +31,13 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     """
     report = examine(os.environ, db_path)
     found = report.as_dict()
-    if json_:
+    if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:
         show(report_rows(found))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         print("\n" + shown(findings_text(found, width)))
-    if not report.sound:
-        raise Finished(1)
+    return int(not report.sound)
 
 
 _MARKS: Final = {"error": "✗", "warning": "!", "note": "·"}
@@ -193,3 +190,10 @@ _PARTS: Final = (_hooks, _tools, _owner, _store, _disk, _requirements, _client, 
 
 def _last(what: str, seconds: float | None) -> str:
     return f"no {what} yet" if seconds is None else f"the last {what} {span(seconds)} ago"
+
+
+COMMANDS: Final = (
+    Command(
+        "doctor", doctor, "Try hooks and memory tools out, and say what is wrong", (OUTPUT, JSON, DB_PATH)
+    ),
+)

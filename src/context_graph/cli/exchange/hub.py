@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import age, columns, counted, size
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange.checkout import is_meant, remote_of
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 from context_graph.sync.hub import place_name
@@ -33,24 +31,8 @@ _EXTRA: Final = (
 )
 _MAX_NAME: Final = 48
 
-app = typer.Typer(help="A team's memories through a PostgreSQL of its own.", rich_markup_mode=None)
 
-Team = Annotated[str, typer.Option("--team", metavar="NAME", help="The team.")]
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."
-    ),
-]
-
-
-@app.command(
-    "init",
-    short_help="Make tables, team and project on a server",
-    epilog="Exit codes: 0; 1 it can't be done.",
-)
-@both_forms
-def init(team: Team, project: Project = None, json_: Json = False) -> None:
+def init(team: str, project: str | None, as_json: bool) -> None:
     """Make or bring up to date a hub's tables, and make a team and a project in it. For an administrator.
 
     The address of the server, with a login that may make tables and roles, is read from
@@ -69,26 +51,11 @@ def init(team: Team, project: Project = None, json_: Json = False) -> None:
     _show(
         found,
         f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`",
-        json_,
+        as_json,
     )
 
 
-@app.command(
-    "invite",
-    short_help="Make a member; print the token to hand over",
-    epilog="Exit codes: 0; 1 it can't be done.",
-)
-@both_forms
-def invite(
-    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
-    team: Team,
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, writer or owner.")] = "writer",
-    project: Project = None,
-    new_password: Annotated[
-        bool, typer.Option("--new-password", help="Also for a login that has one: its other tokens end.")
-    ] = False,
-    json_: Json = False,
-) -> None:
+def invite(login: str, team: str, role: str, project: str | None, new_password: bool, as_json: bool) -> None:
     """Make LOGIN a member, and print the token that `hub join` takes. For an administrator.
 
     The token is as secret as a password. The token of somebody who has one already, for another project, is
@@ -104,19 +71,10 @@ def invite(
             *(admin, url, team, _name("--project", project), _name("LOGIN", login), role),
             new_password=new_password,
         )
-    _show({"login": login, "role": role, "token": token}, token, json_)
+    _show({"login": login, "role": role, "token": token}, token, as_json)
 
 
-@app.command(
-    "remove", short_help="End a membership", epilog="Exit codes: 0; 1 it can't be done, or there was none."
-)
-@both_forms
-def remove(
-    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
-    team: Team,
-    project: Project = None,
-    json_: Json = False,
-) -> None:
+def remove(login: str, team: str, project: str | None, as_json: bool) -> None:
     """End a membership at once; what the member told stays. For an administrator.
 
     Example: context-graph-cli hub remove ada --team backend
@@ -126,32 +84,10 @@ def remove(
 
         if not end(admin, team, _name("--project", project), login):
             raise InvalidInputError(f"{login!r} is no member of that project")
-    _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", json_)
+    _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", as_json)
 
 
-@app.command(
-    "join", short_help="Join a hub with a token", epilog="Exit codes: 0; 1 the token or the hub is refused."
-)
-@both_forms
-def join(
-    token: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TOKEN]",
-            help="What `hub invite` printed; `-` reads it from standard input. Else `hub_url` holds.",
-        ),
-    ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option(
-            "--project",
-            metavar="NAME",
-            help="The project there. Default: the token's, or the name of the checkout's folder.",
-        ),
-    ] = None,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def join(token: str | None, project: str | None, as_json: bool, db_path: str | None) -> None:
     """Join this project's memories to a team's hub; from then on they are exchanged while a session is open.
 
     The hub is asked at once whether it takes you. Everything that is not marked private is told with the next
@@ -180,7 +116,7 @@ def join(
     _tell_owner(location)
     words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}"
     words += "; `context-graph-cli sync` exchanges now"
-    _show({name: seen[name] for name in ("project", "team", "role")}, words, json_)
+    _show({name: seen[name] for name in ("project", "team", "role")}, words, as_json)
 
 
 def _remote_digest() -> str:
@@ -225,15 +161,7 @@ def _by_address(url: str, name: str) -> Membership:
     return Membership(url, *found[0])
 
 
-@app.command("leave", short_help="Forget the hub here", epilog="Exit codes: 0; 1 no hub was joined.")
-@both_forms
-def leave(
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Also delete here, for good, what only colleagues told.")
-    ] = False,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
     """Forget the hub on this machine. Memories stay, here and there; an administrator ends a membership.
 
     With --forget, what was heard from the hub is deleted here, with your own changes to it. Nobody else
@@ -259,18 +187,10 @@ def leave(
     words = (
         f"{counted(count, 'memory', 'memories')} of colleagues deleted here" if forget else "memories stay"
     )
-    _show({"left": True, "forgotten": count}, f"the hub is forgotten here; {words}", json_)
+    _show({"left": True, "forgotten": count}, f"the hub is forgotten here; {words}", as_json)
 
 
-@app.command(
-    "export", short_help="Write all that the hub holds to a file", epilog="Exit codes: 0; 1 it can't be done."
-)
-@both_forms
-def export(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write it; there must be none yet.")],
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def export(file: str, as_json: bool, db_path: str | None) -> None:
     """Write every change of the project that the hub holds, one JSON line each, with who told it. For audits.
 
     To keep the memories themselves, use `memory export`.
@@ -294,16 +214,10 @@ def export(
                 count += 1
     except OSError as error:
         raise InvalidInputError(f"{path} can't be written: {error.strerror}") from error
-    _show({"file": str(path), "changes": count}, f"{counted(count, 'change')} written to {path}", json_)
+    _show({"file": str(path), "changes": count}, f"{counted(count, 'change')} written to {path}", as_json)
 
 
-@app.command(
-    "status",
-    short_help="Members, machines and room in the hub",
-    epilog="Exit codes: 0; 1 no hub, or it can't be reached.",
-)
-@both_forms
-def status(json_: Json = False, db_path: DbPath = None) -> None:
+def status(as_json: bool, db_path: str | None) -> None:
     """Show the project in the hub: your role, members, machines with their last push, and room.
 
     Example: context-graph-cli hub status
@@ -320,7 +234,7 @@ def status(json_: Json = False, db_path: DbPath = None) -> None:
     with connect(found.url) as connection:
         seen = asked(connection, found.project)
         seen["consolidated"] = last_run(connection, found.project)
-    _show(seen, _status_text(seen), json_)
+    _show(seen, _status_text(seen), as_json)
 
 
 def _status_text(seen: dict[str, Any]) -> str:
@@ -382,5 +296,94 @@ def need_psycopg() -> None:
         raise ConfigError(_EXTRA)
 
 
-def _show(found: dict[str, Any], words: str, json_: bool) -> None:
-    print(json.dumps(found) if json_ else shown(words))
+def _show(found: dict[str, Any], words: str, as_json: bool) -> None:
+    print(json.dumps(found) if as_json else shown(words))
+
+
+_TEAM: Final = Option("--team", "The team.", "NAME", required=True)
+_PROJECT: Final = Option("--project", "The project. Default: the name of the checkout's folder.", "NAME")
+_LOGIN: Final = Argument("LOGIN", "login", "The member's name at the server.", required=True)
+_CODES: Final = "Exit codes: 0; 1 it can't be done."
+COMMANDS: Final = (
+    Command(
+        "init",
+        init,
+        "Make tables, team and project on a server",
+        (_TEAM, _PROJECT, OUTPUT, JSON),
+        codes=_CODES,
+    ),
+    Command(
+        "invite",
+        invite,
+        "Make a member; print the token to hand over",
+        (
+            _LOGIN,
+            _TEAM,
+            Option("--role", "reader, writer or owner.", "ROLE", default="writer"),
+            _PROJECT,
+            Option("--new-password", "Also for a login that has one: its other tokens end."),
+            OUTPUT,
+            JSON,
+        ),
+        codes=_CODES,
+    ),
+    Command(
+        "remove",
+        remove,
+        "End a membership",
+        (_LOGIN, _TEAM, _PROJECT, OUTPUT, JSON),
+        codes="Exit codes: 0; 1 it can't be done, or there was none.",
+    ),
+    Command(
+        "join",
+        join,
+        "Join a hub with a token",
+        (
+            Argument(
+                "TOKEN",
+                "token",
+                "What `hub invite` printed; `-` reads it from standard input. Else `hub_url` holds.",
+            ),
+            Option(
+                "--project",
+                "The project there. Default: the token's, or the name of the checkout's folder.",
+                "NAME",
+            ),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+        codes="Exit codes: 0; 1 the token or the hub is refused.",
+    ),
+    Command(
+        "leave",
+        leave,
+        "Forget the hub here",
+        (
+            Option("--forget", "Also delete here, for good, what only colleagues told."),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+        codes="Exit codes: 0; 1 no hub was joined.",
+    ),
+    Command(
+        "export",
+        export,
+        "Write all that the hub holds to a file",
+        (
+            Argument("FILE", "file", "Where to write it; there must be none yet.", required=True),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+        codes=_CODES,
+    ),
+    Command(
+        "status",
+        status,
+        "Members, machines and room in the hub",
+        (OUTPUT, JSON, DB_PATH),
+        codes="Exit codes: 0; 1 no hub, or it can't be reached.",
+    ),
+)

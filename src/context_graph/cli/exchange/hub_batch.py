@@ -8,62 +8,38 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from uuid import uuid4
 
-import typer
-
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
-from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, app, need_psycopg
+from context_graph.cli.exchange import hub
+from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, need_psycopg
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command, Option
 from context_graph.config import locate
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
 
-__all__ = ["app"]
 _EXTRA: Final = (
     "`hub consolidate` needs Dask, which is not installed; `uv tool install 'context-graph-cli[batch]'` or "
     "`pip install 'context-graph-core[batch]'` brings it"
 )
-_MODES: Final = ("light", "deep")
 _MAX_WORKERS: Final = 256
 
 Projects = list[tuple[str, str]]
 """(id, name)."""
 
 
-@app.command(
-    "consolidate",
-    short_help="Merge, forget and connect a team's memories",
-    epilog="Exit codes: 0; 1 a project failed, or it can't be done.",
-)
-@both_forms
 def consolidate(
-    team: Annotated[
-        str | None,
-        typer.Option("--team", metavar="NAME", help="All projects of this team; for an administrator."),
-    ] = None,
-    project: Annotated[
-        str | None, typer.Option("--project", metavar="NAME", help="With --team: only this project.")
-    ] = None,
-    mode: Annotated[
-        str, typer.Option("--mode", metavar="MODE", help="light: merge and forget; deep: connect as well.")
-    ] = "deep",
-    workers: Annotated[
-        int, typer.Option("--workers", metavar="N", help="Processes on this machine, 1 to 256.")
-    ] = 1,
-    scheduler: Annotated[
-        str, typer.Option("--scheduler", metavar="URL", help="A Dask scheduler instead, as tcp://host:8786.")
-    ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")
-    ] = False,
-    undo: Annotated[
-        int, typer.Option("--undo", metavar="RUN", help="Take back what this run did instead.")
-    ] = 0,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+    team: str | None,
+    project: str | None,
+    mode: str,
+    workers: int,
+    scheduler: str,
+    dry_run: bool,
+    undo: int | None,
+    as_json: bool,
+    db_path: str | None,
+) -> int:
     """Consolidate memories in the hub, as `consolidate` does on one machine. Every member hears the result.
 
     Without --team it works on the joined project, for its owners. With it, on all projects of a team, with
@@ -75,16 +51,12 @@ def consolidate(
     Example: context-graph-cli hub consolidate --team backend --workers 4 --dry-run
     """
     need_psycopg()
-    if mode not in _MODES:
-        raise InvalidInputError(f"--mode is {mode[:20]!r}, must be light or deep")
-    if not 1 <= workers <= _MAX_WORKERS:
-        raise InvalidInputError(f"--workers is {workers}, must be 1 to {_MAX_WORKERS}")
     if project is not None and team is None:
         raise InvalidInputError("--project needs --team; without both it is the joined project")
     url, chosen = _projects(team, project, db_path)
     if undo:
-        _undo(url, chosen, undo, json_)
-        return
+        _undo(url, chosen, undo, as_json)
+        return 0
     if find_spec("distributed") is None:
         raise ConfigError(_EXTRA)
     command = str(uuid4())
@@ -95,13 +67,14 @@ def consolidate(
     outcomes = []
     for outcome in _worked({"tasks": tasks, "workers": workers, "scheduler": scheduler}, url):
         outcomes.append(outcome)
-        if not json_:
+        if not as_json:
             print(shown(_line(outcome, dry_run)), flush=True)
     failed = sum(bool(one["failed"]) for one in outcomes)
-    if json_:
+    if as_json:
         print(json.dumps({"dry_run": dry_run, "failed": failed, "projects": outcomes}))
     if failed:
-        raise typer.Exit(1)
+        return 1
+    return 0
 
 
 def _projects(team: str | None, project: str | None, db_path: str | None) -> tuple[str, Projects]:
@@ -123,7 +96,7 @@ def _projects(team: str | None, project: str | None, db_path: str | None) -> tup
     return url, chosen
 
 
-def _undo(url: str, chosen: Projects, number: int, json_: bool) -> None:
+def _undo(url: str, chosen: Projects, number: int, as_json: bool) -> None:
     from context_graph.sync.hub.runs import COMMIT_S, undo
     from context_graph.sync.hub.transport import Hub
 
@@ -136,7 +109,7 @@ def _undo(url: str, chosen: Projects, number: int, json_: bool) -> None:
         hub.close()
     found = {"undone": number, "run": run.number, "changes": count}
     words = f"run {number} is undone, by run {run.number}: {counted(count, 'change')}"
-    print(json.dumps(found) if json_ else shown(words))
+    print(json.dumps(found) if as_json else shown(words))
 
 
 def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:
@@ -169,3 +142,38 @@ def _line(outcome: dict[str, Any], dry_run: bool) -> str:
     if dry_run:
         return f"{words}; nothing changed (dry run)"
     return f"{words}; run {outcome['run']}" if outcome["run"] else f"{words}; nothing to change"
+
+
+COMMANDS: Final = (
+    *hub.COMMANDS,
+    Command(
+        "consolidate",
+        consolidate,
+        "Merge, forget and connect a team's memories",
+        (
+            Option("--team", "All projects of this team; for an administrator.", "NAME"),
+            Option("--project", "With --team: only this project.", "NAME"),
+            Option(
+                "--mode",
+                "light: merge and forget; deep: connect as well.",
+                choices=("light", "deep"),
+                default="deep",
+            ),
+            Option(
+                "--workers",
+                f"Processes on this machine, 1 to {_MAX_WORKERS}.",
+                "N",
+                default="1",
+                kind="int",
+                limits=(1, _MAX_WORKERS),
+            ),
+            Option("--scheduler", "A Dask scheduler instead, as tcp://host:8786.", "URL", default=""),
+            Option("--dry-run", "Change nothing; show what would be done."),
+            Option("--undo", "Take back what this run did instead.", "RUN", kind="int"),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+        codes="Exit codes: 0; 1 a project failed, or it can't be done.",
+    ),
+)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange.checkout import first_commit_of, is_meant, remote_of
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command, Option
 from context_graph.config import Location, checkout_top, locate, working_dir
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
 
@@ -25,28 +23,7 @@ _ASKED: Final = (
 )
 
 
-@both_forms
-def sync(
-    folder: Annotated[
-        str | None,
-        typer.Option(
-            "--folder",
-            metavar="PATH",
-            help="A folder that reaches your other machines: synced, shared, or in git; made if it is "
-            "missing. Without: the hub.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="The project's name there, the same on each machine. Default: the checkout's folder.",
-        ),
-    ] = None,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | None) -> None:
     """Tell this project's memories to other machines, and read theirs, through a folder or a team's hub.
 
     With --folder, run it on each machine, as often as you like: it writes what is new here into PATH/NAME and
@@ -80,7 +57,7 @@ def sync(
         "refused": [{"where": one.where, "why": one.why} for one in report.refused],
         "ahead": report.ahead,
     }
-    print(json.dumps(found) if json_ else shown(_text(found)))
+    print(json.dumps(found) if as_json else shown(_text(found)))
 
 
 def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Transport]:
@@ -149,3 +126,28 @@ def _checked(name: str) -> str:
             f"--name {name[:_MAX_NAME]!r} must be 1 to {_MAX_NAME} letters, digits, '-', '_' or '.'"
         )
     return plain
+
+
+COMMANDS: Final = (
+    Command(
+        "sync",
+        sync,
+        "Exchange memories with your other machines",
+        (
+            Option(
+                "--folder",
+                "A folder that reaches your other machines: synced, shared, or in git; made if it is "
+                "missing. Without: the hub.",
+                "PATH",
+            ),
+            Option(
+                "--name",
+                "The project's name there, the same on each machine. Default: the checkout's folder.",
+                "NAME",
+            ),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Does what the `memory …` commands are for, with or without Typer: asks the owner, follows long work."""
+"""Does what the `memory …` commands are for: asks the owner, follows long work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, Final
 from context_graph.cli.console.calling import Finished, ask, finish
 from context_graph.cli.console.terminal import confirmed, print_folded, shown, updating
 from context_graph.cli.memory import text
-from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, rows_of
+from context_graph.cli.memory.call import CALL_S, Action, ask_memory, perform, word
 from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.memory.figures import stats_text
-from context_graph.cli.words import Argument, Option, read_words
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.errors import CommandLineError, ContextGraphError, UsageError
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
@@ -107,14 +107,6 @@ _VIEWS: Final = (
         "--injected", "List the last injections: which memory, into which session, and whether it was used."
     ),
 )
-NOTED: Final = "noted by the user"
-"""The rationale of what a person stores without one."""
-ASSUMED: Final = {"rationale": NOTED}
-"""What commands say where nothing is given, by the name in a request."""
-
-
-def _store(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    return ask_memory(verb, {**ASSUMED, **given}, db_path)
 
 
 def _recall(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
@@ -202,15 +194,12 @@ def _stats(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     return ask_memory(verb, given, db_path)
 
 
-EDIT: Final = (
-    Row("ID", "id", "word"),
-    Row("--content", "content", "text"),
-)
-"""The arguments of `memory edit`, which is made of other operations."""
+_EDIT: Final = (("ID", "id", "word"), ("--content", "content", "text"))
+"""What `memory edit` takes, which is made of other operations."""
 SAME: Final = {"search": "recall"}
 """Second names of commands."""
 COMMANDS: Final[dict[str, Action]] = {
-    "store": Action(lambda found: str(found["id"]), _store),
+    "store": Action(lambda reply: str(reply["id"])),
     "recall": Action(text.recall_text, _recall),
     "search": Action(text.recall_text, _recall),
     "edit": Action(edited_text, edit),
@@ -231,29 +220,36 @@ COMMANDS: Final[dict[str, Action]] = {
 }
 
 
-def rows(word: str) -> tuple[Row, ...]:
-    """The options and arguments of a command, without Typer."""
+def plain(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
+    """The command that ``words`` (behind `memory`) name, and what is left of them; it has no help."""
+    if not words:
+        return None
+    name = words[0]
+    if name not in COMMANDS:
+        return next(((one, words[1:]) for one in _of_files(name) if one.word == name), None)
     # The build makes the table out of the commands, and so imports this module before there is one.
     from context_graph.cli.memory.table import TABLE
 
-    own = EDIT if word == "edit" else TABLE[SAME.get(word, word)]
-    return rows_of(own, COMMANDS[word])
+    rows = _EDIT if name == "edit" else TABLE[SAME.get(name, name)]
+    return command(name, [word(*row) for row in rows]), words[1:]
 
 
-def run(word: str, given: Mapping[str, Any]) -> None:
-    """Run the command `memory` ``word``; ``given`` is what `call.perform` takes."""
-    perform(f"memory.{SAME.get(word, word)}", COMMANDS[word], rows(word), given)
+def _of_files(name: str) -> tuple[Command, ...]:
+    if name == "adopt":
+        from context_graph.cli.memory import moved
+
+        return moved.COMMANDS
+    from context_graph.cli.memory import files
+
+    return files.COMMANDS
 
 
-def run_plain(words: Sequence[str]) -> bool:
-    """Run the command that plain ``words`` (behind `memory`) name; whether they do."""
-    if not words or words[0] not in COMMANDS:
-        return False
-    taken = [row.word() for row in rows(words[0])]
-    options = [one for one in taken if isinstance(one, Option)]
-    arguments = [one for one in taken if isinstance(one, Argument)]
-    given = read_words(words[1:], options, arguments)
-    if given is None:
-        return False
-    run(words[0], given)
-    return True
+def command(name: str, takes: Sequence[Option | Argument], short: str = "", help: str = "") -> Command:
+    """The command `memory` ``name``, which takes these words and those that every one does."""
+    action = COMMANDS[name]
+
+    def run(**values: Any) -> None:
+        perform(f"memory.{SAME.get(name, name)}", action, made, values)
+
+    made = Command(name, run, short, (*takes, *action.more, OUTPUT, JSON, DB_PATH), help)
+    return made

@@ -9,17 +9,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, Literal
-
-import typer
+from typing import IO, Any, Final
 
 from context_graph.cli.console.calling import ask
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.console.tables import counted
-from context_graph.cli.console.terminal import Advance, bar, shown
+from context_graph.cli.console.terminal import Advance, bar
 from context_graph.cli.memory import to_client
-from context_graph.cli.memory.call import ask_memory
+from context_graph.cli.memory.call import ask_memory, print_reply
 from context_graph.cli.memory.text import imported_text
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
 from context_graph.system.whole_file import replacing
 
@@ -32,37 +30,7 @@ _FAULTS: Final = 5
 _MAX_LINE: Final = 4 * 1024 * 1024
 
 
-def export(
-    file_format: Annotated[
-        Literal["jsonl", "markdown"],
-        typer.Option(
-            "--format",
-            help="jsonl: one file, complete. markdown: one file per memory, to read and edit.",
-        ),
-    ] = "jsonl",
-    path: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="PATH", help="File (jsonl; default: standard output) or folder (markdown)."
-        ),
-    ] = None,
-    embeddings: Annotated[
-        bool,
-        typer.Option(
-            "--embeddings", help="With jsonl: write the vectors too, so that import need not compute them."
-        ),
-    ] = False,
-    to: Annotated[
-        Literal["auto-memory", "claude-md"] | None,
-        typer.Option(
-            "--to",
-            help="auto-memory: write what was stored on purpose, the most important 60, into Claude Code's "
-            "own memory: a file of ours, and a line in its index. claude-md: write the rules that somebody "
-            "confirmed into a marked block of this project's CLAUDE.md.",
-        ),
-    ] = None,
-    db_path: DbPath = None,
-) -> None:
+def export(format: str, output: Path | None, embeddings: bool, to: str | None, db_path: str | None) -> None:
     """Write all memories of this project, with their links; as jsonl also the forgotten ones.
 
     It works page by page, so 100,000 memories need no more RAM than a hundred. With --to auto-memory the file
@@ -74,60 +42,37 @@ def export(
 
     Example: context-graph-cli memory export --output memories.jsonl
     """
-    if file_format == "markdown" and path is None:
+    if format == "markdown" and output is None:
         raise CommandLineError("--format markdown writes a file for each memory: give a folder with --output")
-    if file_format == "markdown" and embeddings:
+    if format == "markdown" and embeddings:
         raise CommandLineError("--embeddings: Markdown holds no vectors; use --format jsonl")
     if to is not None:
-        if path is not None or file_format != "jsonl" or embeddings:
+        if output is not None or format != "jsonl" or embeddings:
             raise CommandLineError(f"--to {to} takes neither --output nor --format nor --embeddings")
         write = to_client.write if to == "auto-memory" else to_client.write_rules
         print(f"{write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
         return
-    given = pages(file_format, embeddings, db_path)
+    given = pages(format, embeddings, db_path)
     try:
-        if file_format == "markdown" and path is not None:
-            count = _write_folder(path, given)
+        if format == "markdown" and output is not None:
+            count = _write_folder(output, given)
         else:
-            count = _write_file(path, given)
+            count = _write_file(output, given)
     except BrokenPipeError:
         raise  # who read it has gone, which is no error
     except OSError as error:
-        where = "standard output" if path is None else f"--output {path}"
+        where = "standard output" if output is None else f"--output {output}"
         raise InvalidInputError(f"{where}: {error.strerror}") from error
     print(f"{count} memories", file=sys.stderr)
 
 
-@both_forms
 def import_memories(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[PATH]",
-            help="A file or folder that `memory export` wrote; default: JSONL from standard input. "
-            "With --from: in place of where that program keeps it.",
-        ),
-    ] = None,
-    source: Annotated[
-        Literal["claude-code", "codex", "gemini", "auto-memory", "claude-md", "server-memory", "claude-mem"]
-        | None,
-        typer.Option(
-            "--from",
-            help="Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
-            "sessions ($CODEX_HOME, else ~/.codex), Gemini CLI's (.gemini in $GEMINI_CLI_HOME, else in ~), "
-            "the notes of its own memory, CLAUDE.md files, the JSON lines of the reference memory server, or "
-            "claude-mem's database.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace memories that have the same id; without this they are skipped."
-        ),
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
-    json_: Json = False,
-    db_path: DbPath = None,
+    path: Path | None,
+    source: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    as_json: bool,
+    db_path: str | None,
 ) -> None:
     """Read memories from JSONL or Markdown into this project's store, or from another program (--from).
 
@@ -144,11 +89,10 @@ def import_memories(
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
     if source is not None:
-        found = _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
-        print(json.dumps(found, ensure_ascii=False) if json_ else shown(imported_text(found)))
-        return
-    found = imported(path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
-    print(json.dumps(found) if json_ else imported_text(found))
+        reply = _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+    else:
+        reply = imported(path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+    print_reply(reply, imported_text, as_json)
 
 
 def imported(path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str | None) -> dict[str, Any]:
@@ -195,19 +139,7 @@ def _import_from(
     return {"dry_run": dry_run, **step}
 
 
-@both_forms
-def reindex(
-    provider: Annotated[
-        str,
-        typer.Option(
-            "--provider",
-            metavar="NAME",
-            help="static, which is built in, or a provider that an extra installs.",
-        ),
-    ] = "static",
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def reindex(provider: str, as_json: bool, db_path: str | None) -> None:
     """Change the embedding provider and recompute all embeddings, while the store stays in use.
 
     If the store already has this provider, only memories without a vector get one. An interrupted run
@@ -227,14 +159,7 @@ def reindex(
             advance(step["at"] - at)
             at, done, memories = step["at"], step["done"], memories + step["memories"]
     done_text = f"{counted(memories, 'embedding')} computed anew with {provider}"
-    print(json.dumps({"provider": provider, "memories": memories}) if json_ else done_text)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Give ``app`` these commands."""
-    app.command("export", short_help="Write memories as JSONL or Markdown")(export)
-    app.command("import", short_help="Read memories from JSONL or Markdown")(import_memories)
-    app.command("reindex", short_help="Change the embedding provider")(reindex)
+    print(json.dumps({"provider": provider, "memories": memories}) if as_json else done_text)
 
 
 def _call(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
@@ -383,3 +308,84 @@ def _markdown_batches(files: list[Path], root: Path) -> Iterator[tuple[dict[str,
             batch, size = [], 0
     if batch:
         yield {"files": batch}, len(batch)
+
+
+COMMANDS: Final = (
+    Command(
+        "export",
+        export,
+        "Write memories as JSONL or Markdown",
+        (
+            Option(
+                "--format",
+                "jsonl: one file, complete. markdown: one file per memory, to read and edit.",
+                choices=("jsonl", "markdown"),
+                default="jsonl",
+            ),
+            Option(
+                "--output",
+                "File (jsonl; default: standard output) or folder (markdown).",
+                "PATH",
+                kind="path",
+            ),
+            Option(
+                "--embeddings", "With jsonl: write the vectors too, so that import need not compute them."
+            ),
+            Option(
+                "--to",
+                "auto-memory: write what was stored on purpose, the most important 60, into Claude Code's "
+                "own memory: a file of ours, and a line in its index. claude-md: write the rules that "
+                "somebody confirmed into a marked block of this project's CLAUDE.md.",
+                choices=("auto-memory", "claude-md"),
+            ),
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "import",
+        import_memories,
+        "Read memories from JSONL or Markdown",
+        (
+            Argument(
+                "PATH",
+                "path",
+                "A file or folder that `memory export` wrote; default: JSONL from standard input. "
+                "With --from: in place of where that program keeps it.",
+                kind="path",
+            ),
+            Option(
+                "--from",
+                "Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
+                "sessions ($CODEX_HOME, else ~/.codex), Gemini CLI's (.gemini in $GEMINI_CLI_HOME, else in "
+                "~), the notes of its own memory, CLAUDE.md files, the JSON lines of the reference memory "
+                "server, or claude-mem's database.",
+                choices=(
+                    *("claude-code", "codex", "gemini", "auto-memory", "claude-md"),
+                    *("server-memory", "claude-mem"),
+                ),
+                field="source",
+            ),
+            Option("--overwrite", "Replace memories that have the same id; without this they are skipped."),
+            Option("--dry-run", "Check the input; write nothing."),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "reindex",
+        reindex,
+        "Change the embedding provider",
+        (
+            Option(
+                "--provider",
+                "static, which is built in, or a provider that an extra installs.",
+                "NAME",
+                default="static",
+            ),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
+)

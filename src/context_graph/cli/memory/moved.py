@@ -6,27 +6,17 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Final
 
-import typer
-
-from context_graph.cli.console.options import DbPath, Json, both_forms
 from context_graph.cli.memory import files
 from context_graph.cli.memory.text import imported_text
+from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command
 from context_graph.config import locate
 from context_graph.errors import InvalidInputError
 from context_graph.git.moved import ADOPTED, Moved, moved_here
 
 
-@both_forms
-def adopt(
-    old: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FOLDER]", help="Where the project was; needed if it was in several places."),
-    ] = None,
-    json_: Json = False,
-    db_path: DbPath = None,
-) -> None:
+def adopt(old: Path | None, as_json: bool, db_path: str | None) -> None:
     """Take over the memories that this repository left under a folder that is gone.
 
     For a project that was renamed or moved: a store is named after its project's path, so the new place
@@ -50,7 +40,7 @@ def adopt(
     found = _taken_over(there[0], place.project, db_path)
     (there[0].store / ADOPTED).write_bytes(os.fsencode(place.project) + b"\n")
     found["from"] = str(there[0].project)
-    print(json.dumps(found) if json_ else f"from {there[0].project}: {imported_text(found)}")
+    print(json.dumps(found) if as_json else f"from {there[0].project}: {imported_text(found)}")
 
 
 def _taken_over(moved: Moved, project: Path, db_path: str | None) -> dict[str, Any]:
@@ -63,3 +53,20 @@ def _taken_over(moved: Moved, project: Path, db_path: str | None) -> dict[str, A
                 text = page["text"].replace(f"{old}/", f"{new}/").replace(f'"{old}"', f'"{new}"')
                 out.write(text)
         return files.imported(path, overwrite=False, dry_run=False, db_path=db_path)
+
+
+COMMANDS: Final = (
+    Command(
+        "adopt",
+        adopt,
+        "Take over the memories of a folder that was moved",
+        (
+            Argument(
+                "FOLDER", "old", "Where the project was; needed if it was in several places.", kind="path"
+            ),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
+)

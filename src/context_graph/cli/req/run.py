@@ -16,19 +16,15 @@ from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
 from context_graph.wire.event_log import append, frame
 
-_KINDS_READ = 10_000
+MOST_ENTRIES = 10_000
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
     return commands.status(context, session=session, branch=branch)
 
 
-def satisfy(
-    context: CommandContext, *, metadata: str | None = None, ttl: str | None = None, **given: Any
-) -> dict[str, Any]:
-    kept = _object(metadata, "--metadata") if metadata is not None else None
-    seconds = None if ttl is None else _seconds("--ttl", ttl)
-    return commands.satisfy(context, metadata=kept, ttl=seconds, **given)
+def satisfy(context: CommandContext, *, ttl: str | None = None, **given: Any) -> dict[str, Any]:
+    return commands.satisfy(context, ttl=None if ttl is None else _seconds("--ttl", ttl), **given)
 
 
 def _seconds(option: str, text: str) -> float:
@@ -84,8 +80,10 @@ def init(context: CommandContext, **given: Any) -> dict[str, Any]:
     return {**setup.init(context, **given), "missing_hooks": upkeep.missing_hooks(context)}
 
 
-def check(context: CommandContext, *, name: str = "", input: str = "{}", session: str = "") -> dict[str, Any]:
-    return commands.check(context, name or "Edit", _object(input, "--input"), session=session)
+def check(
+    context: CommandContext, *, name: str = "Edit", input: dict[str, Any] | None = None, session: str = ""
+) -> dict[str, Any]:
+    return commands.check(context, name, input or {}, session=session)
 
 
 def keys(context: CommandContext, *, name: str = "") -> dict[str, Any]:
@@ -105,43 +103,31 @@ def doctor(context: CommandContext) -> dict[str, Any]:
 def log(
     context: CommandContext,
     *,
-    limit: str = "50",
+    limit: int,
     session: str = "",
     requirement: str = "",
     kind: str = "",
 ) -> dict[str, Any]:
-    """``entries`` (newest first, each with at_ms, kind, requirements and what else is known) and ``source``.
-
-    Raises:
-        CommandLineError: A limit that is no number from 1 to 10000.
-    """
-    if not limit.isdigit() or not 1 <= int(limit) <= _KINDS_READ:
-        raise CommandLineError(f"--limit {limit!r} must be a number from 1 to {_KINDS_READ}")
+    """``entries`` (newest first, each with at_ms, kind, requirements, what else is known) and ``source``."""
     session = context.session(session) if session else ""
     try:
         # The client and its sockets: only this command asks.
         from context_graph.cli.console.calling import ask_json
 
-        asked = {"limit": str(_KINDS_READ if kind else limit), "session": session, "requirement": requirement}
+        asked = {
+            "limit": str(MOST_ENTRIES if kind else limit),
+            "session": session,
+            "requirement": requirement,
+        }
         found = ask_json("req.log", asked)["entries"]
         source = "store"
     except ContextGraphError as error:
         complain(f"{error}; this is the project's own journal")
-        own = commands.log(context, limit=int(limit), session=session, kind=kind, requirement=requirement)
+        own = commands.log(context, limit=limit, session=session, kind=kind, requirement=requirement)
         found = [{**one, "at_ms": int(float(one.pop("at", 0)) * 1000)} for one in own]
         source = "journal"
     chosen = [one for one in found if not kind or one.get("kind") == kind]
-    return {"source": source, "entries": chosen[: int(limit)]}
-
-
-def _object(text: str, option: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CommandLineError(f"{option}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise CommandLineError(f"{option}: must be a JSON object, such as {{}}")
-    return value
+    return {"source": source, "entries": chosen[:limit]}
 
 
 # What a command changed goes into the event log, which the owner reads before its next answer: so no command

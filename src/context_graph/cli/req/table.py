@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from context_graph.cli.command_table import JSON, OUTPUT
 from context_graph.cli.native import become_launcher
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
-from context_graph.cli.words import Argument, Option
+from context_graph.cli.words import JSON, OUTPUT, Argument, Option
 from context_graph.gates.commands import commands, git_hooks, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 
@@ -18,7 +17,7 @@ _CODES = "Exit codes: 0 done; 1 could not be done; 2 a usage error."
 
 
 @dataclass(frozen=True)
-class Command:
+class Action:
     """What a command takes, does and shows.
 
     ``run`` takes the context and the options by name, and gives what ``--json`` prints.
@@ -43,7 +42,7 @@ SESSION = Option(
     short="-s",
 )
 BRANCH = Option("--branch", "For every session, on that branch.", "NAME", short="-b")
-NAMES = Argument("NAME…", "names", "Requirements, as `req status` names them.", many=True)
+NAMES = Argument("NAME", "names", "Requirements, as `req status` names them.", many=True)
 NAME = Argument("NAME", "name", "A requirement; all of them without.")
 _SATISFY = (
     SESSION,
@@ -53,14 +52,14 @@ _SATISFY = (
         "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
         "TIME",
     ),
-    Option("--metadata", "An object to keep with it.", "JSON", short="-m"),
+    Option("--metadata", "An object to keep with it.", "JSON", short="-m", kind="json"),
     Option("--force", "Also a name that the configuration does not have."),
     OUTPUT,
     JSON,
 )
 
-COMMANDS = {
-    "status": Command(
+ACTIONS = {
+    "status": Action(
         req_run.status,
         req_text.status,
         "What holds here",
@@ -77,7 +76,7 @@ COMMANDS = {
             Option("--summary", "One line.", shown=True),
         ),
     ),
-    "satisfy": Command(
+    "satisfy": Action(
         req_run.satisfy,
         req_text.satisfied,
         "Mark requirements as met",
@@ -91,7 +90,7 @@ COMMANDS = {
         NAMES,
         _SATISFY,
     ),
-    "approve": Command(
+    "approve": Action(
         req_run.satisfy,
         req_text.satisfied,
         "The same as satisfy",
@@ -102,7 +101,7 @@ COMMANDS = {
         NAMES,
         _SATISFY,
     ),
-    "accept": Command(
+    "accept": Action(
         commands.accept,
         req_text.accepted,
         "Take changed requirements as they are",
@@ -115,7 +114,7 @@ COMMANDS = {
         """,
         options=(OUTPUT, JSON),
     ),
-    "clear": Command(
+    "clear": Action(
         req_run.clear,
         req_text.cleared,
         "Take satisfactions back",
@@ -132,7 +131,7 @@ COMMANDS = {
             JSON,
         ),
     ),
-    "pause": Command(
+    "pause": Action(
         commands.pause,
         req_text.paused,
         "Lift the gates for a session",
@@ -143,7 +142,7 @@ COMMANDS = {
         """,
         options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), OUTPUT, JSON),
     ),
-    "resume": Command(
+    "resume": Action(
         commands.resume,
         req_text.resumed,
         "End a pause",
@@ -153,7 +152,7 @@ COMMANDS = {
         """,
         options=(SESSION, OUTPUT, JSON),
     ),
-    "list": Command(
+    "list": Action(
         req_run.list_branches,
         req_text.branches,
         "Branches with state",
@@ -161,12 +160,9 @@ COMMANDS = {
 
         Example: context-graph-cli req list
         """,
-        options=(
-            OUTPUT,
-            JSON,
-        ),
+        options=(OUTPUT, JSON),
     ),
-    "prune": Command(
+    "prune": Action(
         upkeep.prune,
         req_text.pruned,
         "Remove what belongs to vanished branches",
@@ -176,7 +172,7 @@ COMMANDS = {
         """,
         options=(Option("--preview", "Only say what would be removed."), OUTPUT, JSON),
     ),
-    "sessions": Command(
+    "sessions": Action(
         req_run.sessions,
         req_text.sessions,
         "Live sessions",
@@ -186,7 +182,7 @@ COMMANDS = {
         """,
         options=(Option("--project", "Those of this project alone."), OUTPUT, JSON),
     ),
-    "enable": Command(
+    "enable": Action(
         req_run.enable,
         req_text.switched,
         "Switch on, for this checkout",
@@ -195,12 +191,9 @@ COMMANDS = {
         Example: context-graph-cli req enable commit_plan
         """,
         NAME,
-        (
-            OUTPUT,
-            JSON,
-        ),
+        (OUTPUT, JSON),
     ),
-    "disable": Command(
+    "disable": Action(
         req_run.disable,
         req_text.switched,
         "Switch off, for this checkout",
@@ -209,12 +202,9 @@ COMMANDS = {
         Example: context-graph-cli req disable commit_plan
         """,
         NAME,
-        (
-            OUTPUT,
-            JSON,
-        ),
+        (OUTPUT, JSON),
     ),
-    "config show": Command(
+    "config show": Action(
         req_run.show_config,
         req_text.configuration,
         "The merged configuration",
@@ -226,7 +216,7 @@ COMMANDS = {
         NAME,
         (Option("--sources", "Say for each value which file it is from."), OUTPUT, JSON),
     ),
-    "init": Command(
+    "init": Action(
         req_run.init,
         req_text.initialised,
         "Write a requirements file",
@@ -245,7 +235,7 @@ COMMANDS = {
             JSON,
         ),
     ),
-    "check": Command(
+    "check": Action(
         req_run.check,
         req_text.checked,
         "What the gate would say",
@@ -255,7 +245,12 @@ COMMANDS = {
         """,
         Argument("TOOL", "name", "The tool's name; Edit without."),
         (
-            Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"),
+            Option(
+                "--input",
+                'The tool\'s input, such as {"command": "git push"}.',
+                "JSON",
+                kind="json",
+            ),
             SESSION,
             OUTPUT,
             JSON,
@@ -263,7 +258,7 @@ COMMANDS = {
         "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
         lambda found: bool(found["decision"] != "allow"),
     ),
-    "keys": Command(
+    "keys": Action(
         req_run.keys,
         req_text.keys,
         "The keys of requirements.yaml",
@@ -272,12 +267,9 @@ COMMANDS = {
         Example: context-graph-cli req keys scope
         """,
         Argument("NAME", "name", "A key; all of them without."),
-        (
-            OUTPUT,
-            JSON,
-        ),
+        (OUTPUT, JSON),
     ),
-    "git-hooks install": Command(
+    "git-hooks install": Action(
         req_run.install_git_hooks,
         req_text.git_hooks,
         "Have git ask before commits and pushes",
@@ -289,7 +281,7 @@ COMMANDS = {
         """,
         options=(OUTPUT, JSON),
     ),
-    "git-hooks remove": Command(
+    "git-hooks remove": Action(
         git_hooks.remove,
         req_text.git_hooks,
         "Take these hooks out again",
@@ -299,7 +291,7 @@ COMMANDS = {
         """,
         options=(OUTPUT, JSON),
     ),
-    "doctor": Command(
+    "doctor": Action(
         req_run.doctor,
         req_text.findings,
         "Look for what keeps the gates from holding",
@@ -307,13 +299,10 @@ COMMANDS = {
 
         Example: context-graph-cli req doctor
         """,
-        options=(
-            OUTPUT,
-            JSON,
-        ),
+        options=(OUTPUT, JSON),
         fails=lambda found: not found["sound"],
     ),
-    "log": Command(
+    "log": Action(
         req_run.log,
         req_text.entries,
         "What was refused and what satisfied it",
@@ -324,7 +313,14 @@ COMMANDS = {
         Example: context-graph-cli req log --requirement commit_plan
         """,
         options=(
-            Option("--limit", "Entries, the newest first.", "N", default="50"),
+            Option(
+                "--limit",
+                "Entries, the newest first.",
+                "N",
+                default="50",
+                kind="int",
+                limits=(1, req_run.MOST_ENTRIES),
+            ),
             SESSION,
             Option("--requirement", "Entries about it alone.", "NAME"),
             Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
@@ -332,7 +328,7 @@ COMMANDS = {
             JSON,
         ),
     ),
-    "statusline": Command(
+    "statusline": Action(
         lambda context: become_launcher(["req", "statusline"]),
         lambda found, given, context: "",
         "One line for the client's status bar",

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-
-from context_graph.cli.console.moments import TAKEN, moment
-from context_graph.cli.console.options import DbPath
+from context_graph.cli.console.moments import TAKEN
 from context_graph.cli.console.tables import size
 from context_graph.cli.console.terminal import shown
+from context_graph.cli.words import DB_PATH, Command, Option
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
 from context_graph.system.whole_file import replacing
 
@@ -24,28 +22,7 @@ _EXTRA: Final = (
 )
 
 
-def report(
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            metavar="TIME",
-            help=f"Only what happened since then, in whole days (UTC): {TAKEN}. Default: all that is kept.",
-        ),
-    ] = None,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write it; `-` is standard output. An earlier report there is replaced, any other "
-            "file is left alone.",
-        ),
-    ] = _NAME,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser afterwards.")] = False,
-    db_path: DbPath = None,
-) -> None:
+def report(since: int | None, output: str, open_: bool, db_path: str | None) -> None:
     """Write health, memories, ledger, sessions, consolidations, gates and map into one HTML file.
 
     The file loads nothing from a network, and the same store gives the same bytes. Only you can read it; it
@@ -66,7 +43,7 @@ def report(
         raise CommandLineError("--open needs a file; leave out `--output -`")
     if path is not None:
         _check(path, MARK)
-    begin = None if since is None else moment("--since", since) // _DAY_MS * _DAY_MS
+    begin = None if since is None else since // _DAY_MS * _DAY_MS
     page = render(gather(OwnerSource(db_path), begin))
     if path is None:
         sys.stdout.buffer.write(page)
@@ -103,3 +80,30 @@ def _open(path: Path) -> None:
 
     if not webbrowser.open(path.absolute().as_uri()):
         print("no browser could be started; open the file yourself", file=sys.stderr)
+
+
+COMMANDS: Final = (
+    Command(
+        "report",
+        report,
+        "Write everything into one HTML file",
+        (
+            Option(
+                "--since",
+                f"Only what happened since then, in whole days (UTC): {TAKEN}. Default: all that is kept.",
+                "TIME",
+                kind="time",
+            ),
+            Option(
+                "--output",
+                "Where to write it; `-` is standard output. An earlier report there is replaced, any other "
+                "file is left alone.",
+                "FILE",
+                default=_NAME,
+                short="-o",
+            ),
+            Option("--open", "Open it in the browser afterwards.", field="open_"),
+            DB_PATH,
+        ),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Starts the view in the terminal: `view`, without Typer, which costs 0.2 s."""
+"""Starts the view in the terminal: `view`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 from context_graph.cli.console.moments import moment
 from context_graph.cli.view.source import OwnerSource
+from context_graph.cli.words import DB_PATH, Command, Option
 from context_graph.errors import ConfigError, UsageError
 from context_graph.view.rows import Health
 
@@ -20,17 +21,25 @@ EXTRA: Final = (
 )
 
 
-def view(**given: Any) -> None:
-    """Show the view until the person ends it; see `command_table.VIEW`."""
+def view(theme: str | None, db_path: str | None) -> None:
+    """Show health, memories, ledger, sessions, consolidations, gates and map of this project in the terminal.
+
+    It is live while a session runs. 1 to 7 choose the screen, ? shows the keys, q ends it. Whatever changes
+    something asks first and can be undone. Needs the extra `view`: `pip install 'context-graph-cli[view]'`.
+
+    Exit codes: 0 ended by the person; 1 no terminal, or the extra is missing; 2 a wrong option.
+
+    Example: context-graph-cli view
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("`view` needs a terminal; `context-graph-cli status` prints the state as text")
     if find_spec("textual") is None:
         raise ConfigError(EXTRA)
-    source = OwnerSource(given.get("db_path"))
+    source = OwnerSource(db_path)
     first = _asked(source.health)  # the owner answers while Textual is loaded
     from context_graph.view.terminal.app import ViewApp
 
-    app = ViewApp(source, source, partial(moment, "the time"), first, given.get("theme") or "")
+    app = ViewApp(source, source, partial(moment, "the time"), first, theme or "")
     app.run()
     if app.return_code:
         raise SystemExit(app.return_code)
@@ -57,3 +66,20 @@ def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
         return answer[0]
 
     return wait
+
+
+COMMANDS: Final = (
+    Command(
+        "view",
+        view,
+        "Look at everything in the terminal",
+        (
+            Option(
+                "--theme",
+                "dark or light. Default: as the terminal says of itself in $COLORFGBG, else dark.",
+                choices=("dark", "light"),
+            ),
+            DB_PATH,
+        ),
+    ),
+)
