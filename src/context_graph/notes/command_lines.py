@@ -62,6 +62,9 @@ _RUN_REST: Final = {
     **dict.fromkeys(("bundle", "pnpm", "yarn", "docker-compose"), "exec"),
 }
 """Programs that run the words behind them: behind a number, or a subcommand, where one is named."""
+_FETCHES: Final = frozenset(("install", "add", "i"))
+_PACKAGE: Final = linear(r"(?:@[\w-]+/)?[A-Za-z][\w-]*(?:(?:==|[@~<>\[]).*)?")
+"""A package by its name: no path, no file of requirements, no variable of make."""
 _INTERPRETERS: Final = word_set("python py pypy node ruby perl php bash sh zsh tsx ts-node deno bun")
 _NOTHING_DONE: Final = word_set(
     """mkdir rmdir rm touch cp mv ln chmod chown export cd pushd popd source alias set unset read tee kill
@@ -278,6 +281,8 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
 def _made(kind: str, form: list[str], key: str, rest: list[str]) -> Command | None:
     if not _LOOKS.isdisjoint(rest):
         return None
+    if form[-1] in _FETCHES and any(map(_PACKAGE.fullmatch, rest)):
+        kind = ""  # one package more, not the project
     options = []
     for word, following in pairwise([*rest, ""]):
         if word.startswith("-") and len(word) > 1 and word != "--" and "/" not in word:
