@@ -226,6 +226,7 @@ def test_deleting_for_good_needs_the_user_s_wish_and_nothing_else_does(peer: Pee
         {"content": "x" * 65_537, "rationale": "kept by a test"},
         {"content": "x", "rationale": "kept by a test", "tags": ["t"] * 10_000},
         {"content": "x", "rationale": "kept by a test", "importance": 1e308},
+        {"content": "x", "rationale": "kept by a test", "metadata": {"a": json.loads("[" * 64 + "]" * 64)}},
     ],
 )
 def test_what_a_client_stores_is_bounded(peer: Peer, arguments: dict[str, object]) -> None:

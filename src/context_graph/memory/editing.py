@@ -23,7 +23,7 @@ from context_graph.memory.metrics.store_metrics import Measured
 from context_graph.memory.recall import between
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
 from context_graph.model.edge import MAX_HOPS, MIN_HOPS, GraphEdge
-from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone, UTLState
+from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone, UTLState, check_depth
 from context_graph.store.graph.node_records import Access, StoredNode
 
 _LOG: Final = logging.getLogger(__name__)
@@ -237,6 +237,7 @@ def checked_edges(
             raise InvalidParamsError.of(
                 "edges", f"holds {edge.id}, but {there.id} is the same relation between the same memories"
             )
+        check_depth("metadata", edge.metadata)
         kind = core.redactor.redact_id(edge.relationship_type)
         clean.append(replace(edge, relationship_type=kind, metadata=redacted(edge.metadata, core.redactor)))
         if there is None:

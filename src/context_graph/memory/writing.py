@@ -18,6 +18,7 @@ from context_graph.model.memory import (
     MemoryNode,
     Modality,
     check_content,
+    check_depth,
     check_rationale,
     check_unit,
     iso_time,
@@ -76,6 +77,8 @@ class Draft:
             )
         if self.metadata is not None and not isinstance(self.metadata, Mapping):
             raise InvalidParamsError.of("metadata", f"must be an object, is {type(self.metadata).__name__}")
+        if self.metadata:
+            check_depth("metadata", self.metadata)
         if self.occurred_at_ms is not None:
             _check_instant("occurred_at", self.occurred_at_ms)
         if self.embedding is not None and len(self.embedding) != EMBEDDING_BYTES:
@@ -189,11 +192,17 @@ def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
     return clean[len(head) : -1] if "[redacted:" in clean and clean.startswith(head) else text
 
 
-def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
-    """An imported memory, checked and without secrets. Raises as `Draft.check`."""
+def drafted(node: MemoryNode) -> Draft:
+    """A memory that comes from elsewhere, checked as one that is stored here. Raises as `Draft.check`."""
     node.validate()
     draft = Draft(**{name: getattr(node, name) for name in _SHARED})
     draft.check()
+    return draft
+
+
+def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
+    """An imported memory, checked and without secrets. Raises as `Draft.check`."""
+    draft = drafted(node)
     draft.redact(redactor)
     return replace(node, **draft.fields())
 

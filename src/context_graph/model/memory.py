@@ -21,6 +21,8 @@ MAX_CONTENT_CHARS: Final = 65_536
 """Characters (code points), REQ-CORE-001."""
 MIN_RATIONALE_CHARS: Final = 10
 MAX_RATIONALE_CHARS: Final = 500
+MAX_DEPTH: Final = 64
+"""Of metadata: how many objects and lists may stand in one another."""
 MIN_RELEVANCE: Final = 0.3
 """Relevance below which a recall marks a memory as weak, and inject_context tells none (docs/recall.md)."""
 USER_REQUESTED: Final = "user_requested"
@@ -95,6 +97,19 @@ def check_range(name: str, value: object, low: float, high: float) -> None:
             return
         raise InvalidParamsError.of(name, f"is {value!r}, must be between {low:g} and {high:g}")
     raise InvalidParamsError.of(name, f"must be a number, is {type(value).__name__}")
+
+
+def check_depth(name: str, value: Mapping[str, Any]) -> None:
+    """Raise InvalidParamsError if JSON is nested deeper than MAX_DEPTH: whoever walks through it recurses."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        parts = (
+            part for whole in level for part in (whole.values() if isinstance(whole, Mapping) else whole)
+        )
+        level = [part for part in parts if isinstance(part, Mapping | list | tuple)]
+        if not level:
+            return
+    raise InvalidParamsError.of(name, f"is nested more than {MAX_DEPTH} deep; keep it flatter, or as text")
 
 
 class JohariQuadrant(StrEnum):

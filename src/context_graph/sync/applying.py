@@ -63,7 +63,12 @@ def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> N
                 editing.forget(core, node_id, soft=False, reason=USER_REQUESTED)
             _done(notes, register)
             continue
-        node = _node(core, register)
+        try:
+            node = _node(core, register)
+        except _UNFIT as error:  # what each change told was fit, what they tell together is not
+            _leave_out(register.subject, error)
+            _done(notes, register)
+            continue
         if node is None:
             continue
         batch.nodes.append(node)
@@ -88,7 +93,7 @@ def _put(core: Core, nodes: Sequence[MemoryNode], deleted: Mapping[UUID, Tombsto
         )
     except _UNFIT as error:
         if len(nodes) == 1:
-            _LOG.warning("memory %s, told by another machine, is left out: %s", nodes[0].id, error)
+            _leave_out(str(nodes[0].id), error)
             return
         for node in nodes:
             _put(core, [node], deleted)
@@ -139,9 +144,8 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
     if there is None and "id" not in fresh:
         return
     known: dict[str, Any] = {} if there is None else records.edge_to_json(there)
-    wanted = values.edge_of(
-        register.subject, {**{k: v for k, v in known.items() if k in values.EDGE_FIELDS}, **fresh}
-    )
+    parts = {**{name: value for name, value in known.items() if name in values.EDGE_FIELDS}, **fresh}
+    wanted = values.edge_of(register.subject, parts)
     if there is not None and there.id != wanted.id:
         editing.remove_edge(core, there.id)
         there = None
@@ -157,9 +161,13 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
     try:
         editing.put_nodes(core, (), edges=[wanted])
     except _UNFIT as error:
-        _LOG.warning("a link that another machine told is left out: %s", error)
+        _leave_out(register.subject, error)
     notes.keep_link(str(wanted.id), register)
     _done(notes, register)
+
+
+def _leave_out(subject: str, error: Exception) -> None:
+    _LOG.warning("%s, told by another machine, is left out: %s", subject, error)
 
 
 def _done(notes: SyncNotes, register: Register) -> None:

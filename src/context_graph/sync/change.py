@@ -59,8 +59,11 @@ def is_machine(text: str) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """``value`` as JSON of which there is but one."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    """``value`` as JSON of which there is but one. Raises InvalidInputError: too deep, too large a number."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise InvalidInputError(f"a value that can't be told: {error}") from error
 
 
 def digest(data: bytes) -> str:

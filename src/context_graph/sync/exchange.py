@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
-from context_graph.errors import InvalidInputError
+from context_graph.errors import InvalidInputError, InvalidParamsError
 from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
@@ -173,7 +173,7 @@ class Exchange:
                     break
                 read = change.seq
                 values.check(change)
-            except InvalidInputError as error:
+            except (InvalidInputError, InvalidParamsError) as error:
                 refused.append(Refusal(f"{part.author or machine} after line {read}", str(error)))
                 continue
             notes.machine.clock = max(notes.machine.clock, change.clock)

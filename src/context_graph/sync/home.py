@@ -46,7 +46,8 @@ def small_file(path: Path) -> bytes:
 def check_home(path: Path, here: Home, is_same: Callable[[str, str], bool]) -> None:
     """Make ``path`` the folder of one project, or see that it is that project's.
 
-    Remotes decide where both are known, else the first commits.
+    Remotes decide where both are known. Without, different first commits tell two projects apart; equal ones
+    do not make them one, for projects made from one template begin alike.
 
     Args:
         here: This checkout.
@@ -79,9 +80,10 @@ def check_home(path: Path, here: Home, is_same: Callable[[str, str], bool]) -> N
 
 
 def _agree(there: Home, here: Home, is_same: Callable[[str, str], bool]) -> bool:
-    for one, other in ((there.remote, here.remote), (there.first, here.first)):
-        if one and other:
-            return one == other
+    if there.remote and here.remote:
+        return there.remote == here.remote
+    if there.first and here.first and there.first != here.first:
+        return False
     return is_same(_word(there), _word(here))
 
 
@@ -89,4 +91,5 @@ def _word(home: Home) -> str:
     """What is known of a project, for people."""
     if home.remote:
         return f"whose remote is {home.remote[:200]!r}"
-    return f"whose first commit is {home.first[:12]!r}" if home.first else "without a remote or a commit"
+    first = f", whose first commit is {home.first[:12]!r}" if home.first else " or a commit"
+    return f"without a remote{first}"

@@ -10,11 +10,11 @@ from uuid import UUID
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.writing import redacted, redacted_node
+from context_graph.memory.writing import drafted, redacted, redacted_node
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import TOLD_BY, MemoryNode, Tombstone
 from context_graph.redact import TextRedactor
-from context_graph.sync.change import LINK, MEMORY, Change
+from context_graph.sync.change import LINK, MEMORY, Change, canonical
 from context_graph.sync.register import GONE, REMOVED, TOMBSTONE
 
 PRIVATE: Final = "private"
@@ -81,7 +81,10 @@ def ends_of(subject: str) -> tuple[UUID, UUID, str]:
 
 
 def check(change: Change) -> None:
-    """Check what a change's fields hold. Raises InvalidInputError: it says what, and quotes little."""
+    """Check what a change's fields hold, by what is checked where it is written.
+
+    Raises InvalidInputError, InvalidParamsError: it says what, and quotes little.
+    """
     fields = dict(change.fields)
     if change.kind == MEMORY:
         _check_own_id(change.subject)
@@ -100,9 +103,10 @@ def check(change: Change) -> None:
     if unknown:
         raise InvalidInputError(f"a field that no {change.kind} has")
     if change.kind == MEMORY:
-        records.node_from_json({**_BLANK, **fields})
+        drafted(records.node_from_json({**_BLANK, **fields}))
     else:
         edge_of(change.subject, {"id": str(UUID(int=0)), **fields})
+    canonical(fields)
 
 
 def _check_own_id(subject: str) -> None:

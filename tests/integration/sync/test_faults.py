@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.integration.memory.test_deleted_for_good import holding
 from tests.integration.sync.test_merge import settle, state, stores, told
 from tests.support.exchange.in_memory import InMemory
@@ -30,10 +33,11 @@ from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, 
 from context_graph.sync.clock import packed
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
-from context_graph.sync.register import value_digest
+from context_graph.sync.register import TOMBSTONE, value_digest
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Stretch
 from context_graph.sync.transport import Told
+from context_graph.sync.values import EDGE_FIELDS, NODE_FIELDS
 
 DAY_MS = 86_400_000
 _LOOP = """
@@ -169,11 +173,18 @@ MACHINE = "a" * 32
 NAME = "0badc0de-0000-4000-8000-000000000000"
 
 
+LEAST = {"content": "a poisoned text", "rationale": WHY, "created_at_ms": 5}
+
+
+def nested(depth: int) -> Any:
+    """An object in which so many others stand in one another."""
+    return {"a": nested(depth - 1)} if depth else {}
+
+
 def change(seq: int, **given: Any) -> Change:
-    fields = {"content": "a poisoned text", "rationale": WHY, "created_at_ms": 5}
     whole: dict[str, Any] = {
         **{"v": VERSION, "machine": MACHINE, "seq": seq, "clock": packed(1000) + seq, "by": MACHINE},
-        **{"kind": MEMORY, "subject": NAME, "fields": fields},
+        **{"kind": MEMORY, "subject": NAME, "fields": LEAST},
     }
     return Change(**{**whole, **given})
 
@@ -188,6 +199,22 @@ POISON: dict[str, bytes] = {
     "wrong type": encode(change(1, fields={"content": 7})),
     "importance": encode(change(1, fields={"importance": 1e9})),
     "huge": encode(change(1, fields={"content": "x" * 1_900_000, "rationale": WHY, "created_at_ms": 1})),
+    "a source of a sentence": encode(change(1, fields=LEAST | {"source": "s" * 33})),
+    "a number of 400 digits": encode(change(1, fields=LEAST | {"importance": 7})).replace(
+        b":7", b":7" + b"0" * 400
+    ),
+    "a number in metadata": encode(change(1, fields=LEAST | {"metadata": {"a": 7}})).replace(
+        b":7", b":7" + b"0" * 20
+    ),
+    "metadata that no line can tell": encode(change(1, fields=LEAST | {"metadata": {"a": 7}})).replace(
+        b":7", b":" + b"[" * 300 + b"]" * 300
+    ),
+    "metadata that is deep": encode(change(1, fields=LEAST | {"metadata": nested(65)})),
+    "a link's metadata that is deep": encode(
+        change(
+            1, kind=LINK, subject=f"{NAME}/{NAME[:-1]}1/causes", fields={"id": NAME, "metadata": nested(65)}
+        )
+    ),
     "a reason of a book": encode(change(1, fields={"tombstone": {"at_ms": 1, "reason": "x" * 501}})),
     "a removal that is none": encode(change(1, fields={"removed": False})),
     "a link to itself": encode(
@@ -210,6 +237,56 @@ def test_a_poisoned_line_is_listed_and_what_follows_is_taken(tmp_path: Path, wha
         assert merged.read == 2 and merged.new == 1
         assert [node.content for node in memex.list().nodes] == ["a poisoned text"]
         assert len(str(merged.refused)) < 1000
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=40),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.text(max_size=5), parts, max_size=3),
+)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from([*NODE_FIELDS, *EDGE_FIELDS, TOMBSTONE, "gone", "removed"]), json_values),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_whatever_a_field_holds_the_log_is_read_on_and_told_on(
+    rows: list[tuple[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each line is taken or refused by itself, and what was taken another machine hears."""
+    folder, place = tmp_path_factory.mktemp("any"), InMemory()
+    with ExitStack() as stack:
+        one, other = stores(folder, 2, stack)
+        lines = [encode(change(1)), encode(change(2, subject=NAME.replace("0bad", "900d")))]
+        for seq, (name, value) in enumerate(rows, 3):
+            of_link = {"kind": LINK, "subject": f"{NAME}/{NAME.replace('0bad', '900d')}/causes"}
+            blank = {"id": f"{seq:08x}" + NAME[8:]} if name in EDGE_FIELDS else LEAST
+            kind = of_link if blank is not LEAST or name == "gone" else {}
+            line = canonical(msgspec.to_builtins(change(seq, fields={**blank, name: 0}, **kind)))
+            lines.append(
+                line.replace(b'"%s":0' % name.encode(), b'"%s":%s' % (name.encode(), spelled(value)))
+            )
+        merged = OpenStore(one).merge("place", Stretch(MACHINE, lines, len(lines)))
+        assert merged.read == len(lines) and not merged.waits_for_clock
+        settle([one, other], place)
+        assert state(one) == state(other)
+
+
+def spelled(value: Any) -> bytes:
+    """As JSON, also what our own encoder refuses."""
+    return json.dumps(value).encode()
+
+
+def test_what_an_earlier_build_took_and_this_one_can_t_store_stops_nothing(tmp_path: Path) -> None:
+    """It waits in a store that was less strict when it heard it."""
+    with open_memex(tmp_path) as memex, patch("context_graph.sync.values.check"):
+        good = encode(change(2, subject=NAME.replace("0bad", "900d")))
+        merged = OpenStore(memex).merge(
+            "place", Stretch(MACHINE, [POISON["a source of a sentence"], good], 2)
+        )
+        assert merged.read == 2 and memex.count() == 1
 
 
 def test_secrets_that_another_machine_lets_through_are_masked_here(tmp_path: Path) -> None:

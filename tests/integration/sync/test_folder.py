@@ -34,10 +34,12 @@ def git(cli: Cli, *words: str) -> None:
     subprocess.run(["git", "-C", str(cli.project), *words], env={**os.environ, **env}, check=True)
 
 
-def with_history(cli: Cli, first: str = "the first commit") -> None:
+def with_history(cli: Cli, first: str = "the first commit", remote: str = "") -> None:
     shutil.rmtree(cli.project / ".git")
     git(cli, "init", "-q")
     git(cli, "commit", "-q", "--allow-empty", "-m", first)
+    if remote:
+        git(cli, "remote", "add", "origin", remote)
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def other(cli: Cli, tmp_path: Path) -> Any:
     home = tmp_path / "second" / "data"
     made = Cli(cli.launcher, project, {**cli.env, "CONTEXT_GRAPH_HOME": str(home)})
     for one in (cli, made):
-        with_history(one)
+        with_history(one, remote="https://example.org/somebody/app")
     yield made
     made.stop_owner()
 
@@ -180,6 +182,7 @@ def test_two_projects_of_one_name_are_told_apart_by_their_first_commit(
     cli: Cli, other: Cli, shared: Path
 ) -> None:
     """Neither has a remote, or only the second."""
+    with_history(cli)
     with_history(other, "the first commit of something else")
     store(cli, "A salary that is nobody's business")
     sync(cli, shared)
@@ -189,6 +192,25 @@ def test_two_projects_of_one_name_are_told_apart_by_their_first_commit(
     assert other.run("sync", "--folder", str(shared)).returncode == 1
     git(cli, "remote", "add", "origin", "https://example.org/a/app")
     assert sync(cli, shared)["told"] == 0, "one's own place is known"
+
+
+@pytest.mark.parametrize(
+    "remotes",
+    [("", ""), ("https://example.org/a/app", ""), ("", "git@example.org:b/app.git"), ("/srv/app.git",) * 2],
+)
+def test_copies_of_one_template_are_one_project_only_if_a_person_says_so(
+    cli: Cli, other: Cli, shared: Path, remotes: tuple[str, str]
+) -> None:
+    """They begin with the same commit, and the remote of one says nothing of the other. A path is none."""
+    for machine, remote in zip((cli, other), remotes, strict=True):
+        with_history(machine, "the first commit of a template", remote)
+    store(cli, "A salary that is nobody's business")
+    sync(cli, shared)
+    assert sync(cli, shared)["told"] == 0, "one's own place is known"
+    done = other.run("sync", "--folder", str(shared))
+    assert done.returncode == 1 and "copies of a template" in done.stderr and "terminal" in done.stderr
+    assert texts(other) == [] and "/srv" not in (shared / cli.project.name / "project.json").read_text()
+    assert sync(other, shared, "--name", cli.project.name)["heard"] == 1, "who names it means it"
 
 
 def test_without_evidence_it_asks_and_without_a_terminal_refuses(cli: Cli, other: Cli, shared: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_token_is_a_secret_and_needs_no_second_password(
 def test_a_token_used_in_another_checkout_joins_nothing(
     cli: Cli, other: Cli, hub: Callable[..., dict[str, Any]], team: str
 ) -> None:
-    """By the git remote where both are known, whatever the folders are called; else by the name."""
+    """By the git remote where both are known, whatever the folders are called."""
     remotes = ((cli, "git@example.org:team/gateway.git"), (other, "https://example.org/team/payroll"))
     for one, url in remotes:
         shutil.rmtree(one.project / ".git")
@@ -174,6 +174,26 @@ def test_a_token_used_in_another_checkout_joins_nothing(
     elsewhere = cli.project.parent / "another-name"
     cli.project.rename(elsewhere)
     assert hub("join", token, by=Cli(cli.launcher, elsewhere, cli.env))["project"] == cli.project.name
+
+
+@pytest.mark.parametrize("known", ["the hub", "the checkout"])
+def test_where_only_one_has_a_remote_a_token_joins_nothing_by_the_name_alone(
+    cli: Cli, other: Cli, hub: Callable[..., dict[str, Any]], team: str, known: str
+) -> None:
+    """Two teams have a project of that name, and one of them keeps it without a remote."""
+    login, team = f"twin-{known[-3:]}", f"{known[-3:]} {team[:40]}"
+    for checkout, has_remote in ((cli, known == "the hub"), (other, known == "the checkout")):
+        shutil.rmtree(checkout.project / ".git")
+        subprocess.run(["git", "-C", str(checkout.project), "init", "-q"], check=True)
+        if has_remote:
+            words = ["remote", "add", "origin", "https://example.org/team/app"]
+            subprocess.run(["git", "-C", str(checkout.project), *words], check=True)
+    hub("init", "--team", team)
+    token = hub("invite", login, "--team", team)["token"]
+    error = hub("join", token, by=other, fails=True)["error"]
+    assert "git remote" in error and "terminal" in error and "--project" in error
+    assert not list(other.root.rglob("hub.json"))
+    assert hub("join", token, "--project", cli.project.name, by=other)["project"] == cli.project.name
 
 
 def test_a_setting_alone_joins_nothing_and_tells_nothing(

@@ -401,11 +401,12 @@ def test_whatever_the_environment_asks_for_texts_travel_as_utf8(
     assert all_of(hub(), ONE) == told
 
 
+@pytest.mark.parametrize("how", ["refuses", "drops"])
 def test_behind_a_pooler_that_takes_no_options_limits_hold_in_each_transaction(
-    some_team: Team, server: Postgres
+    some_team: Team, server: Postgres, how: str
 ) -> None:
     """Another client may get the connection after each transaction."""
-    cable = Cable(server.address, refuses=b"options").plug()
+    cable = Cable(server.address, **{how: b"options"}).plug()
     place = Hub(cable.through(some_team.member(next(_names), "writer")), some_team.project)
     try:
         place.push(ONE, lines(1, 2))

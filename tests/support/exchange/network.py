@@ -25,6 +25,8 @@ class Cable:
     """Nothing goes through, in either direction, and nothing is closed."""
     refuses: bytes = b""
     """A parameter of a connection's start that is refused, as poolers do."""
+    drops: bytes = b""
+    """One that is taken out of it without a word, as poolers do that are set so."""
     port: int = 0
     _listener: socket.socket | None = None
     _ends: list[socket.socket] = field(default_factory=list)
@@ -81,6 +83,8 @@ class Cable:
                 if delayed and self.refuses and b"\0" + self.refuses + b"\0" in data[:1024]:
                     one.sendall(_refusal(self.refuses))
                     break
+                if delayed and self.drops and b"\0" + self.drops + b"\0" in data[:1024]:
+                    data = _without(data, self.drops)
                 if delayed and self.delay_s:
                     time.sleep(self.delay_s)
                 while self.hangs:
@@ -89,6 +93,13 @@ class Cable:
         with suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)
         one.close()  # the other direction closes the other end
+
+
+def _without(start: bytes, parameter: bytes) -> bytes:
+    """The message that begins a connection, without one of its parameters."""
+    at = start.index(b"\0" + parameter + b"\0") + 1
+    rest = start[4:at] + start[start.index(b"\0", at + len(parameter) + 1) + 1 :]
+    return struct.pack("!I", len(rest) + 4) + rest
 
 
 def _refusal(parameter: bytes) -> bytes:

@@ -15,9 +15,15 @@ _MAX_URL: Final = 500
 
 
 def remote_of(top: Path) -> str:
-    """The checkout's remote `origin` without scheme, user or suffix; empty if it has none."""
+    """The checkout's remote `origin` without scheme, user or suffix; empty if it has none.
+
+    A path counts for none: it leads elsewhere on another machine, and is nobody else's business.
+    """
     url = _git(top, "config", "--get", "remote.origin.url")[:_MAX_URL]
-    plain = url.rpartition("://")[2].rpartition("@")[2].removesuffix("/").removesuffix(".git")
+    scheme, _, rest = url.rpartition("://")
+    if scheme == "file" or not (scheme or ":" in url.partition("/")[0]):
+        return ""
+    plain = rest.rpartition("@")[2].removesuffix("/").removesuffix(".git")
     return plain.replace(":", "/", 1).lower()
 
 

@@ -128,21 +128,24 @@ def _remote_digest() -> str:
 
 
 def _is_here(seen: dict[str, Any], named: str | None) -> bool:
-    """Whether the hub's project is the one of this checkout: by the remote, else by the name, else asked."""
+    """Whether the hub's project is the one of this checkout: by the remotes, else by the name, else asked."""
     here, top = _remote_digest(), checkout_top(working_dir())
+    naming = f", or name it: --project {seen['project']}"
     if seen["remote"] and here:
         if seen["remote"] == here:
             return True
-        word = "with another git remote"
-    elif seen["project"] in (named, top.name):
+        word, naming = "with another git remote", ""
+    elif seen["project"] == named or (seen["project"] == top.name and not (seen["remote"] or here)):
         return True
-    else:
+    elif seen["project"] != top.name:
         word = "by another name"
+    else:
+        word = "with a git remote, which the hub's lacks" if here else "without a git remote"
     return is_meant(
         f"{seen['project']!r} of team {seen['team']!r}",
         f"{top.name!r}, {word}",
         "the token" if named is None else "--project",
-        "nothing was joined: run it in that project's checkout, or in a terminal, which asks",
+        f"nothing was joined: run it in that project's checkout, or in a terminal, which asks{naming}",
     )
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _MAX_NAME: Final = 48
 _ASKED: Final = (
     "the folder",
-    "nothing shows that they are one: run it in a terminal, which asks, or name it with --name",
+    "nothing shows that they are one, for copies of a template begin alike: run it in a terminal, which "
+    "asks, or name it with --name",
 )
 
 
@@ -75,8 +76,7 @@ def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Tra
     place = Folder(home / project)
 
     def is_same(there: str, here: str) -> bool:
-        last = last_exchanges(location.store).get(place.name)
-        was_here = last is not None and last.done_ms > 0
+        was_here = place.name in last_exchanges(location.store)
         return was_here or name is not None or is_meant(there, here, *_ASKED)
 
     check_home(place.path, Home(FORMAT, project, remote_of(top), first_commit_of(top)), is_same)

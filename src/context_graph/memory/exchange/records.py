@@ -19,7 +19,7 @@ from uuid import UUID
 
 from context_graph.errors import InvalidInputError, InvalidParamsError
 from context_graph.model.edge import GraphEdge, NeurotransmitterWeights
-from context_graph.model.memory import MemoryNode, Tombstone, UTLState
+from context_graph.model.memory import MemoryNode, Tombstone, UTLState, check_depth
 from context_graph.model.spaces import EMBEDDING_BYTES
 
 MAX_NAME_CHARS: Final = 256
@@ -161,9 +161,13 @@ def _whole(top: int) -> Callable[[str, Any], int]:
 
 
 def _real(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         _fail(name, value, "a finite number")
-    return float(value)
+    return number
 
 
 def _one_of(kind: type[E]) -> Callable[[str, Any], E]:
@@ -177,7 +181,13 @@ def _one_of(kind: type[E]) -> Callable[[str, Any], E]:
 
 
 def _object(name: str, value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else _fail(name, value, "a JSON object")
+    if not isinstance(value, dict):
+        _fail(name, value, "a JSON object")
+    try:
+        check_depth(name, value)
+    except InvalidParamsError as error:
+        raise InvalidInputError(str(error)) from error
+    return value
 
 
 def _parts(kind: type[Any], names: tuple[str, ...]) -> Callable[[str, Any], Any]:

@@ -27,7 +27,8 @@ _LIMITS: Final = {
 }
 """Milliseconds; so that the server, too, ends what this side has given up."""
 _NO_OPTIONS: Final = "unsupported startup parameter"
-"""Said by a pooler that hands its connections from one client to the next after each transaction."""
+"""Said by a pooler that hands its connections from one client to the next after each transaction, unless it
+drops them without a word (`ignore_startup_parameters`)."""
 _BUNDLES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -108,8 +109,12 @@ def connect(url: str) -> Connection:
 
 
 def _opened(address: str) -> Connection:
+    """A connection whose server keeps our limits; with a pooler, which drops or refuses them, one without."""
     try:
-        return psycopg.connect(address, autocommit=True)
+        connection = psycopg.connect(address, autocommit=True)
+        if connection.execute("SHOW lock_timeout").fetchone() == (f"{_LIMITS['lock_timeout'] // 1000}s",):
+            return connection
+        connection.close()
     except psycopg.OperationalError as error:
         if _NO_OPTIONS not in str(error):
             raise
