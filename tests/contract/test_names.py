@@ -19,10 +19,10 @@ LEFT = {
     "text": 1,
     "wire": 1,
     # ---
-    "identity": 22,
-    "memory": 335,
-    "notes": 165,
-    "sync": 140,
+    "identity": 1,
+    "memory": 1,
+    "notes": 2,
+    "sync": 4,
 }
 
 

@@ -98,11 +98,11 @@ class CommonTerms:
         made.works, made.counts = self.works, tuple(counts[:] for counts in self.counts)
         return made
 
-    def cosine(self, view: int, own: dict[int, float], theirs: Terms) -> float:
+    def cosine(self, view: int, own: dict[int, float], other: Terms) -> float:
         """How alike two bags of terms are, rare terms counting more; 0 where one is empty."""
         counts, whole = self.counts[view], self.works + 1.5
         rarity = [math.log(whole / (count + 0.5)) for count in range(max(counts, default=0) + 1)]
-        weighted = {b: value * rarity[counts[b]] for b, value in zip(*theirs, strict=True)}
+        weighted = {b: value * rarity[counts[b]] for b, value in zip(*other, strict=True)}
         mine = {b: value * rarity[counts[b]] for b, value in own.items()}
         lengths = math.hypot(*weighted.values()) * math.hypot(*mine.values())
         if lengths < 1e-12:
@@ -157,14 +157,14 @@ class SessionLink:
     """What ties a session to the one before it, until it can be said whether it goes on with its work.
 
     Args:
-        theirs: What the earlier session was about, one bag a view; None for a session that follows none.
+        earlier: What the earlier session was about, one bag a view; None for a session that follows none.
         common: What the project's work has in common; becomes this link's own.
     """
 
-    __slots__ = ("common", "opening", "theirs")
+    __slots__ = ("common", "earlier", "opening")
 
-    def __init__(self, theirs: tuple[Terms, ...] | None = None, common: CommonTerms | None = None) -> None:
-        self.theirs = theirs
+    def __init__(self, earlier: tuple[Terms, ...] | None = None, common: CommonTerms | None = None) -> None:
+        self.earlier = earlier
         """None also once it is measured."""
         self.common = common or CommonTerms()
         self.opening = Opening()
@@ -172,8 +172,8 @@ class SessionLink:
     @classmethod
     def after(cls, previous: SessionLink, goals: Goals) -> SessionLink:
         """The link of a session that follows one with these goals, as they are now. Cost: some 1 ms."""
-        theirs = terms_of(goals)
-        return cls(theirs if any(len(values) for _, values in theirs) else None, previous.common.copy())
+        terms = terms_of(goals)
+        return cls(terms if any(len(values) for _, values in terms) else None, previous.common.copy())
 
     def absorb(self, reader: EventReader, *, prompt: bool) -> float | None:
         """Take in the text just read.
@@ -183,32 +183,34 @@ class SessionLink:
 
         Cost: nothing once it is measured; the measuring itself takes some 2 ms, once a session.
         """
-        if self.theirs is None:
+        if self.earlier is None:
             return None
         self.opening.absorb(reader, prompt=prompt)
         if not self.opening.suffices:
             return None
-        found = likelihood(self.similarities(self.theirs), self.common.works)
-        if found < CONTINUES_FROM:  # the earlier work is over: it counts as one of the project's
-            self.common.add(self.theirs)
-        self.theirs, self.opening = None, Opening()
-        return found
+        continuity = likelihood(self.similarities(self.earlier), self.common.works)
+        if continuity < CONTINUES_FROM:  # the earlier work is over: it counts as one of the project's
+            self.common.add(self.earlier)
+        self.earlier, self.opening = None, Opening()
+        return continuity
 
-    def similarities(self, theirs: tuple[Terms, ...]) -> list[float]:
-        """How alike the beginning and ``theirs`` are, one cosine a view."""
+    def similarities(self, others: tuple[Terms, ...]) -> list[float]:
+        """How alike the beginning and ``others`` are, one cosine a view."""
         mixed, cosine = self.opening.mixed, self.common.cosine
-        return [cosine(view, mixed(view), theirs[view]) for view in range(len(VIEWS))]
+        return [cosine(view, mixed(view), others[view]) for view in range(len(VIEWS))]
 
     def to_bytes(self) -> bytes:
         """All of it, lossless; b"" where there is nothing. Some 40 KB until it is measured, then some 10."""
-        if self.theirs is None and not self.common.works:
+        if self.earlier is None and not self.common.works:
             return b""
         opening = self.opening
         return _ENCODER.encode(
             _Stored(
                 works=self.common.works,
                 common=[_packed("H", {b: n for b, n in enumerate(c) if n}) for c in self.common.counts],
-                theirs=None if self.theirs is None else [(b.tobytes(), v.tobytes()) for b, v in self.theirs],
+                earlier=None
+                if self.earlier is None
+                else [(b.tobytes(), v.tobytes()) for b, v in self.earlier],
                 asked=opening.asked,
                 prompts=opening.prompts,
                 events=opening.events,
@@ -230,8 +232,8 @@ class SessionLink:
         for counts, pair in zip(link.common.counts, stored.common, strict=True):
             for bucket, count in zip(*_unpacked("H", pair), strict=True):
                 counts[bucket] = int(count)
-        if stored.theirs is not None:
-            link.theirs = tuple(_unpacked("f", pair) for pair in stored.theirs)
+        if stored.earlier is not None:
+            link.earlier = tuple(_unpacked("f", pair) for pair in stored.earlier)
         link.opening.asked = stored.asked
         link.opening.prompts, link.opening.events = stored.prompts, stored.events
         bags = [terms for part in link.opening.terms for terms in part]
@@ -245,7 +247,7 @@ class _Stored(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
     works: Annotated[int, msgspec.Meta(ge=0)]
     common: list[tuple[bytes, bytes]]
-    theirs: list[tuple[bytes, bytes]] | None
+    earlier: list[tuple[bytes, bytes]] | None
     asked: bool
     prompts: Annotated[int, msgspec.Meta(ge=0)]
     events: Annotated[int, msgspec.Meta(ge=0)]

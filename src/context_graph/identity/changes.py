@@ -69,7 +69,7 @@ _FELL: Final = "the last calls differ from what this session has been about"
 _ROSE: Final = "the last calls are closer again to what this session has been about"
 
 
-def is_known(told: Told) -> bool:
+def is_known(standing: Told) -> bool:
     """Whether both names are of this version; a record may have been damaged."""
-    state, level = told
+    state, level = standing
     return state in ConsciousnessState.__members__ and level in list(ICLevel)

@@ -69,7 +69,7 @@ class Circles:
         return self._streak - self._stale
 
     @property
-    def found(self) -> bool:
+    def repeats(self) -> bool:
         """Whether the session went in circles when its last tool result came."""
         return self.streak >= STREAK
 
@@ -84,12 +84,12 @@ class Circles:
             self._streak, self._stale, self._prompted = 0, 0, False
         success = event.kind is EventKind.POST_TOOL and event.success is not False
         sign = _sign(event, success)
-        before = next((one for one in reversed(self._results) if one.sign == sign), None)
+        before = next((result for result in reversed(self._results) if result.sign == sign), None)
         if before is None:
             self._streak = self._stale = 0
             if event.tool_name in EDITING and success:
-                for one in self._results:
-                    one.stale = True
+                for result in self._results:
+                    result.stale = True
             self._results.append(_Result(sign, 1, success, False, ""))
             return
         self._streak += 1
@@ -105,10 +105,10 @@ class Circles:
 
         Commands and paths in it come from the event, so secrets in them are masked.
         """
-        if not self.found:
+        if not self.repeats:
             return ""
-        last: dict[int, _Result] = {one.sign: one for one in list(self._results)[-self._streak :]}
-        named = ", ".join(_told(one) for one in list(last.values())[-_LABELS:])
+        last: dict[int, _Result] = {result.sign: result for result in list(self._results)[-self._streak :]}
+        named = ", ".join(_told(result) for result in list(last.values())[-_LABELS:])
         if len(last) > _LABELS:
             named += f" and {len(last) - _LABELS} more"
         same = " with the same output" if len(last) == 1 else ", each with the same output"
@@ -118,7 +118,10 @@ class Circles:
 
     def to_state(self) -> CirclesState:
         """The state as plain tuples, for from_state; at most some 1 KB."""
-        results = tuple((one.sign, one.times, one.success, one.stale, one.label) for one in self._results)
+        results = tuple(
+            (result.sign, result.times, result.success, result.stale, result.label)
+            for result in self._results
+        )
         return results, self._streak, self._stale, self._prompted
 
     @classmethod
@@ -146,8 +149,8 @@ class Circles:
 
 def _sign(event: HookEvent, success: bool) -> int:
     """A checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
-    given = event.parts.command or event.input_text
-    call = _bytes(f"{event.tool_name}\0{given}\0{int(success)}\0")
+    call_text = event.parts.command or event.input_text
+    call = _bytes(f"{event.tool_name}\0{call_text}\0{int(success)}\0")
     output = _bytes(event.output_text)
     passing = _HEX_DIGITS if b"0x" in output else _DIGITS  # addresses of objects differ from run to run
     return zlib.crc32(output.translate(None, passing), zlib.crc32(call))
@@ -162,11 +165,11 @@ def _label(event: HookEvent) -> str:
     from context_graph.text.phrases import command_line  # late: few sessions need it, no start does
 
     command = command_line(event.parts.command)
-    given = event.parts.file_path or event.input_text[: 4 * _LABEL_CHARS]
-    words = (command or f"{event.tool_name[:40]} {given}").split()
+    subject = event.parts.file_path or event.input_text[: 4 * _LABEL_CHARS]
+    words = (command or f"{event.tool_name[:40]} {subject}").split()
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"
 
 
-def _told(one: _Result) -> str:
-    return f"`{one.label}` {'ran' if one.success else 'failed'} {one.times} times"
+def _told(result: _Result) -> str:
+    return f"`{result.label}` {'ran' if result.success else 'failed'} {result.times} times"

@@ -309,9 +309,9 @@ def align(purpose: Purpose, comparisons: Sequence[Comparison]) -> Alignment | No
     return Alignment(_cosine(purpose.weighted(purpose.alignment), purpose.weighted(spaces)), tuple(spaces))
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
+def _cosine(first: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*first) * math.hypot(*other)
     if lengths < 1e-12:
         return 0.0
-    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    product = math.fsum(a * b for a, b in zip(first, other, strict=True))
     return max(-1.0, min(1.0, product / lengths))

@@ -216,7 +216,7 @@ class LiveSession:
     @property
     def circling(self) -> bool:
         """Whether the session goes in circles: the last tool results repeat each other, and r > 0.95."""
-        return self._circles.found and self.snapshot.integration > SYNCHRONISED
+        return self._circles.repeats and self.snapshot.integration > SYNCHRONISED
 
     @property
     def circle(self) -> str:
@@ -399,9 +399,9 @@ class LiveSession:
         self._goals.absorb(_READER, prompt=prompt)
         if self._work is not None:
             self._work.absorb(_READER, prompt=prompt)
-        found = self._link.absorb(_READER, prompt=prompt)
-        if found is not None:
-            self.snapshot.cross_session_ic = array("f", [found])[0]  # as it will be stored
+        continuity = self._link.absorb(_READER, prompt=prompt)
+        if continuity is not None:
+            self.snapshot.cross_session_ic = array("f", [continuity])[0]  # as it will be stored
 
     def _read(self, event: HookEvent) -> None:
         """Absolute paths below the session's first folder read as relative ones.

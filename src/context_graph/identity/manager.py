@@ -76,11 +76,11 @@ class SessionIdentityManager:
         one it continues, can't be read.
         """
         previous = self._find(previous_session_id) if previous_session_id is not None else None
-        found = self._find(session_id)
-        if found is None:
+        snapshot = self._find(session_id)
+        if snapshot is None:
             return copy.deepcopy(self._begin(session_id, previous))
-        if previous is not None and found.previous_session_id is None:
-            self.link_sessions(found.session_id, previous.session_id)
+        if previous is not None and snapshot.previous_session_id is None:
+            self.link_sessions(snapshot.session_id, previous.session_id)
         return self._own(session_id)
 
     def save(self, snapshot: SessionIdentitySnapshot) -> None:
@@ -150,10 +150,10 @@ class SessionIdentityManager:
         current.previous_session_id = previous.session_id
         if current.previous_session_id == previous.session_id and current.cross_session_ic is None:
             return None
-        found = current.cross_session_ic = cross_session_ic(current, previous)
+        continuity = current.cross_session_ic = cross_session_ic(current, previous)
         self._store.save_snapshot(current)
         self._remember(current)
-        return found
+        return continuity
 
     def persist_final(self, session_id: str, duration_ms: int) -> SessionIdentitySnapshot:
         """Store the session as it ends, with its duration as evidence; resets nothing (REQ-HOOKS-28).
@@ -235,9 +235,9 @@ class SessionIdentityManager:
         return copy.deepcopy(cached)
 
     def _save_with(self, snapshot: SessionIdentitySnapshot, kind: str, value: float) -> None:
-        told = self._store.load_evidence(snapshot.session_id)
-        told.append(Evidence(kind, snapshot.timestamp_ms, snapshot.last_ic, value))
-        self._store.save_snapshot(snapshot, evidence=told)
+        evidence = self._store.load_evidence(snapshot.session_id)
+        evidence.append(Evidence(kind, snapshot.timestamp_ms, snapshot.last_ic, value))
+        self._store.save_snapshot(snapshot, evidence=evidence)
         self._remember(copy.deepcopy(snapshot))
 
     def _remember(self, snapshot: SessionIdentitySnapshot) -> None:

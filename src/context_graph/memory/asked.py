@@ -159,13 +159,15 @@ class Asked:
         weighed = self._weighed(words, memories)
         self._opening = self._weighed(first, memories) if first is not words else weighed
         self._opening_terms = {term for word in first for term in word.terms}
-        self._joined = [one for one in self._opening if not one.word.is_plain]
+        self._joined = [term for term in self._opening if not term.word.is_plain]
         # Most words are one term: these are looked up for each memory without a call.
         self._plain = [
-            (*one.word.terms, one.word.share, one.says) for one in self._opening if one.word.is_plain
+            (*term.word.terms, term.word.share, term.says) for term in self._opening if term.word.is_plain
         ]
-        self._says = {term: one.word.share * one.says for one in weighed for term in one.word.terms}
-        whole = sum(one.word.share * one.says for one in self._opening)
+        self._says = {
+            term: weight.word.share * weight.says for weight in weighed for term in weight.word.terms
+        }
+        whole = sum(weight.word.share * weight.says for weight in self._opening)
         means_all = looks_up and len(first) <= _LOOKED_UP
         self._whole = whole if means_all and whole > 0.0 else max(_ENOUGH, whole)
 
@@ -232,9 +234,9 @@ class Asked:
         says = sum(
             share * (says - longer) for term, share, says in self._plain if term in terms and says > longer
         )
-        for one in self._joined:
-            if one.says > longer:
-                says += one.word.share * (one.says - longer) * _held(one.word, terms, lower)
+        for term in self._joined:
+            if term.says > longer:
+                says += term.word.share * (term.says - longer) * _held(term.word, terms, lower)
         return says
 
     def _terms(self, text: str) -> set[int]:

@@ -71,13 +71,13 @@ def gathered_of(node: MemoryNode | None) -> Gathered:
 def open_ends(work: SessionWork) -> list[str]:
     """What a session left open by its to-dos and tests, in words."""
     failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.left_failing().items())]
-    return [*failing[:2], *(f"To do: {one}" for one in work.open_todos()[:4])]
+    return [*failing[:2], *(f"To do: {todo}" for todo in work.open_todos()[:4])]
 
 
 def _notes_of(node: MemoryNode | None) -> list[str]:
     """The ids of a session's notes, which its summary links."""
-    found = node.metadata.get(NOTES) if node is not None else None
-    return found if isinstance(found, list) else []
+    ids = node.metadata.get(NOTES) if node is not None else None
+    return ids if isinstance(ids, list) else []
 
 
 def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
@@ -101,9 +101,11 @@ def absorb(
     """
     new = 0
     for number, event in events:
-        said = said_by(event)
+        sentences = said_by(event)
         numbered = (number, _without_template(event, templates))
-        new += work.absorb((numbered,), leaves_out, said) + gathered.absorb((numbered,), leaves_out, said)
+        new += work.absorb((numbered,), leaves_out, sentences) + gathered.absorb(
+            (numbered,), leaves_out, sentences
+        )
     return new
 
 

@@ -118,12 +118,12 @@ class Core:
     def node(self, node_id: UUID) -> MemoryNode | None:
         """The live memory of that id, from the cache or the disk."""
         key = node_id.bytes
-        found = self.cache.get(key)
-        if found is None:
-            found = self.store.get(key)
-            if found is not None:
-                self.cache.put(found)
-        return found
+        node = self.cache.get(key)
+        if node is None:
+            node = self.store.get(key)
+            if node is not None:
+                self.cache.put(node)
+        return node
 
     def readable(self, node_id: UUID) -> MemoryNode | None:
         """As `node`, but None, with a line in the log, if its record is damaged: other answers go on."""
@@ -135,10 +135,10 @@ class Core:
 
     def live(self, node_id: UUID) -> MemoryNode:
         """As `node`; GraphQueryError if there is none."""
-        found = self.node(node_id)
-        if found is None:
+        node = self.node(node_id)
+        if node is None:
             raise GraphQueryError(f"no memory {node_id} in this store")
-        return found
+        return node
 
     def stored_edges(self, node_id: UUID) -> list[GraphEdge]:
         """The edges of a memory, also those to soft-deleted ones."""
@@ -274,8 +274,8 @@ class Core:
 
     def _sample(self, derived: Derived) -> None:
         if self.past.due(self.store.counters.nodes, derived.index.arrived_after(self.past.sampled)):
-            found = derived.metrics.metrics()
-            self.past.sample(found.entropy, found.coherence, derived.seq)
+            metrics = derived.metrics.metrics()
+            self.past.sample(metrics.entropy, metrics.coherence, derived.seq)
             self.keep_past()
 
     # Life

@@ -40,7 +40,7 @@ def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]
     stored = [None if draft.node_id is None else core.store.read(draft.node_id.bytes) for draft in drafts]
     if len(drafts) == 1 and stored[0] is None:
         return [_store_one(core, drafts[0], encoded[0])]
-    there = [None if found is None else found.node for found in stored]
+    there = [None if memory is None else memory.node for memory in stored]
     work = [
         pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None
     ]
@@ -69,20 +69,20 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
     made: list[_Made] = []
     try:
         for number, (draft, encoded) in enumerate(work):
-            one = _made(core, draft, encoded, seq + number)
-            made.append(one)
-            derived.metrics.added(one.node, one.node.embedding or b"", measured=one.measured)
-            derived.index.add(one.node, encoded)
-        edges = [edge for one in made for edge in one.edges]
-        core.store.add([(one.node, one.node.embedding) for one in made], edges)
+            made_one = _made(core, draft, encoded, seq + number)
+            made.append(made_one)
+            derived.metrics.added(made_one.node, made_one.node.embedding or b"", measured=made_one.measured)
+            derived.index.add(made_one.node, encoded)
+        edges = [edge for memory in made for edge in memory.edges]
+        core.store.add([(memory.node, memory.node.embedding) for memory in made], edges)
     except BaseException:
         core.forget_derived()  # it counts what was not stored
         raise
     with followed(core):
-        for one in made:
-            for edge in one.edges:
+        for made_one in made:
+            for edge in made_one.edges:
                 derived.metrics.linked(edge)
-    return [one.node for one in made]
+    return [memory.node for memory in made]
 
 
 class _Made(NamedTuple):
@@ -143,7 +143,7 @@ def put_nodes(
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
     before = _replaced(core, nodes)
-    prepared = [_prepared(core, given, seq + number) for number, given in enumerate(nodes)]
+    prepared = [_prepared(core, node, seq + number) for number, node in enumerate(nodes)]
     buried = {key.bytes: _clean_stone(core, stone) for key, stone in (deleted or {}).items()}
     clean_edges, new_edges = checked_edges(core, edges, coming={node.id for node in nodes})
     core.store.add(
@@ -153,13 +153,13 @@ def put_nodes(
         tombstones=[_clean_stone(core, stone) for stone in tombstones],
     )
     with followed(core):
-        for node, one in prepared:
+        for node, encoded in prepared:
             key = node.id.bytes
             core.cache.discard(key)
             old = before.get(key)
-            if old is not None and not old.found.deleted:
-                derived.metrics.removed(old.found.node, old.vector, old.edges)
-            derived.index.add(node, one, live=key not in buried)
+            if old is not None and not old.stored.deleted:
+                derived.metrics.removed(old.stored.node, old.vector, old.edges)
+            derived.index.add(node, encoded, live=key not in buried)
             if key not in buried:
                 derived.metrics.added(node, node.embedding or b"", old.edges if old else ())
         for edge in new_edges:
@@ -174,7 +174,7 @@ def _clean_stone(core: Core, stone: Tombstone) -> Tombstone:
 class _Old(NamedTuple):
     """The stored state of a memory that is to be replaced."""
 
-    found: StoredNode
+    stored: StoredNode
     vector: bytes
     edges: list[GraphEdge]
 
@@ -185,25 +185,25 @@ def _replaced(core: Core, nodes: Sequence[MemoryNode]) -> dict[bytes, _Old]:
         raise InvalidParamsError.of("nodes", "names an id twice; a batch holds each once")
     old: dict[bytes, _Old] = {}
     for key in keys:
-        found = core.store.read(key)
-        if found is not None:
-            vector = core.store.embedding(found.node.commit_seq) or b""
-            old[key] = _Old(found, vector, core.store.edges.of(key))
+        stored = core.store.read(key)
+        if stored is not None:
+            vector = core.store.embedding(stored.node.commit_seq) or b""
+            old[key] = _Old(stored, vector, core.store.edges.of(key))
     return old
 
 
-def _prepared(core: Core, given: MemoryNode, seq: int) -> tuple[MemoryNode, Encoded]:
+def _prepared(core: Core, node: MemoryNode, seq: int) -> tuple[MemoryNode, Encoded]:
     """A whole memory as it is to be stored: redacted, with embedding and, if it never was, measured."""
-    clean = redacted_node(given, core.redactor)
-    one = core.provider.encode(text_to_embed(clean))
-    embedding = given.embedding or one.embedding
+    clean = redacted_node(node, core.redactor)
+    encoded = core.provider.encode(text_to_embed(clean))
+    embedding = node.embedding or encoded.embedding
     if clean.semantic_cluster is not None or clean.utl_state != UTLState():
-        return replace(clean, commit_seq=seq, embedding=embedding), one
+        return replace(clean, commit_seq=seq, embedding=embedding), encoded
     measured = core.derived.metrics.measure(
         clean.id,
         embedding,
         importance=clean.importance,
-        anchors=core.derived.index.anchors(one.terms, clean.tags),
+        anchors=core.derived.index.anchors(encoded.terms, clean.tags),
         session_id=clean.session_id,
     )
     made = replace(
@@ -214,7 +214,7 @@ def _prepared(core: Core, given: MemoryNode, seq: int) -> tuple[MemoryNode, Enco
         johari_quadrant=measured.quadrant,
         semantic_cluster=measured.topic,
     )
-    return made, one
+    return made, encoded
 
 
 def checked_edges(
@@ -272,11 +272,11 @@ class Forgotten:
 
     def twins_as_dict(self) -> dict[str, Any]:
         """What a deletion for good tells of merged memories and of the disk, JSON-able."""
-        found: dict[str, Any] = {
+        report: dict[str, Any] = {
             "also_deleted": [str(twin.id) for twin in self.along],
-            "left": [{"id": str(one.id), "why": one.why} for one in self.left],
+            "left": [{"id": str(twin.id), "why": twin.why} for twin in self.left],
         }
-        return {**found, "still_on_disk": self.unscrubbed} if self.unscrubbed else found
+        return {**report, "still_on_disk": self.unscrubbed} if self.unscrubbed else report
 
 
 def forget(core: Core, node_id: UUID, *, soft: bool, reason: str, quoting: Sequence[UUID] = ()) -> Forgotten:
@@ -291,38 +291,38 @@ def forget(core: Core, node_id: UUID, *, soft: bool, reason: str, quoting: Seque
         )
     if len(reason) > MAX_REASON_CHARS:
         raise InvalidParamsError.of("reason", f"has {len(reason)} characters, at most {MAX_REASON_CHARS}")
-    found = core.store.read(node_id.bytes)
-    if found is None:
+    stored = core.store.read(node_id.bytes)
+    if stored is None:
         raise GraphQueryError(f"no memory {node_id} in this store")
     stone = Tombstone(node_id, now_ms(), core.redactor.redact(reason), soft)
-    return _forget_softly(core, found, stone) if soft else _delete(core, found, stone, quoting)
+    return _forget_softly(core, stored, stone) if soft else _delete(core, stored, stone, quoting)
 
 
-def _forget_softly(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
-    key = found.node.id.bytes
-    if found.deleted:
+def _forget_softly(core: Core, stored: StoredNode, stone: Tombstone) -> Forgotten:
+    key = stored.node.id.bytes
+    if stored.deleted:
         return Forgotten(core.store.tombstone(key) or stone)
     derived = core.derived
-    edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
+    edges, vector = core.store.edges.of(key), core.store.embedding(stored.node.commit_seq)
     core.store.forget(key, stone)
     with followed(core):
         core.cache.discard(key)
-        derived.forgotten(found.node, vector, edges)
+        derived.forgotten(stored.node, vector, edges)
     return Forgotten(stone)
 
 
-def _delete(core: Core, found: StoredNode, stone: Tombstone, quoting: Sequence[UUID]) -> Forgotten:
-    derived, key = core.derived, found.node.id.bytes
-    together = deleted_together(core.store, found.node.id)
-    held = {one.node.id for one in together.holders}
-    quoted = (core.store.read(one.bytes) for one in quoting if one not in held)
-    together.holders.extend(one for one in quoted if one is not None)
+def _delete(core: Core, stored: StoredNode, stone: Tombstone, quoting: Sequence[UUID]) -> Forgotten:
+    derived, key = core.derived, stored.node.id.bytes
+    together = deleted_together(core.store, stored.node.id)
+    holder_ids = {holder.node.id for holder in together.holders}
+    quoted = (core.store.read(node_id.bytes) for node_id in quoting if node_id not in holder_ids)
+    together.holders.extend(holder for holder in quoted if holder is not None)
     stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]
-    edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
+    edges, vector = core.store.edges.of(key), core.store.embedding(stored.node.commit_seq)
     # Of doctor's own memory nothing stays to be seen.
-    trial = CANARY_TAG in found.node.tags
+    trial = CANARY_TAG in stored.node.tags
     core.store.remove(
-        {one.id.bytes: None if trial else one for one in stones},
+        {stone.id.bytes: None if trial else stone for stone in stones},
         rewritten=together.holders,
         facts={} if trial else facts_without_texts(core.store),
     )
@@ -330,9 +330,9 @@ def _delete(core: Core, found: StoredNode, stone: Tombstone, quoting: Sequence[U
         for holder in together.holders:
             core.cache.discard(holder.node.id.bytes)
         core.cache.discard(key)
-        if not found.deleted:
-            derived.forgotten(found.node, vector, edges)
-        derived.index.drop([one.id for one in stones])
+        if not stored.deleted:
+            derived.forgotten(stored.node, vector, edges)
+        derived.index.drop([stone.id for stone in stones])
     try:
         core.store.scrub()
         unscrubbed = ""
@@ -385,10 +385,10 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
 def reward(core: Core, worth: Sequence[tuple[UUID, float]]) -> None:
     """Add to the mean worth of each edge that is there."""
     changed: dict[UUID, GraphEdge] = {}
-    for edge_id, one in worth:
+    for edge_id, value in worth:
         edge = changed.get(edge_id) or core.store.edges.get(edge_id.bytes)
         if edge is not None:
-            changed[edge_id] = edge.rewarded(one)
+            changed[edge_id] = edge.rewarded(value)
     if changed:
         core.store.put_uses((), changed.values())
 
@@ -418,7 +418,7 @@ def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
         edges: As `between` gives them.
         nodes: The answer's memories, best first.
     """
-    found: list[Way] = []
+    found_ways: list[Way] = []
     seen: set[UUID] = set()
     for root in nodes:
         if root in seen:
@@ -429,9 +429,9 @@ def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
         for start in behind:
             for end in ahead:
                 way = (*reversed(start), *end)
-                if len(way) >= MIN_HOPS and len(found) < MAX_WAYS:
-                    found.append(way[:MAX_HOPS])
-    return found
+                if len(way) >= MIN_HOPS and len(found_ways) < MAX_WAYS:
+                    found_ways.append(way[:MAX_HOPS])
+    return found_ways
 
 
 def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
@@ -453,10 +453,10 @@ def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward:
 
 def edge(core: Core, edge_id: UUID) -> GraphEdge:
     """The edge of that id; GraphQueryError if there is none."""
-    found = core.store.edges.get(edge_id.bytes)
-    if found is None:
+    link = core.store.edges.get(edge_id.bytes)
+    if link is None:
         raise GraphQueryError(f"no edge {edge_id} in this store")
-    return found
+    return link
 
 
 def put_edges(core: Core, edges: list[GraphEdge], *, new: bool) -> None:
@@ -465,17 +465,17 @@ def put_edges(core: Core, edges: list[GraphEdge], *, new: bool) -> None:
     core.store.put_edges(edges)
     with followed(core):
         if derived is not None:
-            for one in edges:
-                derived.metrics.linked(one)
+            for each in edges:
+                derived.metrics.linked(each)
 
 
 def remove_edge(core: Core, edge_id: UUID) -> GraphEdge:
     """Remove an edge and return it; GraphQueryError if there is none."""
-    found, derived = edge(core, edge_id), core.derived
-    core.store.remove_edges([found])
+    removed, derived = edge(core, edge_id), core.derived
+    core.store.remove_edges([removed])
     with followed(core):
-        derived.metrics.unlinked(found)
-    return found
+        derived.metrics.unlinked(removed)
+    return removed
 
 
 @contextmanager

@@ -81,15 +81,15 @@ def ranked(
         asked = Asked(
             query, provider, lambda terms: usual.postings.idfs(terms, live), len(usual), looks_up=False
         )
-        found = []
+        rows = []
         for row in best:
             cosine = max(-1.0, min(1.0, scores.dense[row] / SEMANTIC))
             content = by_row[row].content
             passage = nearest(provider, content, wanted.dense)
             signs = asked.signs(content, margins[row], cosine, passage)
             likely = relevance.probability(relevance.kind_of_memory(by_row[row]), signs)
-            found.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))
-    return sorted(found, key=lambda one: -one.score)
+            rows.append(Recalled(by_row[row], likely, {"cosine": cosine, **signs}))
+    return sorted(rows, key=lambda row: -row.score)
 
 
 def _scored(
@@ -98,12 +98,12 @@ def _scored(
     """Scores of the others' rows, and how many of the usual deviations each is above the usual mean."""
     here, live = Scores(), usual.rows.live
     blending.rank(usual, wanted, live, blend, here)
-    theirs, rows = Scores(), others.rows.live
-    theirs.fit(len(rows))
-    theirs.zeros("lexical")
-    others.vectors.scan(wanted.dense, rows, theirs.dense)
+    scores, rows = Scores(), others.rows.live
+    scores.fit(len(rows))
+    scores.zeros("lexical")
+    others.vectors.scan(wanted.dense, rows, scores.dense)
     if wanted.terms:
-        _score_words(usual, others, wanted, blend, theirs)
+        _score_words(usual, others, wanted, blend, scores)
     parts = []
     for name, weight in (
         ("lexical", blend.lexical_plain if wanted.plain else blend.lexical),
@@ -111,18 +111,18 @@ def _scored(
     ):
         _, mean, deviation = ranking.moments(getattr(here, name), live)
         if deviation < _NONE:  # no memory here has any of it
-            _, mean, deviation = ranking.moments(getattr(theirs, name), rows)
-        parts.append((getattr(theirs, name), mean, deviation, weight, False))
-    ranking.blend(parts, others.rows.flags, array("f", [0.0, blend.question]), theirs.base)
+            _, mean, deviation = ranking.moments(getattr(scores, name), rows)
+        parts.append((getattr(scores, name), mean, deviation, weight, False))
+    ranking.blend(parts, others.rows.flags, array("f", [0.0, blend.question]), scores.base)
     _, mean, deviation = ranking.moments(here.total, live)
     if deviation < _NONE:
-        _, mean, deviation = ranking.moments(theirs.base, rows)
-    margins = [(score - mean) / deviation if deviation >= _NONE else 0.0 for score in theirs.base]
-    return theirs, margins
+        _, mean, deviation = ranking.moments(scores.base, rows)
+    margins = [(score - mean) / deviation if deviation >= _NONE else 0.0 for score in scores.base]
+    return scores, margins
 
 
 def _score_words(
-    usual: MemoryIndex, others: MemoryIndex, wanted: Wanted, blend: Blend, theirs: Scores
+    usual: MemoryIndex, others: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores
 ) -> None:
     """BM25 of the others with the rarity and the mean length that are usual."""
     count, length = usual.postings.totals(usual.rows.live)
@@ -131,7 +131,7 @@ def _score_words(
     rarity = usual.postings.idfs(wanted.terms, usual.rows.live)
     own = others.postings.idfs(wanted.terms, others.rows.live)
     factors = [a / b for a, b in zip(rarity, own, strict=True)]
-    weights = array("f", [one * factor for one, factor in zip(wanted.weights, factors, strict=True)])
+    weights = array("f", [weight * factor for weight, factor in zip(wanted.weights, factors, strict=True)])
     rows, b = float(len(others)), blend.b_plain if wanted.plain else blend.b
     live = others.rows.live
-    others.postings.score(wanted.terms, weights, live, rows, length / count, blend.k1, b, theirs.lexical)
+    others.postings.score(wanted.terms, weights, live, rows, length / count, blend.k1, b, scores.lexical)

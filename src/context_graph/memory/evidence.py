@@ -99,13 +99,13 @@ class Verdict:
 
     def text(self) -> str:
         """For a label: ``changed since: src/a.py and 2 more``. A file's name can't hold a sentence there."""
-        told = self.standing.value
+        text = self.standing.value
         if self.standing is Standing.SUPERSEDED:
-            told = f"{told} {self.names[0][:8]}"
+            text = f"{text} {self.names[0][:8]}"
         elif self.names:
             more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
-            told = f"{told}: {_plain(self.names[0])}{more}"
-        return f"{told}, from branch {_plain(self.branch)}, which is not merged here" if self.branch else told
+            text = f"{text}: {_plain(self.names[0])}{more}"
+        return f"{text}, from branch {_plain(self.branch)}, which is not merged here" if self.branch else text
 
     @property
     def weight(self) -> float:
@@ -151,24 +151,24 @@ class Evidence:
         if not files:
             return None
         repo = find_repo(top)
-        found: dict[str, Any] = {"files": files}
+        record: dict[str, Any] = {"files": files}
         if repo is not None:
-            found["branch"] = read_head(repo).branch
-            found["commit"] = tip_of(repo)["tip"]
-        return found
+            record["branch"] = read_head(repo).branch
+            record["commit"] = tip_of(repo)["tip"]
+        return record
 
     def named(self, folder: str, paths: Iterable[str]) -> dict[str, Any] | None:
         """As `record`, for paths that somebody named, in the checkout that ``folder`` is in.
 
         Raises InvalidParamsError, which says what is wrong with one of them.
         """
-        given = tuple(dict.fromkeys(paths))
-        if not given:
+        names = tuple(dict.fromkeys(paths))
+        if not names:
             return None
         top = top_of(folder)
         if not top:
             raise InvalidParamsError.of("evidence", "names files, but this client works in no project folder")
-        for path in given:
+        for path in names:
             if _inside(top, path) is None:
                 raise InvalidParamsError.of(
                     "evidence", f"names {path!r:.80}, which is not in the project {top}"
@@ -180,7 +180,7 @@ class Evidence:
                     f"names {path!r:.80}, which is no readable file of at most {limit} MiB; "
                     "give a path in the project",
                 )
-        return self.record(top, given)
+        return self.record(top, names)
 
     # Checking
 
@@ -202,14 +202,14 @@ class Evidence:
         """
         if superseded_by is not None:
             return Verdict(Standing.SUPERSEDED, (str(superseded_by),))
-        found = node.metadata.get(KEY)
-        files = found.get("files") if isinstance(found, Mapping) else None
-        if not isinstance(found, Mapping) or not isinstance(files, Mapping) or not files or not top:
+        evidence = node.metadata.get(KEY)
+        files = evidence.get("files") if isinstance(evidence, Mapping) else None
+        if not isinstance(evidence, Mapping) or not isinstance(files, Mapping) or not files or not top:
             return None
         verdict = self._files(top, files, left)
         if verdict.standing is Standing.VERIFIED:
             return verdict  # the same content is here, however it came
-        branch = self._foreign(top, found, asks_git=asks_git)
+        branch = self._foreign(top, evidence, asks_git=asks_git)
         return Verdict(verdict.standing, verdict.names, branch) if branch else verdict
 
     def _files(self, top: str, files: Mapping[str, Any], left: TimeLeft) -> Verdict:
@@ -263,9 +263,9 @@ class Evidence:
                 self._digests.popitem(last=False)
         return digest, sign
 
-    def _foreign(self, top: str, found: Mapping[str, Any], *, asks_git: bool) -> str:
+    def _foreign(self, top: str, evidence: Mapping[str, Any], *, asks_git: bool) -> str:
         """The branch that the evidence is from, if it is another one and not merged into today's."""
-        branch, commit = found.get("branch"), found.get("commit")
+        branch, commit = evidence.get("branch"), evidence.get("commit")
         repo = find_repo(top)
         if not (isinstance(branch, str) and branch and isinstance(commit, str) and commit) or repo is None:
             return ""
@@ -300,18 +300,18 @@ def successor(node_id: UUID, edges_to: Callable[[UUID], Iterable[GraphEdge]]) ->
     Args:
         edges_to: The edges that lead to a memory from live ones.
     """
-    seen, found = {node_id}, None
+    seen, newest = {node_id}, None
     for _ in range(_CHAIN):
         newer = [
             edge
-            for edge in edges_to(found or node_id)
+            for edge in edges_to(newest or node_id)
             if edge.relationship_type in SUPERSEDING and edge.source_id not in seen
         ]
         if not newer:
             break
-        found = max(newer, key=lambda edge: (edge.created_at_ms, edge.id)).source_id
-        seen.add(found)
-    return found
+        newest = max(newer, key=lambda edge: (edge.created_at_ms, edge.id)).source_id
+        seen.add(newest)
+    return newest
 
 
 def _inside(top: str, path: str) -> str | None:
@@ -320,9 +320,9 @@ def _inside(top: str, path: str) -> str | None:
         return None
     whole = os.path.normpath(os.path.join(top, path))
     real = os.path.realpath(whole)
-    for one in (whole, real):
-        if one.startswith(top.rstrip("/") + "/") and real.startswith(top.rstrip("/") + "/"):
-            return one[len(top.rstrip("/")) + 1 :]
+    for form in (whole, real):
+        if form.startswith(top.rstrip("/") + "/") and real.startswith(top.rstrip("/") + "/"):
+            return form[len(top.rstrip("/")) + 1 :]
     return None
 
 
@@ -333,4 +333,4 @@ _NAME_CHARS: Final = 80
 def _plain(name: str) -> str:
     """A file's or branch's name for a label; what such names seldom have becomes `?`: it could be words."""
     short = name if len(name) <= _NAME_CHARS else "…" + name[1 - _NAME_CHARS :]
-    return "".join(one if one in _PLAIN_NAME or one == "…" or one.isalpha() else "?" for one in short)
+    return "".join(sign if sign in _PLAIN_NAME or sign == "…" or sign.isalpha() else "?" for sign in short)

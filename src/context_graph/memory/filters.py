@@ -52,18 +52,18 @@ class RecallFilters:
         object.__setattr__(self, "tags", tuple(map(plain_tag, self.tags)))
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any] | None) -> RecallFilters:
+    def parse(cls, document: Mapping[str, Any] | None) -> RecallFilters:
         """From JSON: seed 003's names, times as ISO 8601 or Unix ms, quadrants by name.
 
         Raises:
             InvalidParamsError: Names the field, what it must be and what was given.
         """
-        if given is None:
+        if document is None:
             return cls()
-        if not isinstance(given, Mapping):
-            raise InvalidParamsError.of("filters", f"must be an object, is {type(given).__name__}")
+        if not isinstance(document, Mapping):
+            raise InvalidParamsError.of("filters", f"must be an object, is {type(document).__name__}")
         fields: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in document.items():
             name = _ALIASES.get(key, key)
             if value is None:
                 continue
@@ -125,14 +125,14 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 
 def _quadrants(name: str, value: object) -> tuple[JohariQuadrant, ...]:
-    found = []
+    quadrants = []
     for text in _texts(name, [value] if isinstance(value, str) else value):
         try:
-            found.append(JohariQuadrant(text.lower()))
+            quadrants.append(JohariQuadrant(text.lower()))
         except ValueError:
             known = ", ".join(QUADRANTS)
             raise InvalidParamsError.of(name, f"has {text!r}; quadrants are {known}") from None
-    return tuple(found)
+    return tuple(quadrants)
 
 
 def _kind(name: str, value: object) -> NoteKind:

@@ -78,8 +78,8 @@ def health_of(core: Core) -> Health:
     path = core.folder / INDEX_FILE
     snapshot, seq, size, age_s = "none", None, 0, None
     try:
-        found = os.stat(path)
-        size, age_s = found.st_size, max(0.0, time.time() - found.st_mtime)
+        status = os.stat(path)
+        size, age_s = status.st_size, max(0.0, time.time() - status.st_mtime)
         seq = snapshot_commit(path, store.uid, core.provider)
         ahead = seq > counters.seq
         snapshot = f"it knows commit {seq}, the store ends at {counters.seq}" if ahead else "ok"

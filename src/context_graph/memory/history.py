@@ -81,17 +81,20 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
     if limit < 1:
         raise InvalidParamsError.of("limit", f"is {limit}, must be at least 1")
     store, key = core.store, node_id.bytes
-    found = store.read(key)
-    if found is None:
+    stored = store.read(key)
+    if stored is None:
         raise GraphQueryError(f"no memory {node_id} in this store")
     entries = list(store.history.of(key))
-    versions = [*_of_node(store, key, [one for one in entries if one.subject == key], found)]
-    edges = [one for one in entries if one.subject != key]
-    versions += [_of_edge(store, one) for one in edges]
-    placed = [(one.at_ms or 0, _LATE if one.seq is None else float(one.seq), one) for one in versions]
-    placed += [(one.at_ms or 0, place, one) for place, one in _beginnings(store, node_id, edges)]
+    versions = [*_of_node(store, key, [entry for entry in entries if entry.subject == key], stored)]
+    edges = [entry for entry in entries if entry.subject != key]
+    versions += [_of_edge(store, entry) for entry in edges]
+    placed = [
+        (version.at_ms or 0, _LATE if version.seq is None else float(version.seq), version)
+        for version in versions
+    ]
+    placed += [(version.at_ms or 0, place, version) for place, version in _beginnings(store, node_id, edges)]
     placed.sort(key=lambda item: item[:2], reverse=True)
-    return _with_runs(store, [one for _, _, one in placed[:limit]])
+    return _with_runs(store, [version for _, _, version in placed[:limit]])
 
 
 def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
@@ -102,11 +105,11 @@ def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
     store, key = core.store, node_id.bytes
     _check_time(store, at_ms)
     entries = list(store.history.of(key))
-    later = [one for one in entries if one.at_ms > at_ms]
-    found = _node_then(store, key, [one for one in later if one.subject == key])
-    if found is None or _added_ms(store, found.node) > at_ms:
+    later = [entry for entry in entries if entry.at_ms > at_ms]
+    stored = _node_then(store, key, [entry for entry in later if entry.subject == key])
+    if stored is None or _added_ms(store, stored.node) > at_ms:
         return None
-    return AsOf(found.node, found.deleted, tuple(_edges_then(store, node_id, later, at_ms)))
+    return AsOf(stored.node, stored.deleted, tuple(_edges_then(store, node_id, later, at_ms)))
 
 
 def _check_time(store: GraphStore, at_ms: int) -> None:
@@ -166,13 +169,13 @@ def _stone_after(store: GraphStore, key: bytes, later: list[Entry]) -> Tombstone
     return store.tombstone(key)
 
 
-def _difference(one: StoredNode | None, other: StoredNode | None) -> dict[str, Any]:
-    """The fields of ``one`` that differ in ``other``."""
-    if one is None or other is None:
+def _difference(before: StoredNode | None, other: StoredNode | None) -> dict[str, Any]:
+    """The fields of ``before`` that differ in ``other``."""
+    if before is None or other is None:
         return {}
-    mine, theirs = node_to_json(one.node), node_to_json(other.node)
+    fields, others = node_to_json(before.node), node_to_json(other.node)
     return {
-        name: value for name, value in mine.items() if name not in _NOT_TOLD and theirs.get(name) != value
+        name: value for name, value in fields.items() if name not in _NOT_TOLD and others.get(name) != value
     }
 
 
@@ -232,9 +235,9 @@ def _with_runs(store: GraphStore, versions: list[Version]) -> list[Version]:
     """The same entries, each with the run whose range its commit is in."""
     runs = sorted(store.history.runs(), key=lambda run: run.first)
     firsts = [run.first for run in runs]
-    told = []
+    rows = []
     for version in versions:
         place = bisect_right(firsts, version.seq or 0) - 1
         inside = place >= 0 and (version.seq or 0) <= runs[place].last
-        told.append(replace(version, run=runs[place].token) if inside else version)
-    return told
+        rows.append(replace(version, run=runs[place].token) if inside else version)
+    return rows

@@ -308,7 +308,7 @@ class Memex(Reading, Undoing):
             followed: `Recall.followed`. Each of these edges between two of the memories gets one more
                 traversal, and so do the paths they form. `traverse` sets what a traversal was worth.
         """
-        wanted = [as_uuid("id", one) for one in ids]
+        wanted = [as_uuid("id", node_id) for node_id in ids]
         with self._core.operation("touch", writes=True) as core:
             editing.touch(core, wanted, now_ms(), tuple(followed))
 
@@ -335,9 +335,9 @@ class Memex(Reading, Undoing):
         it the history goes too, where it is deleted for good."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("forget", writes=True) as core:
-            told = editing.forget(core, wanted, soft=soft, reason=reason, quoting=quoting)
+            forgotten = editing.forget(core, wanted, soft=soft, reason=reason, quoting=quoting)
             core.did(Deed.FORGOT)
-            return told
+            return forgotten
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
         """Undo a soft delete and return the memory; GraphQueryError if it is not in the store any more."""
@@ -425,7 +425,7 @@ class Memex(Reading, Undoing):
 
     def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
         """Count one traversal of each edge, worth ``reward`` in [-1, 1]; returns the changed edges."""
-        wanted = [as_uuid("edge_ids", one) for one in edge_ids]
+        wanted = [as_uuid("edge_ids", edge_id) for edge_id in edge_ids]
         with self._core.operation("link", writes=True) as core:
             check_range("reward", reward, -1.0, 1.0)
             at = now_ms()

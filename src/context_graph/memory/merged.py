@@ -45,7 +45,7 @@ def deleted_together(store: GraphStore, node_id: UUID) -> Together:
     """What is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old version."""
     work = _Search(store)
     work.follow(node_id.bytes)
-    going = {UUID(bytes=one) for one in work.gone}
+    going = {UUID(bytes=node_id) for node_id in work.gone}
     return Together(list(work.twins.values()), list(_holders(store, going)), list(work.left.values()))
 
 
@@ -70,12 +70,12 @@ class _Search:
                     waiting.append(twin)
 
     def _twins_of(self, survivor: bytes) -> dict[bytes, None]:
-        found = dict.fromkeys(self._merged[survivor])
+        twins = dict.fromkeys(self._merged[survivor])
         try:
             stored = self._store.read(survivor)
         except UNREADABLE_RECORD:
-            return found
-        return found if stored is None else found | dict.fromkeys(_quoted(stored.node))
+            return twins
+        return twins if stored is None else twins | dict.fromkeys(_quoted(stored.node))
 
     def _goes(self, twin: bytes) -> bool:
         """Whether that memory is deleted too; records it, or why it stays."""
@@ -106,11 +106,11 @@ class _Search:
 
 def _merged_into(store: GraphStore) -> Mapping[bytes, list[bytes]]:
     """Survivor -> what was merged into it, by today's tombstones and those before a restore."""
-    found: dict[bytes, list[bytes]] = defaultdict(list)
+    merged: dict[bytes, list[bytes]] = defaultdict(list)
     for stone in (*store.tombstones(skip_damaged=True), *_stones_before(store)):
         if stone.merged_into is not None:
-            found[stone.merged_into.bytes].append(stone.id.bytes)
-    return found
+            merged[stone.merged_into.bytes].append(stone.id.bytes)
+    return merged
 
 
 def _stones_before(store: GraphStore) -> Iterator[Tombstone]:
@@ -140,7 +140,7 @@ def _may_quote(key: bytes, record: bytes, going: set[UUID]) -> bool:
     if _QUOTES not in record:
         return False
     try:
-        return not going.isdisjoint(UUID(bytes=one) for one in _quoted(decode_node(key, record).node))
+        return not going.isdisjoint(UUID(bytes=node_id) for node_id in _quoted(decode_node(key, record).node))
     except UNREADABLE_RECORD:
         return False
 
@@ -149,16 +149,16 @@ def _quoted(node: MemoryNode) -> Iterator[bytes]:
     """The memories that ``node`` says were merged into it."""
     kept = node.metadata.get(MERGED_FROM)
     for entry in kept if isinstance(kept, list) else ():
-        one = _id_of(entry)
-        if one is not None:
-            yield one.bytes
+        node_id = _id_of(entry)
+        if node_id is not None:
+            yield node_id.bytes
 
 
 def _without(node: MemoryNode, going: set[UUID]) -> MemoryNode:
     kept = node.metadata.get(MERGED_FROM)
     if not isinstance(kept, list):
         return node
-    rest = [one for one in kept if _id_of(one) not in going]
+    rest = [entry for entry in kept if _id_of(entry) not in going]
     return node if rest == kept else replace(node, metadata={**node.metadata, MERGED_FROM: rest})
 
 
@@ -176,10 +176,10 @@ def facts_without_texts(store: GraphStore) -> dict[str, dict[str, Any] | None]:
     Goals and the map quote memories and do not say which, so all words go; the next rem run finds them again.
     Drift says nothing of them.
     """
-    found: dict[str, dict[str, Any] | None] = {}
+    facts: dict[str, dict[str, Any] | None] = {}
     if store.meta(GOALS_FACT) is not None:
-        found[GOALS_FACT] = None
+        facts[GOALS_FACT] = None
     drawn = store.meta(MAP_FACT)
     if drawn is not None:
-        found[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": []}
-    return found
+        facts[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": []}
+    return facts

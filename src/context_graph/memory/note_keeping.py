@@ -144,7 +144,7 @@ def _node(
 
 def _own(note: Note) -> dict[str, Any]:
     """What belongs to the kind, without what is empty."""
-    told = {
+    fields = {
         "events": list(note.events),
         "files": list(note.files),
         "symbols": list(note.symbols),
@@ -152,4 +152,4 @@ def _own(note: Note) -> dict[str, Any]:
         "said_by": note.said_by,
         **note.extra,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

@@ -14,7 +14,7 @@ from context_graph.model.memory import MemoryNode
 
 def memory_in(places: Iterable[Memex | None], node_id: UUID | str) -> MemoryNode | None:
     """The memory of that id in the first of ``places`` that has it; None for none. Cost: a read in each."""
-    return next((node for one in places if one is not None and (node := one.get(node_id))), None)
+    return next((node for place in places if place is not None and (node := place.get(node_id))), None)
 
 
 def recalled_of_user(
@@ -25,7 +25,7 @@ def recalled_of_user(
     What holds no longer is left out. Raises as `Memex.recall`. Cost: a recall in each of the two stores.
     """
     filters = filters or RecallFilters()
-    nodes = [one.node for one in of_user.recall(query, top_k=most, filters=filters).nodes]
+    nodes = [row.node for row in of_user.recall(query, top_k=most, filters=filters).nodes]
     verdicts = of_user.standing(nodes, None, within_s=HOOK_S)
     valid = [
         node

@@ -57,7 +57,7 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
     """The memories that pass ``filters``, newest first, from ``cursor`` on."""
     check_range("limit", limit, 1, MAX_LIMIT)
     prefix, start = _prefix(filters), _read_cursor(cursor)
-    found: list[MemoryNode] = []
+    nodes: list[MemoryNode] = []
     seen = 0
     while seen < SCAN_AT_MOST:
         places = core.store.page(prefix, _STEP, start=start)
@@ -65,13 +65,13 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
             start = place
             node = core.readable(UUID(bytes=place.id))
             if node is not None and _passes(node, filters):
-                found.append(node)
-                if len(found) == limit:
-                    return MemoryPage(found, _cursor(start))
+                nodes.append(node)
+                if len(nodes) == limit:
+                    return MemoryPage(nodes, _cursor(start))
         if len(places) < _STEP:
-            return MemoryPage(found, None)
+            return MemoryPage(nodes, None)
         seen += len(places)
-    return MemoryPage(found, None if start is None else _cursor(start))
+    return MemoryPage(nodes, None if start is None else _cursor(start))
 
 
 def _prefix(filters: RecallFilters) -> bytes:
@@ -194,8 +194,8 @@ class Reading:
             raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
         with self._core.operation("get") as core:
             whole = bytes.fromhex(digits[: len(digits) & ~1])
-            found = core.store.ids_with_prefix(whole, limit if len(digits) % 2 == 0 else 16 * limit)
-        return [UUID(bytes=one) for one in found if one.hex().startswith(digits)][:limit]
+            ids = core.store.ids_with_prefix(whole, limit if len(digits) % 2 == 0 else 16 * limit)
+        return [UUID(bytes=node_id) for node_id in ids if node_id.hex().startswith(digits)][:limit]
 
     def list(
         self, cursor: str | None = None, limit: int = 50, filters: RecallFilters = _EVERYTHING
@@ -301,7 +301,7 @@ class Reading:
         """Which memory holds instead of each of those that hold no longer. Cost: a scan of their links."""
         with self._core.operation("edges") as core:
             newer = {
-                node.id: successor(node.id, lambda one: core.visible_edges(one, Direction.IN))
+                node.id: successor(node.id, lambda node_id: core.visible_edges(node_id, Direction.IN))
                 for node in nodes
             }
         return {old: new for old, new in newer.items() if new is not None}
@@ -322,7 +322,7 @@ class Reading:
                 self.evidence.verdict(
                     node,
                     top,
-                    successor(node.id, lambda one: core.visible_edges(one, Direction.IN)),
+                    successor(node.id, lambda node_id: core.visible_edges(node_id, Direction.IN)),
                     left=left,
                     asks_git=asks_git,
                 )
@@ -340,8 +340,8 @@ class Reading:
         new = ending(content)
         if new is None and not superseding.may_give_up(content):
             return []
-        found = self.recall(content, top_k=_OUTDATED)
-        nodes = [one.node for one in found.nodes if one.node.source != CAPTURED and _may_end(one.node)]
+        recall = self.recall(content, top_k=_OUTDATED)
+        nodes = [row.node for row in recall.nodes if row.node.source != CAPTURED and _may_end(row.node)]
         return [
             node.id
             for node in nodes
@@ -440,21 +440,21 @@ class Reading:
         with self._core.operation("pulse") as core:
             derived = core.derived
             arrived = derived.index.arrived_after
-            found = derived.metrics.pulse(
+            pulse = derived.metrics.pulse(
                 self, now_ms(), core.past, arrived, empty_recall=empty_recall, touched=touched
             )
             core.keep_past()
-            return found
+            return pulse
 
     def status(self, *, dream_available: bool = False) -> MemeticStatus:
         """Metrics, the most used memories, and review tasks (REQ-CORE-017)."""
         with self._core.operation("status") as core:
             derived = core.derived
-            found = derived.metrics.status(
+            status = derived.metrics.status(
                 self, now_ms(), core.past, derived.index.arrived_after, dream_available=dream_available
             )
             core.keep_past()
-            return found
+            return status
 
     def did(self, deed: Deed) -> None:
         """Note what was done with the answers, for what the pulse suggests: that memories were looked up.

@@ -97,7 +97,7 @@ class Recall:
 
     def led_to(self) -> dict[str, list[UUID]]:
         """Memory -> the edges followed to it: of an edge's two ends the one that answers less."""
-        place = {one.node.id: number for number, one in enumerate(self.nodes)}
+        place = {row.node.id: number for number, row in enumerate(self.nodes)}
         led: dict[str, list[UUID]] = {}
         for edge in self.followed:
             end = max(edge.source_id, edge.target_id, key=place.__getitem__)
@@ -107,26 +107,26 @@ class Recall:
     def worth(self) -> dict[str, dict[str, float]]:
         """Memory -> what its relevance is made of, in log-odds (`relevance.worth`)."""
         return {
-            str(one.node.id): relevance.worth(relevance.kind_of_memory(one.node), one.parts)
-            for one in self.nodes
+            str(row.node.id): relevance.worth(relevance.kind_of_memory(row.node), row.parts)
+            for row in self.nodes
         }
 
 
-def by_standing(found: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
+def by_standing(rows: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
     """Ordered by relevance times what is left of each memory's evidence; what was superseded comes last."""
     weighed = [
-        replace(one, score=one.score * verdicts[one.node.id].weight) if one.node.id in verdicts else one
-        for one in found
+        replace(row, score=row.score * verdicts[row.node.id].weight) if row.node.id in verdicts else row
+        for row in rows
     ]
-    last = {key for key, one in verdicts.items() if one.standing is Standing.SUPERSEDED}
-    return sorted(weighed, key=lambda one: (one.node.id in last, -one.score))
+    last = {key for key, verdict in verdicts.items() if verdict.standing is Standing.SUPERSEDED}
+    return sorted(weighed, key=lambda row: (row.node.id in last, -row.score))
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
     """Those of ``edges`` with both ends among ``nodes``, each once; at most MAX_EDGES, strongest first."""
     here = set(nodes)
-    found = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
-    return sorted(found.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
+    edges_by_id = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
+    return sorted(edges_by_id.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
 
 
 def check_query(query: object) -> str:
@@ -249,7 +249,7 @@ class Recaller:
                 page, parts, after = page[:ends], parts[:ends], len(order.rows)
         nodes = self._nodes(page, parts)
         cursor = cursor_of(after, watermark, key) if after < len(order.rows) else None
-        edges = tuple(between(followed, (one.node.id for one in nodes)))
+        edges = tuple(between(followed, (row.node.id for row in nodes)))
         return Recall(nodes, total, cursor, edges, wanted.dense)
 
     def nearest(self, text: str, most: int) -> list[MemoryNode]:
@@ -278,11 +278,11 @@ class Recaller:
 
     def _second(self, query: str) -> bytes | None:
         """The query's second vector or None. It takes milliseconds, so not under the index's lock."""
-        held = self.index.extra
-        if self.extra is None or not held:
+        second = self.index.extra
+        if self.extra is None or not second:
             return None
         enough = self._blend.extra_from * len(self.index)
-        return self.extra.encode_query(query) if held.filled >= enough else None
+        return self.extra.encode_query(query) if second.filled >= enough else None
 
     def _wanted(self, query: str, known: int, second: bytes | None) -> Wanted:
         index = self.index
@@ -389,11 +389,11 @@ class Recaller:
             judged = self._judged(shown, wanted, live, looks_up=looks_up)
             judged = self._led_on(self._like_work(judged, alike or {}, by_query=by_query), followed)
             if not aged:
-                judged.sort(key=lambda one: -one[1])
+                judged.sort(key=lambda row: -row[1])
             best[: len(judged)] = [row for row, _, _ in judged]
             falling = list(accumulate((likely for _, likely, _ in judged), min))
             likeliest = max(likely for _, likely, _ in judged)
-            signs = {row: found for row, _, found in judged}
+            signs = {row: marks for row, _, marks in judged}
             sweeps = self.index.sweeps
             order = Order(best, scores, falling, likeliest, signs, sweeps, seconds, bool(alike))
         self._orders[name] = order
@@ -420,8 +420,8 @@ class Recaller:
             if basis != row and (summary := self._node_at(basis)) is not None:
                 content = f"{content}\n{summary.content}"  # found by it, and judged with it
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
-            said = "" if node is None else node.content
-            passage = nearest(self.provider, said, wanted.dense)
+            own = "" if node is None else node.content
+            passage = nearest(self.provider, own, wanted.dense)
             signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)), passage)
             likely = relevance.probability(relevance.kind_of_memory(node), signs, looks_up=looks_up)
             judged.append((row, likely, signs))
@@ -436,15 +436,17 @@ class Recaller:
         if by_query:  # it says which of the likely ones first
             best = sorted(range(len(judged)), key=lambda at: -judged[at][1])[:_EXPANDED]
             sessions = [name if at in best else "" for at, name in enumerate(sessions)]
-        likely = relevance.with_like_work([one for _, one, _ in judged], sessions, alike, by_query=by_query)
-        return [(row, one, signs) for (row, _, signs), one in zip(judged, likely, strict=True)]
+        likely = relevance.with_like_work(
+            [likely for _, likely, _ in judged], sessions, alike, by_query=by_query
+        )
+        return [(row, relevance, signs) for (row, _, signs), relevance in zip(judged, likely, strict=True)]
 
     def _node_at(self, row: int) -> MemoryNode | None:
         return self._node_of(UUID(bytes=self.index.rows.id_of(row)))
 
     def _led_on(self, judged: list[Judged], followed: Iterable[GraphEdge]) -> list[Judged]:
         """The same; an edge passes relevance on as it does the score: its other end may share no word."""
-        likely = {row: one for row, one, _ in judged}
+        likely = {row: likely for row, likely, _ in judged}
         for edge in followed:
             ends = (self.index.row_of(edge.source_id), self.index.row_of(edge.target_id))
             low, high = sorted(ends, key=lambda row: likely.get(-1 if row is None else row, -1.0))
@@ -487,9 +489,9 @@ class Recaller:
         ]
 
     def _nodes(self, page: list[tuple[UUID, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
-        found = []
+        rows = []
         for (node_id, _, likely), why in zip(page, parts, strict=True):
             node = self._node_of(node_id)
             if node is not None:  # else deleted since the ranking
-                found.append(Recalled(node, likely, why))
-        return found
+                rows.append(Recalled(node, likely, why))
+        return rows

@@ -74,7 +74,7 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
                 core.forget_derived()
             return Step(memories, total, total, True)
         start = vectors.begin(wanted).done
-        nodes = [found.node for found in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
+        nodes = [stored.node for stored in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
         if not nodes:
             _switch(core, provider)
             return Step(0, total, total, True)

@@ -170,7 +170,10 @@ def of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[f
     Fitted on four projects' sessions: it changes little from 6 to 12 log-odds for a whole share.
     """
     added = (_LIKE_WORK * max(0.0, share - _USUAL_SHARE) for share in shares)
-    return [_raised(one, odds) if odds else one for one, odds in zip(relevances, added, strict=True)]
+    return [
+        _raised(relevance, odds) if odds else relevance
+        for relevance, odds in zip(relevances, added, strict=True)
+    ]
 
 
 def in_order_of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[float]:
@@ -180,9 +183,9 @@ def in_order_of_like_work(relevances: Sequence[float], shares: Sequence[float]) 
     measured is in docs/identity.md; it changes little from 28 to 40 log-odds for a whole share.
     """
     added = [_LIKE_PROMPT * share for share in shares]
-    raised = [_raised(one, odds) for one, odds in zip(relevances, added, strict=True)]
+    raised = [_raised(relevance, odds) for relevance, odds in zip(relevances, added, strict=True)]
     above = _odds(max(raised, default=0.5)) - _odds(max(relevances, default=0.5))
-    return [_raised(one, -above) for one in raised]
+    return [_raised(relevance, -above) for relevance in raised]
 
 
 def _odds(probability: float) -> float:
@@ -202,7 +205,9 @@ def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
     if not signs.keys() >= set(NAMES):
         return {}
     added = {name: round(a * signs[name], 2) for name, a in zip(NAMES, _WEIGHTS[kind], strict=True)}
-    return dict(sorted(((name, one) for name, one in added.items() if one), key=lambda item: -abs(item[1])))
+    return dict(
+        sorted(((name, value) for name, value in added.items() if value), key=lambda item: -abs(item[1]))
+    )
 
 
 def bar_of(node: MemoryNode) -> str:

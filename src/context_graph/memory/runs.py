@@ -85,22 +85,22 @@ def undo(core: Core, token: UUID | str | None, by: str) -> Undone:
     Memories that it added are forgotten, softly. Raises as `find_run`.
     """
     run = find_run(core.store, token)
-    found = undoing_of(core.store, run)
-    counts = _counts(found.edits)
-    counts["changed"] += len(found.texts)
+    undoing = undoing_of(core.store, run)
+    counts = _counts(undoing.edits)
+    counts["changed"] += len(undoing.texts)
     changes = Changes(
         mode=UNDO,
-        edits=found.edits,
-        records=found.records,
+        edits=undoing.edits,
+        records=undoing.records,
         counts=counts,
         undoes=run,
         by=by if run.by else "",
-        more=bool(found.texts),
+        more=bool(undoing.texts),
     )
     made = write(core, changes)
-    if made is not None and found.texts:
+    if made is not None and undoing.texts:
         with acting(core, Act(made)):
-            put_nodes(core, [replace(one, embedding=None) for one in found.texts])
+            put_nodes(core, [replace(node, embedding=None) for node in undoing.texts])
     return Undone(
         token=None if made is None else made.token,
         undone=run.token,
@@ -109,7 +109,7 @@ def undo(core: Core, token: UUID | str | None, by: str) -> Undone:
         forgotten=counts["forgotten"],
         changed=counts["changed"],
         edges=counts["edges"],
-        kept=tuple(key_name(one) for one in found.kept),
+        kept=tuple(key_name(key) for key in undoing.kept),
     )
 
 
@@ -125,12 +125,12 @@ def find_run(store: GraphStore, token: UUID | str | None) -> Run:
         if last is None:
             raise GraphQueryError("no change of this store is left to be undone")
         return last
-    found = run_named(store, token)
-    if found.undone_by is not None:
+    run = run_named(store, token)
+    if run.undone_by is not None:
         raise GraphQueryError(
-            f"{found.mode} {found.token} was undone already; undo {found.undone_by} to have it again"
+            f"{run.mode} {run.token} was undone already; undo {run.undone_by} to have it again"
         )
-    return found
+    return run
 
 
 def run_named(store: GraphStore, token: UUID | str) -> Run:
@@ -138,21 +138,21 @@ def run_named(store: GraphStore, token: UUID | str) -> Run:
     digits = str(token).replace("-", "").lower()
     if not 4 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
         raise InvalidParamsError.of("token", f"is {str(token)!r:.80}, must be a run's token or its beginning")
-    found = [run for run in store.history.all_runs() if run.token.hex.startswith(digits)]
-    if not found:
+    matches = [run for run in store.history.all_runs() if run.token.hex.startswith(digits)]
+    if not matches:
         raise GraphQueryError(f"no change {token} in this store, or its history is no longer kept")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise InvalidParamsError.of(
-            "token", f"{token} begins the tokens of {len(found)} runs; give more of it"
+            "token", f"{token} begins the tokens of {len(matches)} runs; give more of it"
         )
-    return found[0]
+    return matches[0]
 
 
 def memories_of(core: Core, run: Run) -> tuple[list[MemoryNode], int]:
     """The first few memories that the run changed, as they are now, and how many it changed."""
-    changed = [one for one, op in subjects_of(core.store, run).items() if op not in _OF_EDGES]
-    found = (core.store.read(one) for one in changed[:_SHOWN])
-    return [one.node for one in found if one is not None], len(changed)
+    changed = [subject for subject, op in subjects_of(core.store, run).items() if op not in _OF_EDGES]
+    nodes = (core.store.read(subject) for subject in changed[:_SHOWN])
+    return [stored.node for stored in nodes if stored is not None], len(changed)
 
 
 def _counts(edits: Sequence[Edit]) -> dict[str, int]:
@@ -202,8 +202,8 @@ class _Following:
         vectors = self._core.store.vectors
         for start in range(0, len(nodes), VECTORS_AT_ONCE):
             some = nodes[start : start + VECTORS_AT_ONCE]
-            found = vectors.get_many([node.commit_seq for node in some])
-            yield from zip(some, (vector or b"" for vector in found), strict=True)
+            packed = vectors.get_many([node.commit_seq for node in some])
+            yield from zip(some, (vector or b"" for vector in packed), strict=True)
 
     def _update(self, edits: Sequence[Edit]) -> None:
         nodes = [_node_after(edit) for edit in edits]
@@ -221,12 +221,18 @@ class _Following:
 
 def _written(edit: Edit, family: str) -> tuple[bytes, bytes]:
     """(key, record) that an edit wrote in that family; an edge's record comes before the keys to it."""
-    return next((one.key, one.value) for one in edit.writes if one.family == family and one.value is not None)
+    return next(
+        (write.key, write.value)
+        for write in edit.writes
+        if write.family == family and write.value is not None
+    )
 
 
 def _node_after(edit: Edit) -> MemoryNode:
     key, record = _written(edit, NODES)
-    uses = next((one.value for one in edit.writes if one.family == ACCESS and one.value is not None), None)
+    uses = next(
+        (write.value for write in edit.writes if write.family == ACCESS and write.value is not None), None
+    )
     return decode_node(key, record, None if uses is None else decode_access(key, uses)).node
 
 

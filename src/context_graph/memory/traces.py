@@ -40,7 +40,9 @@ class Words:
     """The sentences of one text, to be looked for in others: word for word, but for case, blanks and end."""
 
     def __init__(self, content: str) -> None:
-        parts = (_LABEL.sub("", one.text.strip()).strip(" .!?。！？…\"'") for one in segments(content))
+        parts = (
+            _LABEL.sub("", segment.text.strip()).strip(" .!?。！？…\"'") for segment in segments(content)
+        )
         self.sentences = tuple(dict.fromkeys(filter(_is_telling, parts)))[:_MOST]
 
     def __bool__(self) -> bool:
@@ -49,12 +51,12 @@ class Words:
     @cached_property
     def _pattern(self) -> Linear:
         longest_first = sorted(self.sentences, key=len, reverse=True)
-        spelled = (r"\s+".join(map(re.escape, one.split())) for one in longest_first)
+        spelled = (r"\s+".join(map(re.escape, sentence.split())) for sentence in longest_first)
         return linear(rf"(?i)(?:{'|'.join(spelled)})[.!?。！？]*")
 
     @cached_property
     def _starts(self) -> tuple[str, ...]:
-        return tuple(" ".join(one.split()).casefold() for one in self.sentences)
+        return tuple(" ".join(sentence.split()).casefold() for sentence in self.sentences)
 
     def taken_out(self, text: str) -> str:
         """``text`` without them; the very same object if it has none."""
@@ -73,13 +75,13 @@ class Words:
         if isinstance(value, str):
             return self.taken_out(value)
         if isinstance(value, list):
-            clean = [self.taken_out_of(one, is_row=True) for one in value]
-            if is_row or not all(isinstance(one, str) for one in value):
+            clean = [self.taken_out_of(item, is_row=True) for item in value]
+            if is_row or not all(isinstance(item, str) for item in value):
                 return clean
             return [new for old, new in zip(value, clean, strict=True) if new or not old]
         if isinstance(value, Mapping):
-            items = ((self.taken_out(name), self.taken_out_of(one)) for name, one in value.items())
-            return {name: one for name, one in items if name}
+            items = ((self.taken_out(name), self.taken_out_of(item)) for name, item in value.items())
+            return {name: item for name, item in items if name}
         return value
 
     def _is_cut(self, text: str) -> bool:
@@ -114,20 +116,20 @@ class Traces(NamedTuple):
 
 def traces_of(memex: Memex, node: MemoryNode) -> Traces:
     """Where the words of ``node`` stand in other memories. Cost: some 50 us a memory, and a recall."""
-    words, found = Words(node.content), Traces([], [], [])
+    words, traces = Words(node.content), Traces([], [], [])
     for stored in memex.stored_after():
         other = stored.node
         if stored.deleted or other.id == node.id or not words:
             continue
         rest = words.taken_out(other.content)
         if not rest and other.source != CAPTURED:
-            (found.same if other.source == NOTED else found.alike).append(other)
+            (traces.same if other.source == NOTED else traces.alike).append(other)
             continue
         metadata = words.taken_out_of(other.metadata)
         if (rest, metadata) != (other.content, other.metadata):
-            found.quoting.append(replace(other, content=rest or _EMPTY, metadata=metadata, embedding=None))
-    known = {node.id, *(one.id for one in (*found.quoting, *found.same, *found.alike))}
+            traces.quoting.append(replace(other, content=rest or _EMPTY, metadata=metadata, embedding=None))
+    known = {node.id, *(other.id for other in (*traces.quoting, *traces.same, *traces.alike))}
     rows = memex.recall(node.content[:_QUERY_CHARS], top_k=_RELATED + len(known)).nodes
-    likely = [one.node for one in rows if one.score >= _LIKELY and one.node.id not in known]
-    found.alike.extend(likely[:_RELATED])
-    return found
+    likely = [row.node for row in rows if row.score >= _LIKELY and row.node.id not in known]
+    traces.alike.extend(likely[:_RELATED])
+    return traces

@@ -104,10 +104,10 @@ class Draft:
 
     def fields(self) -> dict[str, Any]:
         """Its fields that a `MemoryNode` has too, converted."""
-        found = dict(zip(_SHARED, _shared_values(self), strict=True))
-        found["tags"], found["metadata"] = tuple(self.tags), self.metadata or {}
-        found["importance"], found["modality"] = float(self.importance), Modality(self.modality)
-        return found
+        values = dict(zip(_SHARED, _shared_values(self), strict=True))
+        values["tags"], values["metadata"] = tuple(self.tags), self.metadata or {}
+        values["importance"], values["modality"] = float(self.importance), Modality(self.modality)
+        return values
 
     def redact(self, redactor: TextRedactor) -> None:
         """Mask secrets in content, rationale, tags, metadata and ids (invariant 10)."""
@@ -134,9 +134,9 @@ class Draft:
 
 
 _SHARED: Final = tuple(
-    one.name
-    for one in fields(Draft)
-    if one.name in {each.name for each in fields(MemoryNode)} and one.name != "embedding"
+    field.name
+    for field in fields(Draft)
+    if field.name in {each.name for each in fields(MemoryNode)} and field.name != "embedding"
 )
 """Fields that a draft and the memory made of it have in common."""
 _shared_values: Final = attrgetter(*_SHARED)
@@ -238,24 +238,24 @@ def _check_text(name: str, value: object, limit: int) -> None:
 def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise InvalidParamsError.of("tags", "must be a list of texts, is one text")
-    given = list(tags)
-    for tag in given:
+    texts = list(tags)
+    for tag in texts:
         _check_text("tags", tag, MAX_TAG_CHARS)
-    found = tuple(dict.fromkeys(map(plain_tag, given)))
-    if "" in found:
+    clean = tuple(dict.fromkeys(map(plain_tag, texts)))
+    if "" in clean:
         raise InvalidParamsError.of("tags", "must be text with at least one character that is no space")
-    if len(found) > MAX_TAGS:
-        raise InvalidParamsError.of("tags", f"has {len(found)} entries, at most {MAX_TAGS}")
-    return found
+    if len(clean) > MAX_TAGS:
+        raise InvalidParamsError.of("tags", f"has {len(clean)} entries, at most {MAX_TAGS}")
+    return clean
 
 
-def _checked_links(name: str, given: Iterable[UUID | str]) -> tuple[UUID, ...]:
-    if isinstance(given, str | UUID):
+def _checked_links(name: str, links: Iterable[UUID | str]) -> tuple[UUID, ...]:
+    if isinstance(links, str | UUID):
         raise InvalidParamsError.of(name, "must be a list of UUIDs, is one value")
-    found = tuple(dict.fromkeys(as_uuid(name, one) for one in given))
-    if len(found) > MAX_LINKS:
-        raise InvalidParamsError.of(name, f"has {len(found)} entries, at most {MAX_LINKS}")
-    return found
+    ids = tuple(dict.fromkeys(as_uuid(name, link) for link in links))
+    if len(ids) > MAX_LINKS:
+        raise InvalidParamsError.of(name, f"has {len(ids)} entries, at most {MAX_LINKS}")
+    return ids
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -48,14 +48,14 @@ class Files:
 
     def removed(self, path: str) -> None:
         """Note that a file is gone, or a folder with all in it: what was written and removed is no change."""
-        for one in [one for one in self.symbols if one == path or one.startswith(f"{path}/")]:
-            del self.symbols[one]
+        for known in [known for known in self.symbols if known == path or known.startswith(f"{path}/")]:
+            del self.symbols[known]
 
     def is_scratch(self, path: str) -> bool:
         """Whether a file is no part of the project: it lies elsewhere, or was made to try something out."""
         return is_scratch(path, self.made, self.ran)
 
-    def told(self) -> dict[str, list[str]]:
+    def of_project(self) -> dict[str, list[str]]:
         """The files that are part of the project, the last changed first."""
         return {path: names for path, names in reversed(self.symbols.items()) if not self.is_scratch(path)}
 

@@ -129,7 +129,7 @@ def written_by(line: str) -> list[str]:
     """The files that a command line writes with `>` or `tee`."""
     return [
         path.removeprefix("./")
-        for path in (found[1] for found in _WRITES.finditer(line))
+        for path in (match[1] for match in _WRITES.finditer(line))
         if path != "/dev/null"
     ]
 
@@ -137,7 +137,7 @@ def written_by(line: str) -> list[str]:
 @lru_cache(maxsize=128)  # a summary and its notes read the same lines
 def commands_in(line: str) -> tuple[Command, ...]:
     """The commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
-    found: list[Command] = []
+    commands: list[Command] = []
     before: list[str] = []
     for raw, joint, piped in _parts(line):
         words = _words(raw)
@@ -152,8 +152,8 @@ def commands_in(line: str) -> tuple[Command, ...]:
         if command is not None:
             command.raw = shortened("".join(before) + raw, EXAMPLE_CHARS)
             command.hidden = joint in ("|", "||", ";")
-            found.append(command)
-    return tuple(found)
+            commands.append(command)
+    return tuple(commands)
 
 
 def parts_of(line: str) -> list[str]:
@@ -169,7 +169,7 @@ def failed_by(output: str) -> bool:
 def _parts(line: str) -> Iterator[tuple[str, str, bool]]:
     """(command, what joins the next one to it, whether it reads a pipe) for each command in ``line``."""
     part, piped = "", False
-    pieces = [found[0] for found in _PIECES.finditer(line)]
+    pieces = [match[0] for match in _PIECES.finditer(line)]
     for place, piece in enumerate(pieces):
         if piece in _JOINTS:
             yield part.strip(), piece, piped
@@ -253,20 +253,20 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
     place = at + 1
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-c", "-e", "-"):
         place += 1
-    given = words[place] if place < len(words) else ""
-    if given == "-m" and place + 1 < len(words):
+    argument = words[place] if place < len(words) else ""
+    if argument == "-m" and place + 1 < len(words):
         module = words[place + 1]
         kind, end = _kind_of(module), place + 2
         if module in _WITH_TARGETS:
             target, count = _kind_of_target(words[end:])
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
-    if not given or given.startswith("-") or not ("." in given or "/" in given):
+    if not argument or argument.startswith("-") or not ("." in argument or "/" in argument):
         made = _made("", words[: at + 1], bare, [])
         if made is not None:
             made.snippet = True
         return made
-    script = given.removeprefix("./")
+    script = argument.removeprefix("./")
     kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
     end = place + 1
     if _program(script) in _WITH_TARGETS:
@@ -307,7 +307,7 @@ def _kind_of_target(words: list[str]) -> tuple[str, int]:
 
 def _kind_of(name: str) -> str:
     """The kind that the words in ``name`` tell; tests go before the rest."""
-    parts = [found[0] for found in _PART.finditer(name.lower()[:_FORM_CHARS])]
+    parts = [match[0] for match in _PART.finditer(name.lower()[:_FORM_CHARS])]
     parts.append("".join(parts))
     for part in parts:
         if part in _NAMES["test"] or (part.endswith(("test", "tests")) and part not in _NO_TEST):

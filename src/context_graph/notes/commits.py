@@ -20,12 +20,12 @@ def commits_in(command: str) -> list[tuple[str, str]]:
     """(subject, body) of the commits that a command line makes; trailers are left out."""
     if not _COMMIT.found(command):
         return []
-    found = _HEREDOC.search(command)
-    if found:
-        text = found[2].split(f"\n{found[1]}", 1)[0]
+    heredoc = _HEREDOC.search(command)
+    if heredoc:
+        text = heredoc[2].split(f"\n{heredoc[1]}", 1)[0]
         texts = [text]
     else:
-        texts = [_unquoted(one[1]) for one in _MESSAGE.finditer(command)]
+        texts = [_unquoted(match[1]) for match in _MESSAGE.finditer(command)]
         texts = ["\n\n".join(texts)] if texts else []
     messages = []
     for text in texts:

@@ -35,14 +35,14 @@ class Bullet(NamedTuple):
 
 def bullets_of(summary: str) -> list[Bullet]:
     """The items of a compaction's summary in order, without those that are old when they are read."""
-    found: list[Bullet] = []
+    bullets: list[Bullet] = []
     section, own_indent = "", -1
     for line, heading in _lines(_without_analysis(summary[:MAX_CHARS])):
         if heading is not None:
             section, own_indent = heading, -1
             rest = line.strip()
             if section and rest:
-                found.append(Bullet(section, plain(rest), ()))
+                bullets.append(Bullet(section, plain(rest), ()))
             continue
         if not section:
             continue
@@ -52,13 +52,13 @@ def bullets_of(summary: str) -> list[Bullet]:
             continue
         indent = len(bullet[1].expandtabs(4)) if bullet else 1 << 10
         top = bullet is not None and (own_indent < 0 or indent <= own_indent)
-        if top or not found or found[-1].section != section:
+        if top or not bullets or bullets[-1].section != section:
             own_indent = indent if bullet else -1
-            found.append(Bullet(section, text, ()))
+            bullets.append(Bullet(section, text, ()))
         else:
-            last = found[-1]
-            found[-1] = last._replace(below=(*last.below, text))
-    return [one for one in found if one.section != "dropped"]
+            last = bullets[-1]
+            bullets[-1] = last._replace(below=(*last.below, text))
+    return [bullet for bullet in bullets if bullet.section != "dropped"]
 
 
 def _without_analysis(summary: str) -> str:
@@ -82,8 +82,8 @@ def _lines(text: str) -> Iterator[tuple[str, str | None]]:
             continue
         section = _section(line)
         if section is not None:
-            found = _HEADING.match(bare)
-            yield (found[2] or "") if found else "", section
+            heading = _HEADING.match(bare)
+            yield (heading[2] or "") if heading else "", section
         elif bare.startswith(
             ("If you need specific details from before", "Please continue the conversation")
         ):
@@ -96,10 +96,10 @@ def _section(line: str) -> str | None:
     """The section that a line heads; None for any other line."""
     if line[:1].isspace() or not _NUMBERED.found(line):
         return None
-    found = _HEADING.match(line.strip())
-    if not found:
+    heading = _HEADING.match(line.strip())
+    if not heading:
         return None
-    name = (found[1] or found[3] or "").lower()
+    name = (heading[1] or heading[3] or "").lower()
     for role, words in section_words().items():
         if role.startswith("compaction.") and any(word in name for word in words):
             return role.removeprefix("compaction.")

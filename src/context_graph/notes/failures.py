@@ -126,7 +126,7 @@ class Failures:
             return
         if (scratch and not ABSENT.found(output)) or TRIVIAL.found(error):
             return
-        known = next((one for one in self.open if _same(one.command, shown)), None)
+        known = next((failure for failure in self.open if _same(failure.command, shown)), None)
         times = 1
         if known is not None:
             self.open.remove(known)
@@ -139,15 +139,15 @@ class Failures:
         shown = _shown(command)
         if not shown:
             return
-        for one in [one for one in self.open if _same(one.command, shown)]:
-            self.open.remove(one)
-            lesson = Lesson(one, shown, number, at_ms)
+        for failure in [failure for failure in self.open if _same(failure.command, shown)]:
+            self.open.remove(failure)
+            lesson = Lesson(failure, shown, number, at_ms)
             if lesson.solved_by and not lesson.destroys:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
         if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(shown):
-            for one in self.open:
-                one.ran = [*(step for step in one.ran if step != shown), shown][-_STEPS:]
+            for failure in self.open:
+                failure.ran = [*(step for step in failure.ran if step != shown), shown][-_STEPS:]
 
     def edited(self, path: str, line: str, *, own: bool) -> None:
         """Note that a file was edited, and the first line that was put there.
@@ -155,12 +155,12 @@ class Failures:
         One that the session wrote itself (``own``) and runs is unfinished work and no cure.
         """
         step = f"{_EDIT}{path}" + (f": {shortened(line, 120)}" if line else "")
-        for one in self.open:
-            if own and path in one.command:
+        for failure in self.open:
+            if own and path in failure.command:
                 continue
-            one.edited = [*(known for known in one.edited if known != step), step][-_STEPS:]
-            if path not in one.files:
-                one.files = [*one.files, path][-_STEPS:]
+            failure.edited = [*(known for known in failure.edited if known != step), step][-_STEPS:]
+            if path not in failure.files:
+                failure.files = [*failure.files, path][-_STEPS:]
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
@@ -170,8 +170,8 @@ class Failures:
     def from_json(cls, state: Any) -> Failures:
         """What to_json gave. Raises TypeError or KeyError for anything else."""
         return cls(
-            [Failure(**one) for one in state["open"]],
-            [Lesson(**{**one, "failure": Failure(**one["failure"])}) for one in state["lessons"]],
+            [Failure(**row) for row in state["open"]],
+            [Lesson(**{**row, "failure": Failure(**row["failure"])}) for row in state["lessons"]],
         )
 
 
@@ -185,7 +185,7 @@ def _shown(command: str) -> str:
 
 def _may_solve(command: str) -> bool:
     """Whether a command may mend something: a commit, a check or an issue tracker's word does not."""
-    if any(one.kind in ("test", "lint") for one in commands_in(line_of(command))):
+    if any(each.kind in ("test", "lint") for each in commands_in(line_of(command))):
         return False
     return command_head(command).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep") or (
         command.startswith(
@@ -201,8 +201,8 @@ def normalised(error: str) -> str:
     return " ".join(text.split())
 
 
-def _last_part(found: Any) -> str:
-    return str(found[0]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+def _last_part(match: Any) -> str:
+    return str(match[0]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 
 def _same(failed: str, worked: str) -> bool:

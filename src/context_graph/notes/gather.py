@@ -123,7 +123,7 @@ class Gathered:
         self,
         events: Iterable[tuple[int, HookEvent]],
         leaves_out: Callable[[str], bool] | None = None,
-        said: Sequence[Said] | None = None,
+        sentences: Sequence[Said] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
@@ -136,7 +136,7 @@ class Gathered:
         new = 0
         for number, event in events:
             if number > self.last_event:
-                self._take(number, event, leaves_out or (lambda path: False), said)
+                self._take(number, event, leaves_out or (lambda path: False), sentences)
                 self.last_event = number
                 new += 1
         return new
@@ -151,12 +151,12 @@ class Gathered:
         """What to_json gave; a new one for anything else, because it is derived data."""
         if not isinstance(state, dict) or state.get("version") != VERSION:
             return cls()
-        given = {name: value for name, value in state.items() if name != "version"}
+        fields = {name: value for name, value in state.items() if name != "version"}
         try:
-            given["turns"] = [Turn(**{**one, "files": Files(**one["files"])}) for one in given["turns"]]
-            given["failures"] = Failures.from_json(given["failures"])
-            given["made"] = Files(**given["made"])
-            return cls(**given)
+            fields["turns"] = [Turn(**{**turn, "files": Files(**turn["files"])}) for turn in fields["turns"]]
+            fields["failures"] = Failures.from_json(fields["failures"])
+            fields["made"] = Files(**fields["made"])
+            return cls(**fields)
         except (TypeError, KeyError):
             return cls()
 
@@ -165,13 +165,13 @@ class Gathered:
         number: int,
         event: HookEvent,
         leaves_out: Callable[[str], bool],
-        said: Sequence[Said] | None = None,
+        sentences: Sequence[Said] | None = None,
     ) -> None:
         self.root = self.root or root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
             if event.is_prompt:
-                self._take_prompt(number, event, said_by(event) if said is None else said)
+                self._take_prompt(number, event, said_by(event) if sentences is None else sentences)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_call(number, event, leaves_out)
         elif event.agent_id:
@@ -179,7 +179,7 @@ class Gathered:
         elif event.kind is EventKind.STOP:
             self._take_message(number, event)
         elif event.kind is EventKind.POST_COMPACT:
-            self.compacted = [list(one) for one in bullets_of(event.parts.words or event.output_text)]
+            self.compacted = [list(bullet) for bullet in bullets_of(event.parts.words or event.output_text)]
             self.compacted_at, self.compacted_ms = number, event.at_ms
 
     def _turn(self, number: int, event: HookEvent) -> Turn:
@@ -187,31 +187,31 @@ class Gathered:
             self.turns.append(Turn(number=number, at_ms=event.at_ms))
         return self.turns[-1]
 
-    def _take_prompt(self, number: int, event: HookEvent, said: Sequence[Said]) -> None:
-        prompt = without_the_users_own(own_words(event.parts.words or event.input_text), said)
+    def _take_prompt(self, number: int, event: HookEvent, sentences: Sequence[Said]) -> None:
+        prompt = without_the_users_own(own_words(event.parts.words or event.input_text), sentences)
         self.account = event.parts.account or self.account
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
             # Said again after a rewind or in a resumed session, it is the same work.
-            again = next((one for one in self.turns if one.prompt == shown), None)
+            again = next((turn for turn in self.turns if turn.prompt == shown), None)
             if again is not None:
                 self.turns.remove(again)
             self.turns.append(again or Turn(shown, number, event.at_ms))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
-        for one in said:
-            known = next((row for row in self.said if row[1] == one.text), None)
+        for sentence in sentences:
+            known = next((row for row in self.said if row[1] == sentence.text), None)
             if known is not None:
                 known[8] += 1
                 continue
             self.said.append(
                 [
-                    str(one.kind),
-                    one.text,
-                    one.wants,
-                    one.scope,
-                    one.chosen,
-                    one.instead_of,
+                    str(sentence.kind),
+                    sentence.text,
+                    sentence.wants,
+                    sentence.scope,
+                    sentence.chosen,
+                    sentence.instead_of,
                     number,
                     event.at_ms,
                     1,
@@ -221,7 +221,7 @@ class Gathered:
 
     def _least_telling(self) -> int:
         """The turn that is given up where there are too many: never the first, never the last two."""
-        worth = [len(one.files.symbols) + 2 * len(one.commits) + bool(one.words) for one in self.turns]
+        worth = [len(turn.files.symbols) + 2 * len(turn.commits) + bool(turn.words) for turn in self.turns]
         return min(range(1, len(worth) - 2), key=lambda place: (worth[place], place))
 
     def _take_message(self, number: int, event: HookEvent) -> None:
@@ -277,59 +277,63 @@ class Gathered:
             line = next((line for line in put if line and line not in before), "")
             self.failures.edited(path, line, own=path in self.made.made)
 
-    def _guessed(self, path: str, old: str, told: str) -> list[str]:
+    def _guessed(self, path: str, old: str, new: str) -> list[str]:
         """The definitions that an edit is in, by what was read of the file before: it may not say so itself.
 
         Of those that were read the ones count that the edit or the prompt names; of one or two, these.
         """
         text, defined = self._read.get(path, ("", []))
         at = text.find(old.split("\n", 1)[0]) if text and old.strip() else -1
-        found = around(text, at) if at >= 0 else []
-        if found or len(defined) <= _FEW:
-            return found or defined
-        words = {one[0] for one in _WORD.finditer(f"{old} {told}")}
+        names = around(text, at) if at >= 0 else []
+        if names or len(defined) <= _FEW:
+            return names or defined
+        words = {match[0] for match in _WORD.finditer(f"{old} {new}")}
         return [name for name in defined if name in words][:_FEW]
 
     def _knows(self, path: str) -> bool:
         return path in self.made.symbols
 
     def _take_command(self, turn: Turn, number: int, event: HookEvent, *, failed: bool) -> None:
-        given = relative_paths(event.parts.command, self.root)
+        command_text = relative_paths(event.parts.command, self.root)
         output = event.output
         failed = failed or (event.success is None and failed_by(output))
         self.made.ran = [
             *self.made.ran,
-            *(one for one in self.made.made if one in given and one not in self.made.ran),
+            *(path for path in self.made.made if path in command_text and path not in self.made.ran),
         ][-64:]
         if event.agent_id:
             return
-        scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
+        scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
         if failed:
-            command = _tried(given)[-1]
+            command = _tried(command_text)[-1]
             unlike = scratch or bool(_SNIPPET.match(command))
             self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
             return
-        self._take_success(turn, number, event, given)
-        scratch = any(one in given for one in self.made.made if self.made.is_scratch(one))
-        for command in _tried(given):
+        self._take_success(turn, number, event, command_text)
+        scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
+        for command in _tried(command_text):
             if not (scratch or _SNIPPET.match(command)):
                 self.failures.worked(command, number, event.at_ms)
 
-    def _take_success(self, turn: Turn, number: int, event: HookEvent, given: str) -> None:
-        self._take_effects(turn, given)
+    def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> None:
+        self._take_effects(turn, command_text)
         for path, name in event.parts.patched:
             if path in turn.files.symbols or path in self.named:
                 turn.files.changed(path, [name])
-        command = phrases.command_line(given, 300)
+        command = phrases.command_line(command_text, 300)
         if event.parts.words:
             self._take_answer(number, event)
         for subject, body in commits_in(event.parts.command):
-            since = [path for path in turn.files.told() if not any(path in one[3:] for one in turn.commits)]
+            since = [
+                path
+                for path in turn.files.of_project()
+                if not any(path in commit[3:] for commit in turn.commits)
+            ]
             turn.commits.append([subject, body, str(number), *since[:12]])
         if not phrases.is_lookup(command):
             self.programs[command] = self.programs.pop(command, 0) + 1
             if len(self.programs) > _PROGRAMS:
-                del self.programs[min(self.programs, key=lambda one: self.programs[one])]
+                del self.programs[min(self.programs, key=lambda program: self.programs[program])]
 
     def _take_effects(self, turn: Turn, command: str) -> None:
         """Take note of what a command did to files."""
@@ -345,8 +349,8 @@ class Gathered:
             turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
             self.made.changed(path, [])
         for path in done.removed:
-            for one in self.turns:
-                one.files.removed(path)
+            for each in self.turns:
+                each.files.removed(path)
         for before, after in done.moved:
             new = before in self.made.made and after not in self.named
             turn.files.removed(before)
@@ -370,11 +374,11 @@ class Gathered:
             question = shortened(" ".join(parts.task.split()), 200)
         elif parts.command:
             who, question = "command", phrases.command_line(parts.command, 200)
-        said = telling(units_of(parts.words))
+        candidates = telling(units_of(parts.words))
         if parts.command:  # of a ticket's fields and links nothing is news
-            said = [_weighed(unit) for unit in units_of(parts.words) if not _FIELDS.found(unit.text)]
+            candidates = [_weighed(unit) for unit in units_of(parts.words) if not _FIELDS.found(unit.text)]
         room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
-        units = [unit.text for unit in best_of(telling(said), room)]
+        units = [unit.text for unit in best_of(telling(candidates), room)]
         if units:
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
@@ -387,5 +391,5 @@ def _weighed(unit: Unit) -> Unit:
 
 def _tried(command: str) -> list[str]:
     """The commands of a line of several that each do something, what the line is about last."""
-    found = sorted(commands_in(line_of(command)), key=lambda one: bool(one.kind))
-    return [one.raw for one in found] if len(found) > 1 else [command]
+    commands = sorted(commands_in(line_of(command)), key=lambda item: bool(item.kind))
+    return [item.raw for item in commands] if len(commands) > 1 else [command]

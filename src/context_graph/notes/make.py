@@ -68,7 +68,7 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
     Args:
         open_ends: What the session left open by its to-dos and tests, the most important first.
     """
-    found = [
+    notes = [
         *_said(gathered),
         *_chosen(gathered),
         *_lessons(gathered),
@@ -79,7 +79,7 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         *_open(gathered, open_ends),
     ]
     kept: dict[tuple[NoteKind, str], Note] = {}
-    for note in found:
+    for note in notes:
         if note.text:
             kept[note.kind, note.key] = note
     made: list[Note] = []
@@ -156,7 +156,7 @@ def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
     lines.append(f"Solved by: {'; then '.join(lesson.solved_by)}")
     if turn is not None:
         causes = best_of(
-            [unit for unit in (Unit(*one) for one in turn.words) if unit.role == "cause"], _CAUSE_CHARS
+            [unit for unit in (Unit(*row) for row in turn.words) if unit.role == "cause"], _CAUSE_CHARS
         )
         lines += [f"Cause: {' '.join(_ended(_bare(unit.text)) for unit in causes)}"] if causes else []
         lines += [f"Asked: {shortened(turn.prompt, _ASKED_CHARS)}"] if turn.prompt else []
@@ -166,7 +166,7 @@ def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
 def _changes(gathered: Gathered) -> Iterator[Note]:
     for turn in gathered.turns:
         files = _told_files(gathered, turn.files)
-        units = [Unit(*one) for one in turn.words]
+        units = [Unit(*row) for row in turn.words]
         if not (files or turn.commits):
             yield from _answered(turn, units)
             yield from _worked_on(gathered, turn)
@@ -181,8 +181,8 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
         for place, (subject, body, number, *since) in enumerate(turn.commits, 1):
             if body or len(turn.commits) > 1 or not files:
                 own = {path: names for path, names in files.items() if path in since}
-                said = core if place == len(turn.commits) else []
-                yield _commit_note(turn, subject, "\n".join([body, *said]).strip(), int(number), own)
+                rest = core if place == len(turn.commits) else []
+                yield _commit_note(turn, subject, "\n".join([body, *rest]).strip(), int(number), own)
 
 
 def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Iterator[Note]:
@@ -191,7 +191,7 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
     lines += [f"Changed: {shown}"] if shown else []
     core = _core(units, _CORE_CHARS)
     lines += core
-    lines += [f"Commit: {one[0]}" for one in turn.commits[-3:]]
+    lines += [f"Commit: {commit[0]}" for commit in turn.commits[-3:]]
     if not (core or turn.commits or any(files.values()) or turn.prompt):
         return
     yield Note(
@@ -293,15 +293,17 @@ def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
 
 
 def _compacted(gathered: Gathered) -> Iterator[Note]:
-    bullets = [Bullet(*one) for one in gathered.compacted]
+    bullets = [Bullet(*row) for row in gathered.compacted]
     kinds = {"errors": NoteKind.LESSON, "solved": NoteKind.FINDING}
     for bullet in bullets:
         kind = kinds.get(bullet.section)
         if kind is not None and (bullet.below or len(bullet.text) > _LEAST_BULLET):
             yield _bullet_note(gathered, _text_of(bullet), kind, bullet.text[:120])
-    for number, text in enumerate(_packed(_text_of(one) for one in bullets if one.section == "files")):
+    for number, text in enumerate(
+        _packed(_text_of(bullet) for bullet in bullets if bullet.section == "files")
+    ):
         yield _bullet_note(gathered, text, NoteKind.CHANGE, f"files {number}")
-    concepts = [one.text for one in bullets if one.section == "concepts"]
+    concepts = [bullet.text for bullet in bullets if bullet.section == "concepts"]
     if concepts:
         text = "\n".join(["How this project works:", *(f"- {text}" for text in concepts)])
         yield Note(
@@ -315,7 +317,7 @@ def _compacted(gathered: Gathered) -> Iterator[Note]:
 
 
 def _text_of(bullet: Bullet) -> str:
-    return "\n".join([bullet.text, *(f"- {one}" for one in bullet.below)])
+    return "\n".join([bullet.text, *(f"- {line}" for line in bullet.below)])
 
 
 def _packed(texts: Iterable[str]) -> list[str]:
@@ -343,7 +345,7 @@ def _bullet_note(gathered: Gathered, text: str, kind: NoteKind, key: str) -> Not
 def _found(gathered: Gathered) -> Iterator[Note]:
     for question, answer, who, number, at_ms in gathered.found:
         head = [f"`{question}` says:"] if who == "command" else [f"Asked: {question}", f"A {who} answered:"]
-        text = "\n".join([*head, *(f"- {one}" for one in answer)])
+        text = "\n".join([*head, *(f"- {unit}" for unit in answer)])
         by = "web" if who.startswith("web") else who
         yield Note(
             NoteKind.FINDING, _cut(text), key=f"{who}:{question}", at_ms=at_ms, events=(number,), said_by=by
@@ -357,14 +359,14 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
     scratch = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
     for command, times in gathered.programs.items():
         known = commands_in(line_of(command))
-        for one in known:
-            shown = _SHORTENS.sub("", command if len(known) == 1 else one.raw).strip()
+        for each in known:
+            shown = _SHORTENS.sub("", command if len(known) == 1 else each.raw).strip()
             if any(path in shown for path in scratch):
                 continue
-            if one.snippet:
+            if each.snippet:
                 continue
-            if one.kind:
-                counted = by_kind.setdefault(one.kind, {})
+            if each.kind:
+                counted = by_kind.setdefault(each.kind, {})
                 counted[shown] = counted.get(shown, 0) + times
             else:
                 others.setdefault(_called(shown), []).extend([shown] * times)
@@ -393,7 +395,7 @@ def ways_without(text: str, is_ruled_out: Callable[[str], bool]) -> str:
         if line.startswith("- "):
             kept += [] if is_ruled_out(_TIMES.sub("", line[2:])) else [line]
         elif colon and label in _WAYS.values():
-            left = [one for one in rest.split("; ") if not is_ruled_out(_TIMES.sub("", one))]
+            left = [way for way in rest.split("; ") if not is_ruled_out(_TIMES.sub("", way))]
             kept += [f"{label}: {'; '.join(left)}"] if left else []
         else:
             kept.append(line)
@@ -409,8 +411,8 @@ def _called(command: str) -> str:
 
 
 def _most(counted: dict[str, int], most: int) -> str:
-    order = sorted(counted, key=lambda one: -counted[one])[:most]
-    return "; ".join(f"{one} ({counted[one]} times)" if counted[one] > 1 else one for one in order)
+    order = sorted(counted, key=lambda name: -counted[name])[:most]
+    return "; ".join(f"{name} ({counted[name]} times)" if counted[name] > 1 else name for name in order)
 
 
 def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
@@ -432,10 +434,10 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
 
 def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
     """A turn's files without scratch, which the whole session tells; tests come last."""
-    told = [
+    paths = [
         path for path in reversed(files.symbols) if not (gathered.made.is_scratch(path) or _PLANS in path)
     ]
-    return {path: sorted(files.symbols[path], key=_tests) for path in sorted(told, key=is_test)}
+    return {path: sorted(files.symbols[path], key=_tests) for path in sorted(paths, key=is_test)}
 
 
 def _tests(name: str) -> bool:

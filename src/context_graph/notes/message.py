@@ -66,7 +66,7 @@ class Unit:
 
 def units_of(message: str) -> list[Unit]:
     """What a message says, in its order, without courtesies, code and tables' rules. Cost: 1 ms for 2 KB."""
-    found = []
+    units = []
     for text, section in _parts(message[:MAX_CHARS]):
         text = plain(text)
         if len(text.encode("utf-8", "replace")) < _LEAST_BYTES or _LINK.fullmatch(text):
@@ -74,15 +74,15 @@ def units_of(message: str) -> list[Unit]:
         if is_polite(text) or _QUESTION.found(text):
             continue
         role = _role(text, section)
-        found.append(Unit(shortened(text, UNIT_CHARS), role, _worth(text, role)))
-        if len(found) == _UNITS:
+        units.append(Unit(shortened(text, UNIT_CHARS), role, _worth(text, role)))
+        if len(units) == _UNITS:
             break
-    return found
+    return units
 
 
 def plain(text: str) -> str:
     """``text`` on one line, without Markdown's emphasis; backticks and names stay as they are."""
-    return " ".join(_MARKS.sub(lambda one: one[1] or f" {one[2]}", text).split()).strip()
+    return " ".join(_MARKS.sub(lambda match: match[1] or f" {match[2]}", text).split()).strip()
 
 
 def is_polite(text: str) -> bool:
@@ -109,11 +109,11 @@ def best_of(units: Sequence[Unit], limit: int, roles: Sequence[str] = ()) -> lis
     """The most telling ``units`` that fit ``limit`` characters, in their order; with ``roles`` of these."""
     wanted = [(place, unit) for place, unit in enumerate(units) if not roles or unit.role in roles]
     kept, room = list[tuple[int, Unit]](), limit
-    for place, unit in sorted(wanted, key=lambda one: (-one[1].worth, one[0])):
+    for place, unit in sorted(wanted, key=lambda pair: (-pair[1].worth, pair[0])):
         if len(unit.text) + 1 <= room:
             kept.append((place, unit))
             room -= len(unit.text) + 1
-    return [unit for _, unit in sorted(kept, key=lambda one: one[0])]
+    return [unit for _, unit in sorted(kept, key=lambda pair: pair[0])]
 
 
 def role_of_heading(heading: str) -> str:
@@ -134,9 +134,9 @@ def _marks() -> dict[str, Linear]:
         rf"(?i)^(?:\W*(?:{courtesy})\W*)+$|^\W*(?:(?:{courtesy})[!.,:—-]+\s*)*(?:{announces}|(?:{finished})$)"
     )
     words = {
-        name: rf"(?i)(?:^|\W)(?:{'|'.join(one['words'])})(?:\W|$)"
-        + "".join(f"|{part}" for part in one.get("parts", ()))
-        for name, one in raw.items()
+        name: rf"(?i)(?:^|\W)(?:{'|'.join(row['words'])})(?:\W|$)"
+        + "".join(f"|{part}" for part in row.get("parts", ()))
+        for name, row in raw.items()
         if name in (*_MARKED, "left")
     }
     return {name: linear(pattern) for name, pattern in {**words, "polite": polite}.items()}
@@ -182,13 +182,13 @@ def _parts(message: str) -> Iterator[tuple[str, str]]:
 def _sentences(text: str) -> Iterator[str]:
     """The sentences of one paragraph or item."""
     begin = 0
-    for found in _ENDS.finditer(text):
-        if "`" in found[0] and text[found.end() : found.end() + 1].islower():
+    for stop in _ENDS.finditer(text):
+        if "`" in stop[0] and text[stop.end() : stop.end() + 1].islower():
             continue  # the stop is the code's: `./...`
-        part = text[begin : found.end()]
-        if found[0][0] in _WIDE or len(part) >= _LEAST_SENTENCE or is_polite(part):
+        part = text[begin : stop.end()]
+        if stop[0][0] in _WIDE or len(part) >= _LEAST_SENTENCE or is_polite(part):
             yield part
-            begin = found.end()
+            begin = stop.end()
     yield text[begin:]
 
 

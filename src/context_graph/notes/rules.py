@@ -36,11 +36,11 @@ def said_by(event: HookEvent) -> list[Said]:
     return said_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
 
 
-def without_the_users_own(prompt: str, said: Sequence[Said]) -> str:
+def without_the_users_own(prompt: str, sentences: Sequence[Said]) -> str:
     """``prompt`` without what it says of all of its user's work: that is his, and not this session's."""
-    for one in said:
-        if one.scope == EVERYWHERE:
-            begin, end = _place(one.text, prompt)
+    for sentence in sentences:
+        if sentence.scope == EVERYWHERE:
+            begin, end = _place(sentence.text, prompt)
             prompt = prompt[:begin] + prompt[end:]
     return prompt
 
@@ -64,12 +64,12 @@ def said_in(prompt: str) -> list[Said]:
     """What ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 2 ms for 1 KB."""
     return [
         Said(
-            NoteKind.RULE if one.kind == "rule" else NoteKind.DECISION,
-            shortened(one.text, SENTENCE_CHARS),
-            one.wants,
-            one.scope,
-            one.chosen,
-            one.instead_of,
+            NoteKind.RULE if statement.kind == "rule" else NoteKind.DECISION,
+            shortened(statement.text, SENTENCE_CHARS),
+            statement.wants,
+            statement.scope,
+            statement.chosen,
+            statement.instead_of,
         )
-        for one in statements(prompt)
+        for statement in statements(prompt)
     ]

@@ -48,8 +48,8 @@ def _paths_in(text: str) -> tuple[str, ...]:
 
 def _named_in(text: str) -> Iterator[str]:
     seen: dict[str, None] = {}
-    for found in _PATH.finditer(text):
-        path = found[0].removeprefix("./")
+    for match in _PATH.finditer(text):
+        path = match[0].removeprefix("./")
         if path not in seen:
             seen[path] = None
             yield path
@@ -93,28 +93,28 @@ def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Col
     done = Effects([], [], [], [])
     if not _MAY_CHANGE.found(command[:_COMMAND_CHARS]):
         return done
-    for one in _read(command[:_COMMAND_CHARS]):
-        folder = one.folder or ""
-        written = [_in(folder, target) for target in _written(one)]
+    for call in _read(command[:_COMMAND_CHARS]):
+        folder = call.folder or ""
+        written = [_in(folder, target) for target in _written(call)]
         done.written.extend(written)
-        done.removed.extend(_in(folder, path) for path in _removed(one.words))
-        done.moved.extend((_in(folder, a), _in(folder, b)) for a, b in _moved(one.words))
-        if one.program in ("sed", "gsed", "perl"):
-            done.edited.extend(_in(folder, path) for path in _in_place(one))
-        elif one.program.rstrip("0123456789.") in _INTERPRETERS:
-            by_script = (_in(folder, path) for path in _by_script(one, scripts))
+        done.removed.extend(_in(folder, path) for path in _removed(call.words))
+        done.moved.extend((_in(folder, a), _in(folder, b)) for a, b in _moved(call.words))
+        if call.program in ("sed", "gsed", "perl"):
+            done.edited.extend(_in(folder, path) for path in _in_place(call))
+        elif call.program.rstrip("0123456789.") in _INTERPRETERS:
+            by_script = (_in(folder, path) for path in _by_script(call, scripts))
             done.edited.extend(path for path in by_script if path in known)
-        elif one.text:
+        elif call.text:
             for path in written:
-                note_script(scripts, path, written_in(one.text))
+                note_script(scripts, path, written_in(call.text))
     return done
 
 
 def _written(command: ShellCommand) -> list[str]:
     """The files that a command writes by a redirection, or as `tee`."""
-    found = list(command.writes)
-    found += [word for word in command.words[1:] if command.program == "tee" and word[:1] != "-"]
-    return [path for path in found if path[:1] not in ("", "&") and not path.startswith("/dev/")]
+    paths = list(command.writes)
+    paths += [word for word in command.words[1:] if command.program == "tee" and word[:1] != "-"]
+    return [path for path in paths if path[:1] not in ("", "&") and not path.startswith("/dev/")]
 
 
 def _in(folder: str, path: str) -> str:
@@ -159,10 +159,10 @@ def _in_place(command: ShellCommand) -> list[str]:
 
 
 def _by_script(command: ShellCommand, scripts: MutableMapping[str, list[str]]) -> list[str]:
-    found = [path for text in (*command.words[1:], command.text) for path in written_in(text)]
+    paths = [path for text in (*command.words[1:], command.text) for path in written_in(text)]
     for word in command.words[1:3]:
-        found += scripts.get(word.removeprefix("./"), [])
-    return found
+        paths += scripts.get(word.removeprefix("./"), [])
+    return paths
 
 
 def worked_on(changed: Collection[str], read: dict[str, int], made: Collection[str]) -> list[str]:

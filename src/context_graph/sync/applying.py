@@ -45,7 +45,7 @@ class _Batch:
 def apply_waiting(core: Core, notes: SyncNotes) -> None:
     """Write what waits and can be written: memories first, then links. Raises StoreError."""
     waiting = notes.waiting()
-    memories = [one for one in waiting if one.kind == MEMORY]
+    memories = [register for register in waiting if register.kind == MEMORY]
     for at in range(0, len(memories), _AT_ONCE):
         _write_memories(core, notes, memories[at : at + _AT_ONCE])
     for register in waiting:
@@ -89,7 +89,7 @@ def _put(core: Core, nodes: Sequence[MemoryNode], deleted: Mapping[UUID, Tombsto
         return
     try:
         editing.put_nodes(
-            core, nodes, deleted={one.id: deleted[one.id] for one in nodes if one.id in deleted}
+            core, nodes, deleted={node.id: deleted[node.id] for node in nodes if node.id in deleted}
         )
     except _UNFIT as error:
         if len(nodes) == 1:
@@ -139,7 +139,7 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
         _done(notes, register)
         return
     fresh = {name: value for name, value in register.values.items() if name not in KEPT}
-    if any(core.store.read(one.bytes) is None for one in (source, target)):
+    if any(core.store.read(end.bytes) is None for end in (source, target)):
         return
     if there is None and "id" not in fresh:
         return

@@ -73,8 +73,8 @@ def _audit(side: Side, transport: Transport, report: Report, heard: Hearing) -> 
         heard.marks.pop(machine, None)
     for machine in names:
         for after, page in _pages(transport, machine):
-            for one in page.told:
-                there.add(one.change)
+            for line in page.told:
+                there.add(line.change)
             if machine in heard.lost and machine != report.machine:
                 done = merged(side, transport, report, machine, page, after)
                 heard.read[machine], heard.marks[machine] = done.read, page.mark

@@ -74,13 +74,13 @@ class Background:
 
     def _has_hub(self) -> bool:
         try:
-            found = joined(self._location.store)
+            member = joined(self._location.store)
         except ContextGraphError:
             return False
-        if found != self._member:
+        if member != self._member:
             self._forget()
-            self._member = found
-        return found is not None
+            self._member = member
+        return member is not None
 
     def _exchange(self) -> None:
         assert self._member is not None
@@ -118,9 +118,9 @@ class Background:
         time.sleep(min(seconds, POLL_S))
 
     def _forget(self) -> None:
-        for one in (self._hub, self._listener):
-            if one is not None:
-                one.close()
+        for connection in (self._hub, self._listener):
+            if connection is not None:
+                connection.close()
         self._hub = self._listener = None
 
     def _hear_owner(self) -> None:

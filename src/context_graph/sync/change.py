@@ -87,27 +87,27 @@ def decode(line: bytes) -> Change:
     if len(line) > MAX_LINE_BYTES:
         raise InvalidInputError(f"a change of {len(line)} bytes")
     try:
-        found = _DECODER.decode(line)
+        change = _DECODER.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidInputError(f"no change: {str(error)[:120]}") from error
-    if found.v != VERSION:
-        raise InvalidInputError(f"a change of version {found.v}, this build reads {VERSION}")
-    fault = _fault(found)
+    if change.v != VERSION:
+        raise InvalidInputError(f"a change of version {change.v}, this build reads {VERSION}")
+    fault = _fault(change)
     if fault:
         raise InvalidInputError(f"a change with {fault}")
-    return found
+    return change
 
 
-def _fault(found: Change) -> str:
-    if not (is_machine(found.machine) and is_machine(found.by)):
+def _fault(change: Change) -> str:
+    if not (is_machine(change.machine) and is_machine(change.by)):
         return "no machine's id"
-    if not (1 <= found.seq <= MAX_CLOCK and 0 <= found.clock <= MAX_CLOCK):
+    if not (1 <= change.seq <= MAX_CLOCK and 0 <= change.clock <= MAX_CLOCK):
         return "a number out of range"
-    if found.kind not in _KINDS or not 1 <= len(found.subject) <= _MAX_SUBJECT:
+    if change.kind not in _KINDS or not 1 <= len(change.subject) <= _MAX_SUBJECT:
         return "no known kind or subject"
-    if len(found.fields) > _MAX_FIELDS:
-        return f"{len(found.fields)} fields"
-    return _uses_fault(found.uses)
+    if len(change.fields) > _MAX_FIELDS:
+        return f"{len(change.fields)} fields"
+    return _uses_fault(change.uses)
 
 
 def _uses_fault(uses: Mapping[str, tuple[int, int]]) -> str:

@@ -134,11 +134,11 @@ class Exchange:
         if register.removed:
             return register.values
         if register.kind == MEMORY:
-            found = self._store.read(UUID(register.subject).bytes)
-            if found is not None:
-                if values.is_private(found.node):
+            stored = self._store.read(UUID(register.subject).bytes)
+            if stored is not None:
+                if values.is_private(stored.node):
                     return None
-                known = values.node_values(found.node, self._core.redactor)
+                known = values.node_values(stored.node, self._core.redactor)
         else:
             source, target, relationship = values.ends_of(register.subject)
             edge = self._store.edges.find(source.bytes, target.bytes, relationship)
@@ -201,7 +201,7 @@ class Exchange:
         return Known(
             *(place.read, place.marks, {machine: [*gaps] for machine, gaps in place.gaps.items()}),
             *(place.wanted, place.former, self.notes.machine.earlier),
-            [one.subject for one in changed if one.removed],
+            [register.subject for register in changed if register.removed],
             place.purged,
             changed[-1].version if changed else place.purged,
             len(changed) == SLICE,
@@ -217,19 +217,19 @@ class Exchange:
             place.wanted = kept.wanted
         if kept.purged is not None:
             place.purged = kept.purged
-        place.former = [one for one in place.former if one not in kept.withdrawn]
+        place.former = [subject for subject in place.former if subject not in kept.withdrawn]
         self.notes.keep_place(name, place)
         self.notes.commit()
 
     def stamps(self, after_name: str) -> tuple[list[Stamped], str | None]:
         """What is known of SLICE memories and links, and where to go on, None at the end."""
-        found = list(islice(self.notes.registers_after(after_name), SLICE))
+        page = list(islice(self.notes.registers_after(after_name), SLICE))
         rows = list[Stamped]()
-        for _, one in found:
-            groups = [(clock, by, names) for (clock, by), names in one.groups(one.stamps).items()]
-            uses = {user: times for user, (times, _) in one.uses.items()}
-            rows.append((one.kind, one.subject, groups, uses))
-        return rows, found[-1][0] if len(found) == SLICE else None
+        for _, register in page:
+            groups = [(clock, by, names) for (clock, by), names in register.groups(register.stamps).items()]
+            uses = {user: times for user, (times, _) in register.uses.items()}
+            rows.append((register.kind, register.subject, groups, uses))
+        return rows, page[-1][0] if len(page) == SLICE else None
 
     # Leaving
 
@@ -244,9 +244,11 @@ class Exchange:
         place.gaps.clear()
         place.wanted = None
         self.notes.keep_place(name, place)
-        found = list(islice((one for one in self.notes.registers() if _heard_at(one, name)), SLICE))
-        ids = [UUID(one.subject) for one in found]
-        for register, node_id in zip(found, ids, strict=True):
+        heard = list(
+            islice((register for register in self.notes.registers() if _heard_at(register, name)), SLICE)
+        )
+        ids = [UUID(register.subject) for register in heard]
+        for register, node_id in zip(heard, ids, strict=True):
             self.notes.drop(register)
             for edge in self._store.edges.of(node_id.bytes):
                 link = self.notes.link_of(str(edge.id))
@@ -262,12 +264,12 @@ class Exchange:
 
     def state(self) -> list[dict[str, Any]]:
         """What all machines agree on once they have heard of each other, by subject."""
-        found = []
+        states = []
         for register in self.notes.registers():
             known = self._values(register)
             if known is not None:
-                found.append(register.agreed(known))
-        return sorted(found, key=lambda one: (one["kind"], one["subject"]))
+                states.append(register.agreed(known))
+        return sorted(states, key=lambda state: (state["kind"], state["subject"]))
 
 
 def _heard_at(register: Register, place: str) -> bool:
@@ -286,8 +288,8 @@ def _sign(register: Register, change: Change, author: str) -> None:
 class _Lines:
     """Lines of one log, as many as make a page."""
 
-    def __init__(self, machine: str, told: int) -> None:
-        self._machine, self._told = machine, told
+    def __init__(self, machine: str, count: int) -> None:
+        self._machine, self._told = machine, count
         self.lines: list[bytes] = []
         self.unfit: list[Refusal] = []
         self._size = 0

@@ -110,24 +110,24 @@ class Folder(Transport):
             )
         return Head(end.seq, end.digest)
 
-    def push(self, machine: str, told: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[Told]) -> Head:
         head = self.head(machine) or Head(0, "")
-        fresh = [one for one in told if one.change.seq > head.seq]
+        fresh = [line for line in lines if line.change.seq > head.seq]
         if not fresh:
-            self._check_there(machine, told, head)
+            self._check_there(machine, lines, head)
             return head
         before = fresh[0].change.seq - 1
         if before != head.seq or any(
-            one.change.seq != number for number, one in enumerate(fresh, before + 1)
+            line.change.seq != number for number, line in enumerate(fresh, before + 1)
         ):
             raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
-        if len(fresh) < len(told) and digest(told[-len(fresh) - 1].line) != head.digest:
+        if len(fresh) < len(lines) and digest(lines[-len(fresh) - 1].line) != head.digest:
             raise ConflictError(f"change {head.seq} of {machine} is another one there")
         try:
             home = self._own(machine)
             _drop_drafts(home)
             end = digest(fresh[-1].line)
-            _write(home, fresh[0].change.seq, fresh[-1].change.seq, end, (one.line for one in fresh))
+            _write(home, fresh[0].change.seq, fresh[-1].change.seq, end, (line.line for line in fresh))
             segments = self._segments(machine)
             if len(segments) > MAX_SEGMENTS:
                 self._compact(machine, segments)
@@ -143,15 +143,17 @@ class Folder(Transport):
             raise TransportError(f"{home} is a link; what is told would be written elsewhere")
         return home
 
-    def _check_there(self, machine: str, told: Sequence[Told], head: Head) -> None:
-        if told and told[-1].change.seq == head.seq and digest(told[-1].line) != head.digest:
+    def _check_there(self, machine: str, lines: Sequence[Told], head: Head) -> None:
+        if lines and lines[-1].change.seq == head.seq and digest(lines[-1].line) != head.digest:
             raise ConflictError(f"change {head.seq} of {machine} is another one there")
 
     def machines(self) -> Sequence[str]:
         try:
-            with os.scandir(self.path) as found:
+            with os.scandir(self.path) as entries:
                 names = [
-                    one.name for one in found if is_machine(one.name) and one.is_dir(follow_symlinks=False)
+                    entry.name
+                    for entry in entries
+                    if is_machine(entry.name) and entry.is_dir(follow_symlinks=False)
                 ]
         except FileNotFoundError:
             return ()
@@ -164,7 +166,7 @@ class Folder(Transport):
         last = segments[-1].last if segments else 0
         if last <= after_seq:
             return Page(upto=after_seq, is_behind=last < after_seq)
-        segment = next(one for one in segments if one.last > after_seq)
+        segment = next(segment for segment in segments if segment.last > after_seq)
         start, missing, refused = after_seq, list[tuple[int, int]](), list[Refusal]()
         if segment.first > after_seq + 1:
             start = segment.first - 1
@@ -176,17 +178,17 @@ class Folder(Transport):
             upto = start if segment.last == last else segment.last  # the newest is often on its way
             return Page((), refused, upto, upto < last and segment.last < last, missing=missing)
         try:
-            told, unread, upto = self._lines(segment, machine, start)
+            lines, unread, upto = self._lines(segment, machine, start)
         except OSError as error:
             raise TransportError(f"{segment.path}: {error.strerror}") from error
-        return Page(told, [*refused, *unread], upto, upto < last, missing=missing)
+        return Page(lines, [*refused, *unread], upto, upto < last, missing=missing)
 
     def is_torn(self, machine: str) -> bool:
         end = 0
-        for one in self._segments(machine):
-            if one.first > end + 1:
+        for segment in self._segments(machine):
+            if segment.first > end + 1:
                 return True
-            end = one.last
+            end = segment.last
         return False
 
     def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
@@ -220,7 +222,7 @@ class Folder(Transport):
     def rewrite(self, machine: str, gone: Collection[str] = ()) -> None:
         """As `Transport.rewrite`; what is damaged in it is left out, for it was handed on before."""
         segments = self._segments(machine)
-        whole = [one for one in segments if self._end(one) is not None]
+        whole = [segment for segment in segments if self._end(segment) is not None]
         try:
             if segments:
                 _drop_drafts(self.path / machine)
@@ -237,8 +239,8 @@ class Folder(Transport):
             return  # somebody put it there: nothing of this machine's lies behind it
         try:
             _drop_drafts(home)
-            for one in self._segments(machine):
-                one.path.unlink(missing_ok=True)
+            for segment in self._segments(machine):
+                segment.path.unlink(missing_ok=True)
             (home / _LACKS).unlink(missing_ok=True)
             with suppress(OSError):  # something else lies there
                 home.rmdir()
@@ -246,14 +248,14 @@ class Folder(Transport):
             raise _failed(home, error) from error
 
     def _lines(self, segment: Segment, machine: str, after_seq: int) -> tuple[list[Told], list[Refusal], int]:
-        told: list[Told] = []
+        lines: list[Told] = []
         refused: list[Refusal] = []
         size, upto = 0, after_seq
         at = self._next.pop((segment.path, after_seq), 0)
         for line in _lines_of(segment.path, at):
-            if size >= PAGE_BYTES or len(told) >= PAGE_LINES:
+            if size >= PAGE_BYTES or len(lines) >= PAGE_LINES:
                 self._next[segment.path, upto] = at
-                return told, refused, upto
+                return lines, refused, upto
             at += len(line) + 1
             try:
                 change = decode(line)
@@ -265,16 +267,16 @@ class Folder(Transport):
                 )
                 continue
             if change.seq > upto:
-                told.append(Told(change, line))
+                lines.append(Told(change, line))
                 size, upto = size + len(line), change.seq
-        return told, refused, segment.last
+        return lines, refused, segment.last
 
     def _segments(self, machine: str) -> list[Segment]:
         """In order; of those that begin at one number the longest, none that lies within another."""
-        found: list[Segment] = []
+        segments: list[Segment] = []
         try:
             if (self.path / machine).is_symlink():
-                return found
+                return segments
             with os.scandir(self.path / machine) as entries:
                 self._lacking.discard(machine)
                 for number, entry in enumerate(entries):
@@ -282,7 +284,7 @@ class Folder(Transport):
                         self._lacking.add(machine)
                     match = _SEGMENT.match(entry.name)
                     if match is not None and entry.is_file(follow_symlinks=False):
-                        found.append(Segment(int(match[1]), int(match[2]), Path(entry.path)))
+                        segments.append(Segment(int(match[1]), int(match[2]), Path(entry.path)))
                     if number == MAX_FILES:
                         break
         except FileNotFoundError:
@@ -290,20 +292,20 @@ class Folder(Transport):
         except OSError as error:
             raise TransportError(f"{self.path / machine}: {error.strerror}") from error
         kept: list[Segment] = []
-        for one in sorted(found, key=lambda one: (one.first, -one.last)):
-            if not kept or one.last > kept[-1].last:
-                kept.append(one)
+        for segment in sorted(segments, key=lambda segment: (segment.first, -segment.last)):
+            if not kept or segment.last > kept[-1].last:
+                kept.append(segment)
         return kept
 
     def _end(self, segment: Segment) -> _End | None:
         """The end of a segment whose lines are as they were written; None for another."""
         try:
-            found = segment.path.lstat()
+            status = segment.path.lstat()
         except OSError:
             return None
-        key = segment.path, found.st_size, found.st_mtime_ns
+        key = segment.path, status.st_size, status.st_mtime_ns
         if key not in self._whole:
-            end = _end_of(segment.path) if found.st_size <= MAX_SEGMENT_BYTES else None
+            end = _end_of(segment.path) if status.st_size <= MAX_SEGMENT_BYTES else None
             if end is None or end.seq != segment.last:
                 return None
             self._whole[key] = end
@@ -315,10 +317,10 @@ class Folder(Transport):
         The first is left as it is while it is much larger than the others together, so that each line is
         written again a bounded number of times.
         """
-        sizes = [one.path.stat().st_size for one in segments]
+        sizes = [segment.path.stat().st_size for segment in segments]
         if sizes[0] > 2 * sum(sizes[1:]):
             segments = segments[1:]
-        if all(self._end(one) is not None for one in segments):
+        if all(self._end(segment) is not None for segment in segments):
             self._write_anew(machine, segments[0].first, segments, segments, ())
 
     def _write_anew(
@@ -344,9 +346,9 @@ class Folder(Transport):
         )
         snapshot = _write(self.path / machine, first, end.seq, end.digest, kept)
         self._next.clear()
-        for one in segments:
-            if one.path != snapshot:
-                one.path.unlink(missing_ok=True)
+        for segment in segments:
+            if segment.path != snapshot:
+                segment.path.unlink(missing_ok=True)
 
 
 def _tells_of(change: Change, gone: Collection[str]) -> bool:

@@ -50,10 +50,10 @@ class Report:
 
 def push(transport: Transport, report: Report, out: Outgoing) -> Head:
     """Push a page. Raises as the transport does."""
-    told = [Told(decode(line), line) for line in out.lines]
-    head = transport.push(out.machine, told)
-    report.told += len(told)
-    report.removed.update(one.change.subject for one in told if REMOVED in one.change.fields)
+    lines = [Told(decode(line), line) for line in out.lines]
+    head = transport.push(out.machine, lines)
+    report.told += len(lines)
+    report.removed.update(line.change.subject for line in lines if REMOVED in line.change.fields)
     return head
 
 
@@ -81,35 +81,35 @@ def hear(side: Side, transport: Transport, report: Report, known: Known) -> Hear
 
     The log of ``report.machine`` is not read. Raises as `exchange`.
     """
-    found = Hearing(
+    hearing = Hearing(
         dict(known.read), dict(known.marks), {machine: [*gaps] for machine, gaps in known.gaps.items()}
     )
     done, more = {report.machine}, True
     for machine, gaps in known.gaps.items():
         for first, last in gaps:
-            _fill(side, transport, report, found, machine, first, last)
+            _fill(side, transport, report, hearing, machine, first, last)
     while more:
         more = False
-        for machine, page in transport.news(found.read, done, found.marks):
-            after = found.read.get(machine, 0)
+        for machine, page in transport.news(hearing.read, done, hearing.marks):
+            after = hearing.read.get(machine, 0)
             if page.is_behind:
-                found.lost.add(machine)
+                hearing.lost.add(machine)
                 done.add(machine)
                 continue
             page_read = merged(side, transport, report, machine, page, after)
-            found.gaps.setdefault(machine, []).extend(page.missing)
+            hearing.gaps.setdefault(machine, []).extend(page.missing)
             if page_read.waits_for_clock and machine not in known.former:
                 report.ahead.append(machine)
             if page_read.waits_for_clock or page_read.read <= after:
                 done.add(machine)
             else:
                 more = True
-            found.read[machine], found.marks[machine] = page_read.read, page.mark
-    return found
+            hearing.read[machine], hearing.marks[machine] = page_read.read, page.mark
+    return hearing
 
 
 def _fill(
-    side: Side, transport: Transport, report: Report, found: Hearing, machine: str, first: int, last: int
+    side: Side, transport: Transport, report: Report, hearing: Hearing, machine: str, first: int, last: int
 ) -> None:
     """Read lines that were missing, if they have come."""
     after = first - 1
@@ -118,11 +118,11 @@ def _fill(
         if page.is_behind or page.upto <= after:
             return
         upto = min(page.upto, last)
-        told = [one for one in page.told if one.change.seq <= upto]
+        lines = [line for line in page.told if line.change.seq <= upto]
         missing = [(a, min(b, upto)) for a, b in page.missing if a <= upto]
-        part = Page(told, (), upto, False, page.author, missing)
+        part = Page(lines, (), upto, False, page.author, missing)
         merged(side, transport, report, machine, part, after)
-        found.gaps[machine] = sorted([*without(found.gaps.get(machine, []), after, upto), *missing])
+        hearing.gaps[machine] = sorted([*without(hearing.gaps.get(machine, []), after, upto), *missing])
         after = upto
 
 
@@ -130,8 +130,8 @@ def merged(side: Side, transport: Transport, report: Report, machine: str, page:
     """Have the store take a page that follows line ``after``. Raises StoreError."""
     report.machines.add(machine)
     report.refuse(page.refused)
-    report.removed.update(one.change.subject for one in page.told if REMOVED in one.change.fields)
-    lines = [one.line for one in page.told]
+    report.removed.update(line.change.subject for line in page.told if REMOVED in line.change.fields)
+    lines = [line.line for line in page.told]
     part = Stretch(machine, lines, page.upto, after, page.author, page.missing, page.mark)
     done = side.merge(transport.name, part)
     report.heard += done.new

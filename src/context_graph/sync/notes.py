@@ -98,11 +98,11 @@ class SyncNotes:
         note = self.table.get(f"p:{name}")
         if note is None:
             return Place(self.machine.id)
-        found = msgspec.convert(note, Place)
-        if found.machine == self.machine.id:
-            return found
+        place = msgspec.convert(note, Place)
+        if place.machine == self.machine.id:
+            return place
         return msgspec.structs.replace(
-            found, machine=self.machine.id, told=0, digest="", version=0, intent=None, purged=0
+            place, machine=self.machine.id, told=0, digest="", version=0, intent=None, purged=0
         )
 
     def places(self) -> list[str]:
@@ -129,9 +129,9 @@ class SyncNotes:
         note = self.table.get(name)
         if note is None:
             return None
-        found = Register.of(note)
-        self._were[name] = found.version
-        return found
+        register = Register.of(note)
+        self._were[name] = register.version
+        return register
 
     def keep(self, register: Register) -> None:
         """Note a register with the next commit."""
@@ -141,8 +141,8 @@ class SyncNotes:
         """Forget with the next commit that it was ever told or heard."""
         name = register_name(register.kind, register.subject)
         self._changed.pop(name, None)
-        for one in (name, _version(self._were.get(name, register.version)), f"q:{name}"):
-            self.table.remove(self._batch, one)
+        for key in (name, _version(self._were.get(name, register.version)), f"q:{name}"):
+            self.table.remove(self._batch, key)
 
     def wait(self, register: Register, waits: bool = True) -> None:
         """Note whether it has values that no record has yet."""
@@ -157,8 +157,8 @@ class SyncNotes:
         names = sorted(
             (name[2:] for name, _ in self.table.scan("q:")), key=lambda name: (name[0] != "m", name)
         )
-        found = (self.named(name) for name in names)
-        return [one for one in found if one is not None]
+        registers = (self.named(name) for name in names)
+        return [register for register in registers if register is not None]
 
     def link_of(self, edge_id: str) -> Register | None:
         """The link that was told of an edge."""
@@ -172,9 +172,9 @@ class SyncNotes:
     def after(self, version: int) -> Iterator[Register]:
         """Registers that changed after that version, in their order, as of the last commit."""
         for _, note in self.table.scan("v:", _version(version)):
-            found = self.named(note["r"])
-            if found is not None:
-                yield found
+            register = self.named(note["r"])
+            if register is not None:
+                yield register
 
     def registers(self) -> Iterator[Register]:
         """All of them."""
@@ -209,5 +209,5 @@ def _version(number: int) -> str:
 
 def _lies_at(folder: Path) -> str:
     """Changes when the folder is copied, moved or restored, here or on another machine."""
-    found = folder.stat()
-    return digest(f"{machine_id()}\n{found.st_ino}\n{folder.resolve()}".encode())
+    status = folder.stat()
+    return digest(f"{machine_id()}\n{status.st_ino}\n{folder.resolve()}".encode())

@@ -125,7 +125,7 @@ def _note(store: Path, name: str, where: str, report: Report, began_ms: int) -> 
     if report.refused_count:
         last.refused_count += report.refused_count
         last.refused_ms = last.done_ms
-        last.refused = [(one.where, one.why) for one in report.refused[:_KEPT]]
+        last.refused = [(refusal.where, refusal.why) for refusal in report.refused[:_KEPT]]
     _write(store, notes)
 
 

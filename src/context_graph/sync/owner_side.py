@@ -24,9 +24,9 @@ class OwnerSide:
     def __init__(self, location: Location, *, autostart: bool = True) -> None:
         self._location, self._autostart = location, autostart
 
-    def _ask(self, name: str, **given: Any) -> Any:
+    def _ask(self, name: str, **params: Any) -> Any:
         """Raises OwnerError: It refuses; with its words."""
-        body = msgspec.json.encode(given)
+        body = msgspec.json.encode(params)
         reply = request(
             f"sync.{name}",
             {},
@@ -36,13 +36,13 @@ class OwnerSide:
             timeout_s=_TIMEOUT_S,
         )
         if reply.exit_code:
-            said = reply.stderr.decode(errors="replace").strip()
-            raise OwnerError(said.removeprefix("context-graph: ") or f"sync.{name} failed")
+            message = reply.stderr.decode(errors="replace").strip()
+            raise OwnerError(message.removeprefix("context-graph: ") or f"sync.{name} failed")
         return msgspec.json.decode(reply.stdout)
 
     def stamp(self, cursor: str) -> str | None:
-        found: str | None = self._ask("stamp", cursor=cursor)["cursor"]
-        return found
+        next_cursor: str | None = self._ask("stamp", cursor=cursor)["cursor"]
+        return next_cursor
 
     def machine(self) -> str:
         return str(self._ask("machine")["machine"])
@@ -83,7 +83,7 @@ class OwnerSide:
             lines = [line.decode(errors="replace") for line in some.lines]
             reply = self._ask("merge", place=place, **{**some._asdict(), "lines": lines})
             new += reply["new"]
-            refused += [Refusal(*one) for one in reply["refused"]]
+            refused += [Refusal(*row) for row in reply["refused"]]
             if reply["waits_for_clock"]:
                 break
             after = reply["read"] if after is not None else None
@@ -91,5 +91,5 @@ class OwnerSide:
 
 
 def _outgoing(reply: Any) -> Outgoing:
-    unfit = [Refusal(*one) for one in reply["unfit"]]
+    unfit = [Refusal(*row) for row in reply["unfit"]]
     return Outgoing(reply["machine"], [line.encode() for line in reply["lines"]], reply["more"], unfit)

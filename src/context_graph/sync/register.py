@@ -97,17 +97,17 @@ class Register:
     def used(self, machine: str, uses: tuple[int, int], origin: Origin) -> bool:
         """Take a machine's count of uses if it is larger; whether it was."""
         times, last = self.uses.get(machine, (0, 0))
-        found = max(times, uses[0]), max(last, uses[1])
-        if self.removed or found == (times, last):
+        newest = max(times, uses[0]), max(last, uses[1])
+        if self.removed or newest == (times, last):
             return False
-        self.uses[machine], self.use_origins[machine] = found, origin
+        self.uses[machine], self.use_origins[machine] = newest, origin
         self.version = origin.version
         return True
 
     def take(self, change: Change, origin: Origin) -> bool:
         """Merge a change; whether anything is new."""
         new = False
-        for name in sorted(change.fields, key=lambda one: one != REMOVED):
+        for name in sorted(change.fields, key=lambda name: name != REMOVED):
             value = change.fields[name]
             new |= self.set(name, Stamp(change.clock, change.by, value_digest(value)), value, origin)
         for machine, (times, last) in change.uses.items():
@@ -145,17 +145,19 @@ class Register:
         groups: dict[tuple[Any, ...], dict[str, str]] = {}
         for name, stamp in sorted(self.stamps.items()):
             groups.setdefault((*stamp[:2], *self.origins[name]), {})[name] = stamp.digest
-        found: dict[str, Any] = {
+        note: dict[str, Any] = {
             "k": self.kind,
             "s": self.subject,
             "n": self.version,
             "f": [[*head, names] for head, names in groups.items()],
         }
         if self.uses:
-            found["u"] = {one: [*self.uses[one], *self.use_origins[one]] for one in sorted(self.uses)}
+            note["u"] = {
+                machine: [*self.uses[machine], *self.use_origins[machine]] for machine in sorted(self.uses)
+            }
         if self.values:
-            found["v"] = self.values
-        return found
+            note["v"] = self.values
+        return note
 
     @classmethod
     def of(cls, note: Mapping[str, Any]) -> Register:

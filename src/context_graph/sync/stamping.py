@@ -112,20 +112,20 @@ class Stamping:
             self._stamp_memory(subject, ops, at_ms)
 
     def _stamp_memory(self, node_id: bytes, ops: set[int], at_ms: int) -> None:
-        found = self._store.read(node_id)
+        stored = self._store.read(node_id)
         register = self.notes.register(MEMORY, str(UUID(bytes=node_id)))
-        if found is None:
+        if stored is None:
             self._stamp_gone(register, node_id, ops, at_ms)
-        elif not values.is_private(found.node):
-            told = values.node_values(found.node, self._core.redactor)
-            told[TOMBSTONE] = self._stone(found)
-            back = register.buried and told[TOMBSTONE] is None
-            self._set(register, told, at_ms, anew=back)
+        elif not values.is_private(stored.node):
+            fields = values.node_values(stored.node, self._core.redactor)
+            fields[TOMBSTONE] = self._stone(stored)
+            back = register.buried and fields[TOMBSTONE] is None
+            self._set(register, fields, at_ms, anew=back)
 
-    def _stone(self, found: StoredNode) -> dict[str, Any] | None:
-        if not found.deleted:
+    def _stone(self, stored: StoredNode) -> dict[str, Any] | None:
+        if not stored.deleted:
             return None
-        stone = self._store.tombstone(found.node.id.bytes)
+        stone = self._store.tombstone(stored.node.id.bytes)
         return None if stone is None else values.stone_value(stone, self._core.redactor)
 
     def _stamp_gone(self, register: Register, node_id: bytes, ops: set[int], at_ms: int) -> None:
@@ -147,22 +147,22 @@ class Stamping:
             if register is not None and register.stamps.get("id", ("", "", ""))[2] == value_digest(name):
                 self._set(register, {GONE: True}, at_ms)
             return
-        ends = [self._store.read(one.bytes) for one in (edge.source_id, edge.target_id)]
-        if any(one is None or values.is_private(one.node) for one in ends):
+        ends = [self._store.read(node_id.bytes) for node_id in (edge.source_id, edge.target_id)]
+        if any(end is None or values.is_private(end.node) for end in ends):
             return
         subject = values.link_subject(edge.source_id, edge.target_id, edge.relationship_type)
         register = self.notes.register(LINK, subject)
-        told = values.edge_values(edge, self._core.redactor)
-        self._set(register, told, at_ms, anew=register.buried)
+        fields = values.edge_values(edge, self._core.redactor)
+        self._set(register, fields, at_ms, anew=register.buried)
         self.notes.keep_link(name, register)
 
-    def _set(self, register: Register, told: dict[str, Any], at_ms: int, *, anew: bool = False) -> None:
+    def _set(self, register: Register, fields: dict[str, Any], at_ms: int, *, anew: bool = False) -> None:
         """Stamp the fields whose values are not those that are known; all of them if ``anew``."""
         machine = self.notes.machine
         at_ms = min(at_ms, now_ms())  # a clock that was ahead may be right again
         differing = {
             name: value
-            for name, value in told.items()
+            for name, value in fields.items()
             if anew
             or (
                 value_digest(value) != register.stamps[name].digest

@@ -101,7 +101,7 @@ class Transport(Protocol):
         """Whether nothing may be told there, by what the place itself says. Raises TransportError."""
         return False
 
-    def push(self, machine: str, told: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[Told]) -> Head:
         """Append to that machine's log, all or none; returns its new end.
 
         Args:

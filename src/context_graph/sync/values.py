@@ -41,19 +41,19 @@ def is_private(node: MemoryNode) -> bool:
 def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:
     """The fields of a memory that travel, without secrets."""
     clean = records.node_to_json(redacted_node(node, redactor))
-    found = {name: clean[name] for name in NODE_FIELDS}
-    found["metadata"] = {name: value for name, value in clean["metadata"].items() if name != TOLD_BY}
-    found["importance"] = float(found["importance"])
-    return found
+    fields = {name: clean[name] for name in NODE_FIELDS}
+    fields["metadata"] = {name: value for name, value in clean["metadata"].items() if name != TOLD_BY}
+    fields["importance"] = float(fields["importance"])
+    return fields
 
 
 def edge_values(edge: GraphEdge, redactor: TextRedactor) -> dict[str, Any]:
     """The fields of a link that travel, without secrets."""
-    found = records.edge_to_json(edge)
-    found["metadata"] = redacted(edge.metadata, redactor)
+    fields = records.edge_to_json(edge)
+    fields["metadata"] = redacted(edge.metadata, redactor)
     for name in ("weight", "confidence"):
-        found[name] = float(found[name])
-    return {name: found[name] for name in EDGE_FIELDS} | {GONE: False}
+        fields[name] = float(fields[name])
+    return {name: fields[name] for name in EDGE_FIELDS} | {GONE: False}
 
 
 def stone_value(stone: Tombstone, redactor: TextRedactor) -> dict[str, Any]:

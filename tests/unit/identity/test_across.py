@@ -86,11 +86,11 @@ def test_what_all_work_of_a_project_shares_counts_less_once_it_is_known() -> Non
     for _ in range(3):
         READER.read(said(2), "")
         link.opening.absorb(READER, prompt=False)
-    assert link.theirs is not None
-    before = link.similarities(link.theirs)
+    assert link.earlier is not None
+    before = link.similarities(link.earlier)
     for seed in range(3, 8):
         link.common.add(terms_of(goals(seed)))
-    after = link.similarities(link.theirs)
+    after = link.similarities(link.earlier)
     assert all(now < then for now, then in zip(after, before, strict=True))
 
 
@@ -127,8 +127,8 @@ def test_a_link_goes_on_from_its_bytes_as_if_nothing_had_happened() -> None:
         assert whole.absorb(READER, prompt=at == 0) == parts.absorb(READER, prompt=at == 0)
         assert whole.to_bytes() == parts.to_bytes()
         parts = SessionLink.from_bytes(parts.to_bytes())
-    assert whole.theirs is None
-    assert SessionLink().to_bytes() == b"" and SessionLink.from_bytes(b"").theirs is None
+    assert whole.earlier is None
+    assert SessionLink().to_bytes() == b"" and SessionLink.from_bytes(b"").earlier is None
 
 
 def test_damaged_bytes_are_refused() -> None:

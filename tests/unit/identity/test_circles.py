@@ -33,7 +33,7 @@ def found(*calls: tuple[str, str, str]) -> list[bool]:
     circles, seen = Circles(), []
     for what in calls:
         circles.observe(call(what))
-        seen.append(circles.found)
+        seen.append(circles.repeats)
     return seen
 
 
@@ -106,12 +106,12 @@ def test_a_prompt_begins_anew_but_can_still_be_told_of_the_circle() -> None:
     for _ in range(5):
         circles.observe(call(TEST))
     circles.prompt()
-    assert circles.found and "4 calls" in circles.sentence()
+    assert circles.repeats and "4 calls" in circles.sentence()
     for _ in range(STREAK):
         circles.observe(call(TEST))
-        assert not circles.found, "what came before the prompt does not count"
+        assert not circles.repeats, "what came before the prompt does not count"
     circles.observe(call(TEST))
-    assert circles.found
+    assert circles.repeats
 
 
 # --- the sentence ---

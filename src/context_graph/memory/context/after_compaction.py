@@ -94,9 +94,9 @@ def facts_of(work: SessionWork) -> list[Fact]:
     """What the session had, in the order of telling."""
     goal, *asked = work.prompts or [""]
     tasks = [f"{subject} ({state.replace('_', ' ')})" for state, subject in work.tasks.values()]
-    tasks.sort(key=lambda one: not one.endswith("(in progress)"))
+    tasks.sort(key=lambda task: not task.endswith("(in progress)"))
     failing = [f"{run}: {why}" for run, why in reversed(work.failing.items())]
-    found = [
+    facts = [
         *(Fact("goal", text) for text in [goal] if text),
         *(Fact("asked", text) for text in reversed(asked)),
         *(Fact("plan", text) for text in [work.plan] if text),
@@ -106,14 +106,14 @@ def facts_of(work: SessionWork) -> list[Fact]:
         *(Fact("file", path) for path in reversed(work.changed) if not work.is_scratch(path)),
         *(Fact("symbol", name) for name in reversed(work.symbols)),
     ]
-    return [Fact(one.kind, shortened(one.text, _CHARS)) for one in found]
+    return [Fact(fact.kind, shortened(fact.text, _CHARS)) for fact in facts]
 
 
 def kept_by(facts: Sequence[Fact], text: str) -> list[bool]:
     """Of each fact, whether ``text`` has it. Cost: some 1 ms for 10,000 characters."""
     lower = text[:SUMMARY_CHARS].lower()
     words = words_of(lower)
-    return [one.is_in(lower, words) for one in facts]
+    return [fact.is_in(lower, words) for fact in facts]
 
 
 def text_of(facts: Sequence[Fact], summary: str | None, *, budget: int, count: Callable[[str], int]) -> str:
@@ -126,13 +126,13 @@ def text_of(facts: Sequence[Fact], summary: str | None, *, budget: int, count: C
     if not facts:
         return ""
     kept = kept_by(facts, summary) if summary is not None else [False] * len(facts)
-    lost = [one for one, is_kept in zip(facts, kept, strict=True) if not is_kept]
+    lost = [fact for fact, is_kept in zip(facts, kept, strict=True) if not is_kept]
     head = "- checkpoint of this session, from its own events before the compaction"
     if summary is not None:
         head += f"; the compaction's summary lacks {len(lost)} of these {len(facts)} facts"
     lines, room = [head], budget - count(fence([head]))
     room = _add(lines, _lines(lost), room, count, "- not in the summary" if summary is not None else "")
-    there = [one for one, is_kept in zip(facts, kept, strict=True) if is_kept]
+    there = [fact for fact, is_kept in zip(facts, kept, strict=True) if is_kept]
     _add(lines, _lines(there), room, count, "- in the summary" if lost else "")
     return fence(lines) if len(lines) > 1 else ""
 
@@ -154,8 +154,8 @@ def instructions_of(facts: Sequence[Fact], gates: str, *, budget: int, count: Ca
 def _lines(facts: Iterable[Fact]) -> list[tuple[str, list[str]]]:
     """(name, quoted texts) of each kind, in the order of telling."""
     by_kind: dict[str, list[str]] = {}
-    for one in facts:
-        by_kind.setdefault(one.kind, []).append(quoted(one.text))
+    for fact in facts:
+        by_kind.setdefault(fact.kind, []).append(quoted(fact.text))
     return [(name, by_kind[kind]) for kind, name in _NAMES.items() if kind in by_kind]
 
 
@@ -182,8 +182,8 @@ def _add(
     return room
 
 
-def measured(facts: Sequence[Fact], summary: str | None, told: str, at_ms: int) -> Compaction:
-    """How much of ``facts`` outlived a compaction with that summary, when ``told`` was added to it."""
+def measured(facts: Sequence[Fact], summary: str | None, start_text: str, at_ms: int) -> Compaction:
+    """How much of ``facts`` outlived a compaction with that summary, when ``start_text`` was added to it."""
     in_summary = kept_by(facts, summary) if summary is not None else None
-    in_context = kept_by(facts, f"{summary or ''}\n{told}")
+    in_context = kept_by(facts, f"{summary or ''}\n{start_text}")
     return Compaction(at_ms, len(facts), None if in_summary is None else sum(in_summary), sum(in_context))

@@ -61,7 +61,7 @@ class _Session:
     """What a session touched and was told."""
 
     touches: Counter[str] = field(default_factory=Counter)
-    told: set[str] = field(default_factory=set)
+    files_shown: set[str] = field(default_factory=set)
     done: list[str] = field(default_factory=list)
     asked: frozenset[str] = frozenset()
     """The words of its last prompts."""
@@ -93,7 +93,7 @@ class FileMemories(Follower):
 
     def about(self, path: str) -> list[About]:
         """The memories about a file, by its path in the checkout, the newest first."""
-        return sorted(self._about.get(path, {}).values(), key=lambda one: -one.at_ms)
+        return sorted(self._about.get(path, {}).values(), key=lambda row: -row.at_ms)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
         for path in self._paths_of.pop(node.id, ()):
@@ -112,7 +112,7 @@ class FileMemories(Follower):
             kept = self._about.setdefault(path, OrderedDict())
             kept[node.id] = entry
             if len(kept) > _KEPT:
-                oldest = min(kept.values(), key=lambda one: one.at_ms)
+                oldest = min(kept.values(), key=lambda row: row.at_ms)
                 del kept[oldest.node_id]
                 self._paths_of[oldest.node_id].remove(path)
 
@@ -135,12 +135,12 @@ class FileMemories(Follower):
 
     def inside(self, folder: str, path: str) -> str:
         """``path``, as seen from ``folder``, relative to the top of the checkout that folder is in."""
-        found = self._tops.get(folder)
-        if found is None:
+        top_and_real = self._tops.get(folder)
+        if top_and_real is None:
             if len(self._tops) == _SESSIONS:
                 self._tops.clear()
-            found = self._tops[folder] = (top_of(folder), os.path.realpath(folder) if folder else "")
-        top, real = found
+            top_and_real = self._tops[folder] = (top_of(folder), os.path.realpath(folder) if folder else "")
+        top, real = top_and_real
         whole = os.path.normpath(os.path.join(real, path))
         return whole[len(top) + 1 :] if top and whole.startswith(top.rstrip("/") + "/") else whole
 
@@ -160,11 +160,11 @@ class FileMemories(Follower):
         for path in self.touched(event, editing=editing):
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
-            if path in session.told:
+            if path in session.files_shown:
                 session.done.append(path)
                 continue
             rows = self._untold(event.session_id, path, shown)
-            sessions = len({one.session_id or one.node_id for one in rows})
+            sessions = len({row.session_id or row.node_id for row in rows})
             few = sessions <= max(FEW, RARE * len(self._summaries))
             needed = 1 if session.names(path) else TOUCHES if not few else 2 if searches else 1
             if not rows:
@@ -175,12 +175,12 @@ class FileMemories(Follower):
 
     def _untold(self, session_id: str, path: str, shown: Container[str]) -> list[About]:
         """What the session was not told of a file; a summary only where its session left no note about it."""
-        rows = [one for one in self.about(path) if one.session_id != session_id]
-        noted = {one.session_id for one in rows if one.kind is not None}
+        rows = [row for row in self.about(path) if row.session_id != session_id]
+        noted = {row.session_id for row in rows if row.kind is not None}
         return [
-            one
-            for one in rows
-            if str(one.node_id) not in shown and (one.kind is not None or one.session_id not in noted)
+            row
+            for row in rows
+            if str(row.node_id) not in shown and (row.kind is not None or row.session_id not in noted)
         ]
 
     def asked(self, session_id: str, prompt: str) -> None:
@@ -194,10 +194,10 @@ class FileMemories(Follower):
         shared, language = self._session(session_id).asked & words_of(text), language_of(text)
         return sum(not is_function_word(word, language) for word in shared)
 
-    def told(self, session_id: str, path: str) -> None:
+    def note_shown(self, session_id: str, path: str) -> None:
         """Note that the session was told about a file."""
         session = self._session(session_id)
-        session.told.add(path)
+        session.files_shown.add(path)
         session.done.append(path)
 
     def done(self, session_id: str) -> list[str]:
@@ -218,8 +218,8 @@ class FileMemories(Follower):
             if path and (event.tool_name in EDITING) == editing:
                 yield self.inside(event.cwd, path)
         elif event.tool_name in SHELLS | _SEARCHING and not editing:
-            given = relative_paths(f"{event.parts.command} {event.parts.file_path}", root)
-            yield from (self.inside(event.cwd, path) for path in paths_in(given) if "/" in path)
+            text = relative_paths(f"{event.parts.command} {event.parts.file_path}", root)
+            yield from (self.inside(event.cwd, path) for path in paths_in(text) if "/" in path)
 
     def _session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)

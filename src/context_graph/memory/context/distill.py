@@ -79,8 +79,8 @@ def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
     words: list[frozenset[str]] = []
     for candidate in candidates:
         own = telling_words(candidate.node.content)
-        for i, (other, theirs) in enumerate(zip(kept, words, strict=True)):
-            if _alike(own, theirs) and same_meaning(candidate.node.content, other.node.content):
+        for i, (other, other_words) in enumerate(zip(kept, words, strict=True)):
+            if _alike(own, other_words) and same_meaning(candidate.node.content, other.node.content):
                 kept[i] = replace(other, alike=(*other.alike, candidate.node.id))
                 break
         else:
@@ -89,12 +89,12 @@ def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def _alike(words: frozenset[str], other: frozenset[str]) -> bool:
     """A cheap test before the careful one."""
-    smaller, larger = (len(one), len(other)) if len(one) < len(other) else (len(other), len(one))
+    smaller, larger = (len(words), len(other)) if len(words) < len(other) else (len(other), len(words))
     if smaller < SAME_WORDS * larger:
         return False
-    shared = len(one & other)
+    shared = len(words & other)
     return shared >= SAME_WORDS * (smaller + larger - shared)
 
 
@@ -126,9 +126,9 @@ def distilled(
 def _chosen(candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider) -> Mode:
     if sum(tokenizer.count_tokens(raw_text(candidate)) for candidate in candidates) <= budget:
         return Mode.RAW
-    told = [segment for candidate in candidates for segment in segments(candidate.node.content)]
-    code = sum(len(segment.text) for segment in told if segment.kind is Kind.CODE)
-    if code >= CODE_SHARE * sum(len(segment.text) for segment in told):
+    parts = [segment for candidate in candidates for segment in segments(candidate.node.content)]
+    code = sum(len(segment.text) for segment in parts if segment.kind is Kind.CODE)
+    if code >= CODE_SHARE * sum(len(segment.text) for segment in parts):
         return Mode.CODE_FOCUSED
     sizes = Counter(candidate.node.semantic_cluster for candidate in candidates)
     shared = [topic for topic, size in sizes.items() if topic is not None and size > 1]

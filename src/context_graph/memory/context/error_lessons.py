@@ -160,11 +160,11 @@ class ErrorLessons(Follower):
                 continue
             share = _ALIKE if number == 0 else _ALIKE_BESIDE
             alike += [
-                (one.error == same, one.at_ms, one)
-                for one in self._lessons.values()
-                if one.session_id != session_id
-                and (one.error == same or _are_alike(one.words, words, share))
-                and one.is_for(error, here)
+                (lesson.error == same, lesson.at_ms, lesson)
+                for lesson in self._lessons.values()
+                if lesson.session_id != session_id
+                and (lesson.error == same or _are_alike(lesson.words, words, share))
+                and lesson.is_for(error, here)
             ]
         if alike:
             *_, lesson = max(alike, key=lambda row: row[:2])
@@ -209,8 +209,8 @@ def _telling(error: str) -> frozenset[str]:
     return frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)).casefold()))
 
 
-def _are_alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
-    return len(one & other) >= share * len(one | other)
+def _are_alike(words: frozenset[str], other: frozenset[str], share: float) -> bool:
+    return len(words & other) >= share * len(words | other)
 
 
 def _errors_of(output: str) -> list[str]:
@@ -218,7 +218,7 @@ def _errors_of(output: str) -> list[str]:
     before them.
     """
     lines = [line.strip() for line in output.splitlines()[-_LINES:]]
-    lines = [error_line("\n".join(lines)), *(one for one in reversed(lines) if _NAMES_ERROR.found(one))]
+    lines = [error_line("\n".join(lines)), *(line for line in reversed(lines) if _NAMES_ERROR.found(line))]
     bare = [_BEHIND_TEST.sub("", line) for line in lines if 0 < len(line) <= _LINE_CHARS]
     return list(dict.fromkeys(bare))[:_ERRORS]
 

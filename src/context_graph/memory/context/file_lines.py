@@ -52,9 +52,9 @@ def line_of_session(
     """The line of what a session did with ``path``, where it left no note of it; None if it says nothing."""
     if not work.prompts:
         return None
-    own = next((one for one in (*work.changed, *work.read) if path.endswith(one)), path)
+    own = next((name for name in (*work.changed, *work.read) if path.endswith(name)), path)
     did = "changed" if own in work.changed else "read"
-    others = [os.path.basename(one) for one in work.worked_on() if one != own][:_OTHERS]
+    others = [os.path.basename(name) for name in work.worked_on() if name != own][:_OTHERS]
     parts = [*_did(work), *([f"With it: {', '.join(others)}"] if others else [])]
     return _fitted(f"{path}, {did} on {day_text(work.ended_ms, now_ms)}", parts, str(node.id), fits)
 
@@ -75,9 +75,9 @@ def _did(work: SessionWork) -> list[str]:
     """What a session was for, what failed in it, what was decided and how it was tested."""
     parts = [f"For: {shortened(work.prompts[0], _GOAL_CHARS)}"]
     parts += [f"Failed: {shortened(broke, _SHORT_CHARS)}" for broke in [_what_broke(work)] if broke]
-    parts += [f"Decided: {shortened(one, _PART_CHARS)}" for one in work.chosen()[-1:]]
+    parts += [f"Decided: {shortened(choice, _PART_CHARS)}" for choice in work.chosen()[-1:]]
     tests = [way["example"] for way in work.ways.values() if way["kind"] == "test" and way["example"]]
-    return [*parts, *(f"Tested with: {shortened(one, _SHORT_CHARS)}" for one in tests[-1:])]
+    return [*parts, *(f"Tested with: {shortened(test, _SHORT_CHARS)}" for test in tests[-1:])]
 
 
 def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], bool]) -> Line | None:
@@ -91,26 +91,26 @@ def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], boo
 
 def _change(content: str, path: str) -> Iterator[str]:
     """What a change's note says, the most telling first: why, what was done, what for, how it was tested."""
-    said, goal, commit, others, last = dict[str, str](), "", "", "", ""
+    parts, goal, commit, others, last = dict[str, str](), "", "", "", ""
     for number, line in enumerate(content.splitlines()):
         label, _, text = line.partition(": ")
         if line.rstrip(":") in _LABELS or (line.startswith("- ") and last):  # a list of several
             last = line.rstrip(":") if line.rstrip(":") in _LABELS else last
-            said[last] = f"{said.get(last, '')} {line[2:]}".strip() if line.startswith("- ") else ""
+            parts[last] = f"{parts.get(last, '')} {line[2:]}".strip() if line.startswith("- ") else ""
         elif label == "Changed" or label == "Worked on":
             names = (part.split(" (")[0].strip() for part in text.split(";"))
-            others = ", ".join([os.path.basename(one) for one in names if one and one != path][:_OTHERS])
+            others = ", ".join([os.path.basename(name) for name in names if name and name != path][:_OTHERS])
         elif label == "Commit":
             commit = text
         elif label in _LABELS:
-            said[label] = text
+            parts[label] = text
         elif number == 0:
             goal = line
-    yield from (f"{label}: {shortened(said[label], _PART_CHARS)}" for label in _SAYS if said.get(label))
+    yield from (f"{label}: {shortened(parts[label], _PART_CHARS)}" for label in _SAYS if parts.get(label))
     if goal or commit:
         yield f"For: {shortened(goal or commit, _GOAL_CHARS)}"
-    if said.get("Tested"):
-        yield f"Tested: {shortened(said['Tested'], _SHORT_CHARS)}"
+    if parts.get("Tested"):
+        yield f"Tested: {shortened(parts['Tested'], _SHORT_CHARS)}"
     if others:
         yield f"With it: {others}"
 
@@ -131,8 +131,8 @@ def _symbols(node: MemoryNode, path: str) -> str:
             for part in line.removeprefix("Changed: ").split("; "):
                 name, _, symbols = part.partition(" (")
                 if path.endswith(name.strip()):
-                    own = [one.strip() for one in symbols.rstrip(")").split(",")]
-                    return ", ".join([one for one in own if one in known][:_SYMBOLS])
+                    own = [symbol.strip() for symbol in symbols.rstrip(")").split(",")]
+                    return ", ".join([symbol for symbol in own if symbol in known][:_SYMBOLS])
     return ""
 
 

@@ -124,38 +124,38 @@ def inject(
     floor = MIN_RELEVANCE if reach.least or reach.floor else 0.0
     recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor, looks_up=True)
     rows = [*recalled.nodes, *beside]
-    least = max(reach.least, reach.floor * max((one.score for one in rows), default=0.0))
-    found = _standing(store, [one for one in rows if one.score >= least], folder)
-    nodes = [candidate.node for candidate in found]
+    least = max(reach.least, reach.floor * max((row.score for row in rows), default=0.0))
+    candidates = _standing(store, [row for row in rows if row.score >= least], folder)
+    nodes = [candidate.node for candidate in candidates]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
-    told = distilled(query, fold(found), budget, how, tokenizer)
+    distillate = distilled(query, fold(candidates), budget, how, tokenizer)
     by_id = {node.id: node for node in nodes}
-    shown = tuple(by_id[node_id] for node_id in told.node_ids)
-    used = tokenizer.count_tokens(told.text)
-    before = sum(tokenizer.count_tokens(raw_text(candidate)) for candidate in found)
+    shown = tuple(by_id[node_id] for node_id in distillate.node_ids)
+    used = tokenizer.count_tokens(distillate.text)
+    before = sum(tokenizer.count_tokens(raw_text(candidate)) for candidate in candidates)
     insights = Insights(shown, store, packed)
     return Injection(
-        context=told.text,
+        context=distillate.text,
         tokens_used=used,
         tokens_before=before,
-        mode=told.mode,
+        mode=distillate.mode,
         compression_ratio=max(0.0, 1.0 - used / before) if before else 0.0,
         nodes=shown,
         utl_metrics=Insights(nodes, store, packed).metrics(),
         metadata=insights.named(names),
         insights=insights,
-        followed=tuple(between(recalled.followed, by_id.keys() & told.node_ids)),
+        followed=tuple(between(recalled.followed, by_id.keys() & distillate.node_ids)),
     )
 
 
-def _standing(store: Store, found: Sequence[Recalled], folder: str | None) -> list[Candidate]:
+def _standing(store: Store, rows: Sequence[Recalled], folder: str | None) -> list[Candidate]:
     """What was found with how its evidence stands, ordered by relevance times what is left of that."""
-    verdicts = store.standing([one.node for one in found], folder, within_s=TOOL_S)
-    by_id = {one.node.id: verdict for one, verdict in zip(found, verdicts, strict=True) if verdict}
+    verdicts = store.standing([row.node for row in rows], folder, within_s=TOOL_S)
+    by_id = {row.node.id: verdict for row, verdict in zip(rows, verdicts, strict=True) if verdict}
     return [
-        Candidate(one.node, one.score, standing=by_id[one.node.id].text() if one.node.id in by_id else "")
-        for one in by_standing(found, by_id)
+        Candidate(row.node, row.score, standing=by_id[row.node.id].text() if row.node.id in by_id else "")
+        for row in by_standing(rows, by_id)
     ]
 
 

@@ -110,9 +110,9 @@ class _Waiting:
             self.known = distinctive_words(self.text, self.asked)
         return self.known
 
-    def proof(self, found: set[str], common: Callable[[str], bool]) -> bool:
+    def proof(self, words: set[str], common: Callable[[str], bool]) -> bool:
         """Whether these words of an event, with those before, show that it was used."""
-        new = (found & self.words.keys()) - self.seen
+        new = (words & self.words.keys()) - self.seen
         self.seen |= new
         if any((_is_path(word) and not common(word)) or self.words[word] >= USED_POINTS for word in new):
             return True
@@ -155,7 +155,9 @@ class Ledger:
 
     def told_at(self, session_id: str, event: str) -> set[str]:
         """Ids of the memories that the session was told at such an event. Cost: as `report`."""
-        entries = [one for one in self._entries() if (one["session_id"], one["event"]) == (session_id, event)]
+        entries = [
+            entry for entry in self._entries() if (entry["session_id"], entry["event"]) == (session_id, event)
+        ]
         return {memory["id"] for entry in entries for memory in entry["memories"]}
 
     def record(
@@ -190,7 +192,7 @@ class Ledger:
             "event": event,
             "prompt_id": prompt_id,
             "tokens": tokens,
-            "memories": [_entry_of(one) for one in memories],
+            "memories": [_entry_of(memory) for memory in memories],
         }
         if near:
             entry["near"] = [[node_id, round(score, 4)] for node_id, score in near]
@@ -199,10 +201,10 @@ class Ledger:
         totals["memories"] += len(memories)
         totals["tokens"] += tokens
         session.unused += tokens
-        for one in memories:
-            session.shown[one.node_id] = None
-            session.shown.move_to_end(one.node_id)
-            waiting = _Waiting(number, one.node_id, one.text, asked, event, one.edges, call)
+        for memory in memories:
+            session.shown[memory.node_id] = None
+            session.shown.move_to_end(memory.node_id)
+            waiting = _Waiting(number, memory.node_id, memory.text, asked, event, memory.edges, call)
             session.waiting.append(waiting)
         while len(session.shown) > _MAX_SHOWN:
             session.shown.popitem(last=False)
@@ -253,8 +255,8 @@ class Ledger:
 
     def worth_of_edges(self) -> list[tuple[UUID, float]]:
         """What edges were worth since the last call: 1 where they led to a memory that was used, else 0."""
-        found, self._worth = self._worth, []
-        return found
+        worth, self._worth = self._worth, []
+        return worth
 
     def flush(self) -> None:
         """Write what is new; after a StoreError it is written with the next flush."""
@@ -279,11 +281,11 @@ class Ledger:
                 continue
             counts = kinds.setdefault(entry["event"], Counter())
             counts["memories"] += len(entry["memories"])
-            counts["used"] += sum(bool(one["used"]) for one in entry["memories"])
+            counts["used"] += sum(bool(memory["used"]) for memory in entry["memories"])
             counts["tokens"] += entry["tokens"]
-        held = [kind for kind in kinds if self.hardly_used(kind)]
+        less = [kind for kind in kinds if self.hardly_used(kind)]
         by_kind = {kind: dict(counts) for kind, counts in kinds.items()}
-        return {"by_event": by_kind, "days": self.by_day(now_ms - _DAYS * _DAY_MS), "shown_less": held}
+        return {"by_event": by_kind, "days": self.by_day(now_ms - _DAYS * _DAY_MS), "shown_less": less}
 
     def by_day(self, after_ms: int = -1) -> list[dict[str, Any]]:
         """Tokens, memories and uses of each day (UTC) of the kept entries later than that, oldest first."""
@@ -293,7 +295,7 @@ class Ledger:
                 sums = days.setdefault(iso_time(entry["at_ms"])[:10], Counter(tokens=0, memories=0, used=0))
                 sums["tokens"] += entry["tokens"]
                 sums["memories"] += len(entry["memories"])
-                sums["used"] += sum(bool(one["used"]) for one in entry["memories"])
+                sums["used"] += sum(bool(memory["used"]) for memory in entry["memories"])
         return [{"day": day, **days[day]} for day in sorted(days)]
 
     def hardly_used(self, event: str) -> bool:
@@ -321,29 +323,31 @@ class Ledger:
             if entry["session_id"] in self._sessions and self._sessions[entry["session_id"]].waiting:
                 continue  # it may still be used
             seen = self._outcomes.setdefault(entry["event"], deque(maxlen=JUDGED))
-            for one in entry["memories"]:
+            for memory in entry["memories"]:
                 if len(seen) < JUDGED:
-                    seen.append(bool(one["used"]))
+                    seen.append(bool(memory["used"]))
 
     def recent(self, limit: int = 50) -> list[dict[str, Any]]:
         """The newest entries that show memories, newest first."""
-        found = []
+        entries = []
         for entry in self._entries():
             if entry["memories"]:
-                found.append(entry)
-            if len(found) == limit:
+                entries.append(entry)
+            if len(entries) == limit:
                 break
-        return found
+        return entries
 
     def by_memory(self) -> dict[str, dict[str, int]]:
         """Per memory in the kept entries: times injected, times used, time of the last injection."""
-        found: dict[str, dict[str, int]] = {}
+        counts_of: dict[str, dict[str, int]] = {}
         for entry in self._entries():
-            for one in entry["memories"]:
-                counts = found.setdefault(one["id"], {"injected": 0, "used": 0, "last_ms": entry["at_ms"]})
+            for memory in entry["memories"]:
+                counts = counts_of.setdefault(
+                    memory["id"], {"injected": 0, "used": 0, "last_ms": entry["at_ms"]}
+                )
                 counts["injected"] += 1
-                counts["used"] += bool(one["used"])
-        return found
+                counts["used"] += bool(memory["used"])
+        return counts_of
 
     def _judge(self, waiting: _Waiting, worth: float) -> None:
         if self._outcomes is not None:
@@ -355,10 +359,10 @@ class Ledger:
         """Note a use; the tokens of the memory."""
         self._judge(waiting, 1.0)
         entry, tokens = self._entry(waiting.number), 0
-        for one in entry["memories"] if entry else ():
-            if one["id"] == waiting.node_id and not one["used"]:
-                one["used"] = how
-                tokens += one["tokens"]
+        for memory in entry["memories"] if entry else ():
+            if memory["id"] == waiting.node_id and not memory["used"]:
+                memory["used"] = how
+                tokens += memory["tokens"]
                 self._all_totals()["used"] += 1
                 self._unwritten[waiting.number] = entry or {}
         return tokens
@@ -402,9 +406,9 @@ class Ledger:
                 if entry["event"] == "compacted":
                     break
                 session.unused += entry["tokens"]
-                for one in entry["memories"]:
-                    session.shown.setdefault(one["id"])
-                    session.unused -= one["tokens"] if one["used"] else 0
+                for memory in entry["memories"]:
+                    session.shown.setdefault(memory["id"])
+                    session.unused -= memory["tokens"] if memory["used"] else 0
         except StoreError:
             return session  # showing a memory twice does no harm
         return session
@@ -416,9 +420,9 @@ class Ledger:
         return self._totals
 
 
-def _entry_of(one: Injected) -> dict[str, Any]:
-    found = {"id": one.node_id, "score": round(one.score, 4), "tokens": one.tokens, "used": ""}
-    return {**found, "parts": dict(one.parts)} if one.parts else found
+def _entry_of(memory: Injected) -> dict[str, Any]:
+    entry = {"id": memory.node_id, "score": round(memory.score, 4), "tokens": memory.tokens, "used": ""}
+    return {**entry, "parts": dict(memory.parts)} if memory.parts else entry
 
 
 def distinctive_words(text: str, asked: str) -> dict[str, int]:
@@ -426,16 +430,16 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
     identifier of several words, 2 for other names and paths, else 1.
     """
     asked_for = set(_words(asked))
-    found: dict[str, int] = {}
+    points_of: dict[str, int] = {}
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
         if len(word) < _least(word) or word in asked_for or word in _COMMON:
             continue
         bare = raw.strip("./-")
         points = USED_POINTS if _says_enough(bare) else 2 if _NAME_LIKE.search(bare) else 1
-        found.setdefault(word, points)
+        points_of.setdefault(word, points)
     # Names first: they tell most, and the number of words is bounded.
-    ranked = sorted(found.items(), key=lambda item: -item[1])
+    ranked = sorted(points_of.items(), key=lambda item: -item[1])
     return dict(ranked[:_MAX_WORDS])
 
 
@@ -467,8 +471,8 @@ def _least(word: str) -> int:
 def _evidence(event: HookEvent) -> tuple[str, bool]:
     """(what the model itself produced in this event, whether ids in it name memories)."""
     if event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
-        given = relative_paths(event.input_text, root_of(event.cwd))
-        return given, event.tool_name.startswith("mcp__") or event.tool_name in SHELLS
+        text = relative_paths(event.input_text, root_of(event.cwd))
+        return text, event.tool_name.startswith("mcp__") or event.tool_name in SHELLS
     if event.kind is EventKind.STOP:
         return event.output_text, False
     return "", False

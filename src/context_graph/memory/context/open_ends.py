@@ -19,10 +19,10 @@ def open_ends(work: SessionWork) -> str:
     failing = [
         shortened(f"{run}: {why}", _FAILING_CHARS) for run, why in reversed(work.left_failing().items())
     ]
-    todos = [shortened(one, _CHARS) for one in work.open_todos()[:_MOST]]
-    left = [shortened(one, _CHARS) for one in work.left() if one not in todos]
+    todos = [shortened(todo, _CHARS) for todo in work.open_todos()[:_MOST]]
+    left = [shortened(task, _CHARS) for task in work.left() if task not in todos]
     parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]
-    lines = [f"{name}: {'; '.join(told)}" for name, told in parts if told]
+    lines = [f"{name}: {'; '.join(items)}" for name, items in parts if items]
     if not lines:
         return ""
     goal = [f"Goal: {shortened(work.prompts[0], _CHARS)}"] if work.prompts else []

@@ -125,7 +125,7 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
                     first = f"{label}: {text}" if place == 0 else text
                     yield _Unit(first, _FILE - _LESS * place, is_file=True)
             continue
-        label = found[1] if (found := _LABEL.match(line)) else ""
+        label = match[1] if (match := _LABEL.match(line)) else ""
         for part in sentences(line) or (line,):
             yield _Unit(part, _worth(part, label, number, asked))
 

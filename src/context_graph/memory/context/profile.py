@@ -190,7 +190,7 @@ class Profile:
 
     def _same(self, way: dict[str, Any]) -> str:
         """The form by which the same program did work; "" if none did."""
-        forms = [form for form, one in self.ways.items() if one["key"] == way["key"] and one["ok"]]
+        forms = [form for form, known in self.ways.items() if known["key"] == way["key"] and known["ok"]]
         return max(forms, key=self._weight, default="")
 
 

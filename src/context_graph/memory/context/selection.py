@@ -87,10 +87,10 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
 
 def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
     texts = [[(segment, telling_words(segment.text)) for segment in _told(source)] for source in sources]
-    found = [words for parts in texts for _, words in parts]
-    spread = Counter(word for words in found for word in words)
+    word_sets = [words for parts in texts for _, words in parts]
+    spread = Counter(word for words in word_sets for word in words)
     wanted = {
-        word: math.log(1.0 + len(found) / spread[word]) for word in telling_words(query) & spread.keys()
+        word: math.log(1.0 + len(word_sets) / spread[word]) for word in telling_words(query) & spread.keys()
     }
     pieces = []
     for owner, parts in enumerate(texts):
@@ -102,9 +102,9 @@ def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
 
 
 def _told(source: Source) -> Sequence[Segment]:
-    found = segments(source.content)[:MAX_SEGMENTS]
-    prose = [segment for segment in found if source.with_code or segment.kind is not Kind.CODE]
-    return prose or found
+    parts = segments(source.content)[:MAX_SEGMENTS]
+    prose = [segment for segment in parts if source.with_code or segment.kind is not Kind.CODE]
+    return prose or parts
 
 
 def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:

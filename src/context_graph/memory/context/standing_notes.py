@@ -60,11 +60,11 @@ class _Rule:
 
     def line(self, times: int) -> str:
         """What is told of it, which was said so often."""
-        said = shortened(self.statement.text, _RULE_CHARS)
+        sentence = shortened(self.statement.text, _RULE_CHARS)
         often = f", {times} times" if times > 1 else ""
         who = "" if self.said_by == "user" else f", stored by {self.said_by}"
         who += " for all projects" if who and self.is_users else ""
-        return f"{_day(self.at_ms)}{often}{who}: {quoted(said)}"
+        return f"{_day(self.at_ms)}{often}{who}: {quoted(sentence)}"
 
 
 class StandingNotes(Follower):
@@ -119,7 +119,7 @@ class StandingNotes(Follower):
     def _compare(self, rule: _Rule) -> None:
         """See which rules it replaces or says again, or which do that to it. Cost: 30 us for each other."""
         for other in self._rules.values():
-            old, new = sorted((rule, other), key=lambda one: one.at_ms)
+            old, new = sorted((rule, other), key=lambda each: each.at_ms)
             again = repeated(new.statement, old.statement)
             if again or replaces(new.statement, old.statement):
                 self._ended[old.node_id] = new.node_id
@@ -128,21 +128,21 @@ class StandingNotes(Follower):
 
     # What a session is told
 
-    def for_start(self, shown: Container[str], said: Sequence[str] = ()) -> Iterator[Line]:
+    def for_start(self, shown: Container[str], sentences: Sequence[str] = ()) -> Iterator[Line]:
         """The rules: those first that ended another, whose habit may still be about, then those that apply to
-        most of the work, and of these those said most often; none that the words ``said`` since end.
+        most of the work, and of these those said most often; none that the ``sentences`` since end.
         """
-        later = [read("rule", text) for text in said]
+        later = [read("rule", text) for text in sentences]
         ending = {new for old, new in self._ended.items() if old not in self._again.get(new, ())}
         rules = [
-            one
-            for one in self._valid()
-            if one.statement.kind == "rule" and not any(replaces(new, one.statement) for new in later)
+            rule
+            for rule in self._valid()
+            if rule.statement.kind == "rule" and not any(replaces(new, rule.statement) for new in later)
         ]
         rules.sort(
-            key=lambda one: (
-                *(one.node_id not in ending, one.reach, not one.is_confirmed),
-                *(-one.times, -one.at_ms),
+            key=lambda rule: (
+                *(rule.node_id not in ending, rule.reach, not rule.is_confirmed),
+                *(-rule.times, -rule.at_ms),
             )
         )
         yield from self._untold(shown, rules)
@@ -164,7 +164,7 @@ class StandingNotes(Follower):
         """The rules that name the program or act of one of ``commands``."""
 
         def concern(rule: _Rule) -> float:
-            return max((_of_command(rule.statement, one) for one in commands), default=0.0)
+            return max((_of_command(rule.statement, command) for command in commands), default=0.0)
 
         yield from self._told_at(session_id, shown, concern, least=_NAMED)
 
@@ -175,7 +175,7 @@ class StandingNotes(Follower):
             for rule in self._valid()
             if rule.said_by == "user"
             and rule.session_id != session_id
-            and any(contradicts(rule.statement, one) for one in commands)
+            and any(contradicts(rule.statement, command) for command in commands)
         ]
         newest = max(rules, key=lambda rule: rule.at_ms, default=None)
         return None if newest is None else self._line(newest)
@@ -196,16 +196,16 @@ class StandingNotes(Follower):
         *,
         least: float = _CONCERNS,
     ) -> Iterator[Line]:
-        rows = [(concern(one), one.at_ms, one) for one in self._valid() if one.session_id != session_id]
+        rows = [(concern(rule), rule.at_ms, rule) for rule in self._valid() if rule.session_id != session_id]
         rows = sorted((row for row in rows if row[0] >= least), key=lambda row: row[:2], reverse=True)
-        yield from self._untold(shown, [one for *_, one in rows])
+        yield from self._untold(shown, [rule for *_, rule in rows])
 
-    def told(self, shown: Container[str]) -> Iterator[str]:
+    def sentences_of(self, shown: Container[str]) -> Iterator[str]:
         """The words of the rules that were told."""
         return (rule.statement.text for node_id, rule in self._rules.items() if str(node_id) in shown)
 
     def _untold(self, shown: Container[str], rules: Iterable[_Rule]) -> Iterator[Line]:
-        yield from (self._line(one) for one in rules if str(one.node_id) not in shown)
+        yield from (self._line(rule) for rule in rules if str(rule.node_id) not in shown)
 
     def _line(self, rule: _Rule) -> Line:
         again = [self._rules[old].times for old in self._again.get(rule.node_id, ()) if old in self._rules]
@@ -213,7 +213,7 @@ class StandingNotes(Follower):
 
     def _valid(self) -> list[_Rule]:
         """The rules that no later one says again or replaced."""
-        return [one for one in self._rules.values() if self._ended.get(one.node_id) not in self._rules]
+        return [rule for rule in self._rules.values() if self._ended.get(rule.node_id) not in self._rules]
 
 
 class _OfUser(Follower):

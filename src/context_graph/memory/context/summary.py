@@ -134,7 +134,7 @@ class SessionWork:
         self,
         events: Iterable[tuple[int, HookEvent]],
         leaves_out: Callable[[str], bool] | None = None,
-        said: Sequence[Said] | None = None,
+        sentences: Sequence[Said] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
@@ -146,7 +146,7 @@ class SessionWork:
         for number, event in events:
             if number <= self.last_event:
                 continue
-            self._take(event, leaves_out or (lambda path: False), said)
+            self._take(event, leaves_out or (lambda path: False), sentences)
             self.first_event = self.first_event or number
             self.last_event = number
             self.began_ms = self.began_ms or event.at_ms
@@ -174,17 +174,17 @@ class SessionWork:
         """The failing runs of tests that are the session's own to mend, as far as can be told: they worked in
         it before, it changed these tests, or its last words name them. The others may fail for everybody.
         """
-        words = f"{self.last_words} {' '.join(str(one[0]) for one in self.told)}"
+        words = f"{self.last_words} {' '.join(str(row[0]) for row in self.told)}"
 
         def is_own(run: str, why: str) -> bool:
             paths = list(paths_in(f"{run} {why.replace('::', ' ')}"))
             if not _TESTS_NAMED.found(why) or any(map(self.is_scratch, paths)):
                 return False
-            files = [os.path.basename(one) for one in paths]
+            files = [os.path.basename(path) for path in paths]
             names = [part.rsplit("::", 1)[-1].split("[")[0] for part in why.split(", ") if "::" in part]
-            changed = {os.path.basename(one) for one in self.changed}
+            changed = {os.path.basename(path) for path in self.changed}
             return run in self.passed or any(
-                one in changed or one in words for one in (*files, *names) if len(one) > len("t.py")
+                name in changed or name in words for name in (*files, *names) if len(name) > len("t.py")
             )
 
         return {run: why for run, why in self.failing.items() if is_own(run, why)}
@@ -219,8 +219,8 @@ class SessionWork:
         """
         if not (self.has_something_to_say() or (noted and self.prompts)):
             return ""
-        said = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
-        lines = [line for line in self._lines(said) if line and line.split(": ", 1)[0] not in said]
+        labels = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
+        lines = [line for line in self._lines(labels) if line and line.split(": ", 1)[0] not in labels]
         # The least telling parts leave first; goal and failures stay.
         for dispensable in ("Ran: ", "Then: ", "Touched: ", "Changed: ", "Ended: "):
             if sum(map(len, lines)) + len(lines) <= SUMMARY_CHARS:
@@ -228,13 +228,15 @@ class SessionWork:
             lines = [line for line in lines if not line.startswith(dispensable)]
         return shortened("\n".join(lines), SUMMARY_CHARS)
 
-    def _take(self, event: HookEvent, leaves_out: Callable[[str], bool], said: Sequence[Said] | None) -> None:
+    def _take(
+        self, event: HookEvent, leaves_out: Callable[[str], bool], sentences: Sequence[Said] | None
+    ) -> None:
         if not self.root:
             self.root = root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
         if event.is_prompt:
-            self._take_prompt(own_words(event.input_text), said_by(event) if said is None else said)
+            self._take_prompt(own_words(event.input_text), said_by(event) if sentences is None else sentences)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_tool(event, leaves_out)
         elif event.agent_id:
@@ -249,17 +251,17 @@ class SessionWork:
         prompt = without_the_users_own(prompt, statements)
         if phrases.is_small_talk(prompt):
             return
-        said = shortened(phrases.plain(prompt) or " ".join(prompt.split()), 260)
-        if said in self.prompts:
+        sentence = shortened(phrases.plain(prompt) or " ".join(prompt.split()), 260)
+        if sentence in self.prompts:
             return
-        self.prompts.append(said)
+        self.prompts.append(sentence)
         if len(self.prompts) > _MAX_PROMPTS:
             del self.prompts[1]
-        here = (one.text for one in statements if one.scope != EVERYWHERE)
-        decided = [shortened(one, phrases.SENTENCE_CHARS) for one in here]
+        here = (statement.text for statement in statements if statement.scope != EVERYWHERE)
+        decided = [shortened(text, phrases.SENTENCE_CHARS) for text in here]
         _append(self.decisions, decided, _MAX_DECISIONS)
         own = unquoted(prompt)
-        wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]
+        wished = [shortened(own.whole(wish), phrases.SENTENCE_CHARS) for wish in phrases.wishes_in(own.text)]
         _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
@@ -270,8 +272,8 @@ class SessionWork:
             return  # of a subagent's work the files stay, for they are changed
         self.tool_calls += 1
         if event.tool_name in SHELLS:
-            given = relative_paths(event.parts.command, self.root)
-            self._take_command(given, event.output, failed=failed)
+            command = relative_paths(event.parts.command, self.root)
+            self._take_command(command, event.output, failed=failed)
         elif event.tool_name in _READING and not failed:
             if path:
                 _count(self.read, path, _MAX_FILES)
@@ -295,16 +297,17 @@ class SessionWork:
             if not event.agent_id:
                 add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
 
-    def _take_command(self, given: str, output: str, *, failed: bool) -> None:
-        command = phrases.command_line(given)
+    def _take_command(self, command_text: str, output: str, *, failed: bool) -> None:
+        command = phrases.command_line(command_text)
         if not command:
             return
         add_step(self.steps, command_step(command))
-        self.ran = [*self.ran, *(one for one in self.made if one in given and one not in self.ran)][
-            -_MAX_FILES:
-        ]
+        self.ran = [
+            *self.ran,
+            *(path for path in self.made if path in command_text and path not in self.ran),
+        ][-_MAX_FILES:]
         runs = self.ways, self.failing, self.passed, self.made
-        take_runs(*runs, given, output, failed=failed, root=self.root)
+        take_runs(*runs, command_text, output, failed=failed, root=self.root)
         error = phrases.error_line(output) if failed else ""
         if failed and TRIVIAL.found(error):
             return
@@ -313,7 +316,7 @@ class SessionWork:
             _put(self.failures, command, error, _MAX_FAILURES)
         elif not failed and command in self.failures:
             _put(self.overcome, command, self.failures.pop(command), _MAX_FAILURES)
-        if not failed and self._only_clears_up(given):
+        if not failed and self._only_clears_up(command_text):
             return
         if not phrases.is_lookup(command):
             _count(self.commands, command, _MAX_COMMANDS)
@@ -329,10 +332,14 @@ class SessionWork:
             _count(self.changed, after, _MAX_FILES)
         own = 0
         for path in done.removed:
-            gone = [one for one in {*self.changed, *self.made} if one == path or one.startswith(f"{path}/")]
+            gone = [
+                known
+                for known in {*self.changed, *self.made}
+                if known == path or known.startswith(f"{path}/")
+            ]
             own += bool(gone) or self.is_scratch(path)
-            for one in gone:
-                self.changed.pop(one, None)
+            for known in gone:
+                self.changed.pop(known, None)
         return bool(done.removed) and own == len(done.removed) and not (done.edited or done.moved)
 
     def _take_last_words(self, message: str) -> None:
@@ -345,7 +352,7 @@ class SessionWork:
         if self.told and (self.answers_notice or says_less):
             return
         self.told, self.worth = (
-            [[one.text, one.role, one.worth] for one in telling(units, _TOLD_CHARS)],
+            [[unit.text, unit.role, unit.worth] for unit in telling(units, _TOLD_CHARS)],
             worth,
         )
         self.last_words = shortened(" ".join(unit.text for unit in units), 220)
@@ -356,15 +363,17 @@ class SessionWork:
 
     def _lines(self, elsewhere: Collection[str] = ()) -> list[str]:
         goal, *others = self.prompts
-        decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
+        decided = [decision for decision in self.decisions[::-1] if not _says(goal, decision)]
         decisions = _line("Decided", [*decided, *self._words("decision")], 320)
-        said = " ".join(one for one in self.decisions if one in decisions and "Decided" not in elsewhere)
-        later = [one for one in others if one not in said]
+        decided_text = " ".join(
+            decision for decision in self.decisions if decision in decisions and "Decided" not in elsewhere
+        )
+        later = [prompt for prompt in others if prompt not in decided_text]
         runs = [f"{name} (x{count})" if count > 1 else name for name, count in self.commands.items()]
         failing = [
             f"{name}: {why}"
             for name, why in self.failures.items()
-            if not any(one in name for one in self.made)
+            if not any(path in name for path in self.made)
         ]
         changed = {path: count for path, count in self.changed.items() if not self.is_scratch(path)}
         fix = "Fix" if self._words("cause") else "Done"
@@ -386,7 +395,9 @@ class SessionWork:
     def chosen(self) -> list[str]:
         """What was decided and is not the goal itself, the user's words first, each the newest last."""
         goal = self.prompts[0] if self.prompts else ""
-        return [one for one in (*self.decisions, *self._words("decision")) if not _says(goal, one)]
+        return [
+            decision for decision in (*self.decisions, *self._words("decision")) if not _says(goal, decision)
+        ]
 
     def _words(self, *roles: str) -> list[str]:
         return [text for text, role, _ in self.told if role in roles]
@@ -424,8 +435,8 @@ def _line(name: str, parts: list[str], limit: int, *, each: int = 200) -> str:
     return f"{name}: {'; '.join(shown)}{more}"
 
 
-def _append(kept: list[str], found: list[str], most: int) -> None:
-    for sentence in found:
+def _append(kept: list[str], sentences: list[str], most: int) -> None:
+    for sentence in sentences:
         if sentence in kept:
             kept.remove(sentence)
         kept.append(sentence)

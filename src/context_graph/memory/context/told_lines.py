@@ -107,29 +107,29 @@ def fenced(
         label: Whether the text says what it is.
         near: How near a text comes to the query by its meaning, [-1, 1].
     """
-    told = [line.text if line.is_head else f"- {line.text}" for line in lines]
+    texts = [line.text if line.is_head else f"- {line.text}" for line in lines]
     says = RECORDS if label else ""
-    frame = fence(told, label=says)
+    frame = fence(texts, label=says)
     used, chars = count(frame), len(frame)
-    said = " ".join(told).casefold()
+    shown_text = " ".join(texts).casefold()
     shown: list[Shown] = []
     asked = words_of(query)
     for quote in quotes:
-        if _plain(quote.content) in said:
+        if _plain(quote.content) in shown_text:
             continue
         most = budget if quote.whole else NEXT_TOKENS if shown else LINE_TOKENS
         line, text = _line(quote, asked, min(most, budget - used), now_ms, count, near)
         if not line or chars + len(line) + 1 > MAX_FENCED_CHARS:
             continue
         tokens = count(line)
-        told.append(line)
-        said += f" {_plain(quote.content)}"
+        texts.append(line)
+        shown_text += f" {_plain(quote.content)}"
         shown.append(Shown(quote.node_id, tokens, text))
         used += tokens
         chars += len(line) + 1
-    if not told:
+    if not texts:
         return Fenced("", 0, ())
-    text = fence(told, label=says)
+    text = fence(texts, label=says)
     return Fenced(text, count(text), tuple(shown))
 
 
@@ -140,8 +140,8 @@ def lead_of(quote: Quote, now_ms: int) -> str:
 
 def _who(quote: Quote) -> str:
     if quote.kind is None:
-        told = _BY_SOURCE.get(quote.source, _OTHERWISE)
-        return f"{quote.author} {told}" if quote.author and told == _OTHERWISE else told
+        who = _BY_SOURCE.get(quote.source, _OTHERWISE)
+        return f"{quote.author} {who}" if quote.author and who == _OTHERWISE else who
     if quote.author:
         return f"{quote.author}: {_BY_KIND[quote.kind].replace('you said', 'said')}"
     if quote.said_by == _USER and quote.kind is NoteKind.DECISION:

@@ -42,7 +42,7 @@ def take_runs(
     failing: dict[str, str],
     passed: list[str],
     made: list[str],
-    given: str,
+    typed: str,
     output: str,
     *,
     failed: bool,
@@ -57,13 +57,13 @@ def take_runs(
         made: Files that the session itself wrote: a script among them is no way of this project.
         given: The command, paths relative to ``root``.
     """
-    line = line_of(given)
+    line = line_of(typed)
     for path in written_by(line):
         note_made(made, path)
-    commands = [_without_scratch(one, made) for one in commands_in(line)]
+    commands = [_without_scratch(command, made) for command in commands_in(line)]
     if failed and commands:
         # Of a chain that failed nobody says how far it came; most often its point is what failed.
-        commands = [next((one for one in reversed(commands) if one.kind), commands[-1])]
+        commands = [next((each for each in reversed(commands) if each.kind), commands[-1])]
     for command in commands:
         raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
         command = replace(command, raw=raw)
@@ -113,7 +113,7 @@ def _count(ways: dict[str, Way], command: Command, output: str, *, failed: bool)
         _note_what_worked(ways, command)
     ways[command.form] = way
     if len(ways) > MAX_WAYS:
-        least = next((form for form, one in ways.items() if not one["kind"] and not one["failed"]), None)
+        least = next((form for form, way in ways.items() if not way["kind"] and not way["failed"]), None)
         del ways[least or next(iter(ways))]
 
 
@@ -133,15 +133,15 @@ def _note_outcome(
     failed: bool,
 ) -> None:
     if not failed:
-        for raw in [one for one in failing if _covers(command, one)]:
+        for raw in [run for run in failing if _covers(command, run)]:
             del failing[raw]
-        passed[:] = [*(one for one in passed if one != command.raw), command.raw][-MAX_FAILING:]
+        passed[:] = [*(run for run in passed if run != command.raw), command.raw][-MAX_FAILING:]
         return
     files = _files(command.raw, command.form)
-    if ABSENT.found(output) or _NOT_RUN.found(output) or (files and all(one in made for one in files)):
+    if ABSENT.found(output) or _NOT_RUN.found(output) or (files and all(path in made for path in files)):
         return  # what an environment lacks, and a script of the session's own, is no failing test
     failing.pop(command.raw, None)
-    names = [shortened(next(filter(None, found.groups())), _NAME_CHARS) for found in _first(output)]
+    names = [shortened(next(filter(None, match.groups())), _NAME_CHARS) for match in _first(output)]
     failing[command.raw] = ", ".join(dict.fromkeys(names)) or phrases.error_line(output, _ERROR_CHARS)
     if len(failing) > MAX_FAILING:
         del failing[next(iter(failing))]
@@ -151,11 +151,13 @@ def _covers(passed: Command, failed: str) -> bool:
     """Whether a run that worked is of all the tests of one that failed, or more."""
     if passed.raw == failed:
         return True
-    same = [one for one in commands_in(failed) if one.kind == "test" and one.key == passed.key]
+    same = [
+        command for command in commands_in(failed) if command.kind == "test" and command.key == passed.key
+    ]
     if not same or any(mark in f"{_behind(passed.raw, passed.form)} " for mark in _NARROWS):
         return False
     of_it, wanted = _files(passed.raw, passed.form), _files(failed, same[0].form)
-    return not of_it or bool(wanted and all(any(_is_below(one, top) for top in of_it) for one in wanted))
+    return not of_it or bool(wanted and all(any(_is_below(path, top) for top in of_it) for path in wanted))
 
 
 def _is_below(path: str, top: str) -> bool:
@@ -169,7 +171,7 @@ def _files(raw: str, form: str) -> list[str]:
 
 
 def _first(output: str) -> list[Any]:
-    return [found for _, found in zip(range(_NAMES), _NAMED.finditer(output), strict=False)]
+    return [match for _, match in zip(range(_NAMES), _NAMED.finditer(output), strict=False)]
 
 
 def _behind(raw: str, form: str) -> str:

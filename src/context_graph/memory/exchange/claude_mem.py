@@ -70,10 +70,10 @@ def _rows(
     wanted = ("id", "memory_session_id", "created_at_epoch", *_TEXTS[table], *_LISTS)
     names = [name for name in wanted if name in has]
     query = f"SELECT {', '.join(names)} FROM {table} WHERE project = ? ORDER BY id LIMIT {_ROWS}"
-    found = database.execute(query, (project,))
+    selected = database.execute(query, (project,))
     while True:
         until[0] = time.monotonic() + _ROW_S
-        row = found.fetchone()
+        row = selected.fetchone()
         if row is None:
             return
         yield dict(zip(names, row, strict=True))
@@ -81,25 +81,25 @@ def _rows(
 
 def _note(table: str, row: dict[str, Any]) -> Note | None:
     texts = {name: " ".join(row[name].split()) for name in _TEXTS[table] if isinstance(row.get(name), str)}
-    said = [f"{_LABELS[name]}: {text}" if name in _LABELS else text for name, text in texts.items() if text]
-    if not said:
+    lines = [f"{_LABELS[name]}: {text}" if name in _LABELS else text for name, text in texts.items() if text]
+    if not lines:
         return None
-    said += [f"- {fact}" for fact in _listed(row.get("facts"))]
+    lines += [f"- {fact}" for fact in _listed(row.get("facts"))]
     files = [*_listed(row.get("files_modified")), *_listed(row.get("files_edited"))][:_SHOWN]
     if files:
-        said.append(f"Changed: {', '.join(files)}")
+        lines.append(f"Changed: {', '.join(files)}")
     at = row.get("created_at_epoch")
     at_ms = int(at) if isinstance(at, int | float) and 0 <= at < 1e15 else 0
     if at_ms < 1e11:  # seconds, in earlier versions
         at_ms *= 1000
     named = note_id("claude-mem", f"{table} {row.get('memory_session_id')}", str(row["id"]), 0)
-    return Note(named, "\n".join(said)[:PART_CHARS].replace("\0", ""), at_ms, said[0][:200])
+    return Note(named, "\n".join(lines)[:PART_CHARS].replace("\0", ""), at_ms, lines[0][:200])
 
 
 def _listed(value: object) -> list[str]:
     """The texts of a JSON list."""
     try:
-        found = orjson.loads(value) if isinstance(value, str) else []
+        items = orjson.loads(value) if isinstance(value, str) else []
     except orjson.JSONDecodeError:
         return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []

@@ -60,17 +60,20 @@ def graph_of(path: Path, odd: Counter[str]) -> Iterator[Note | GraphEdge]:
     ids: dict[str, UUID] = {}
     relations: list[dict[str, Any]] = []
     for line in text.splitlines():
-        given = _object(line)
-        name = given.get("name") if given else None
-        if given is not None and given.get("type") == "relation":
-            relations.append(given)
-        elif given is not None and given.get("type") == "entity" and isinstance(name, str) and name.strip():
+        row = _object(line)
+        name = row.get("name") if row else None
+        if row is not None and row.get("type") == "relation":
+            relations.append(row)
+        elif row is not None and row.get("type") == "entity" and isinstance(name, str) and name.strip():
             ids[name] = note_id("server-memory", "", name, 0)
-            yield Note(ids[name], _entity(name, given), at_ms, name[:200])
+            yield Note(ids[name], _entity(name, row), at_ms, name[:200])
         else:
             odd["lines"] += bool(line.strip())
-    for one in relations:
-        ends, kind = (ids.get(str(one.get("from"))), ids.get(str(one.get("to")))), one.get("relationType")
+    for relation in relations:
+        ends, kind = (
+            (ids.get(str(relation.get("from"))), ids.get(str(relation.get("to")))),
+            relation.get("relationType"),
+        )
         if ends[0] is None or ends[1] is None or ends[0] == ends[1] or not isinstance(kind, str):
             odd["lines"] += 1
             continue
@@ -138,23 +141,23 @@ def cut_up(text: str, limit: int) -> list[str]:
     return [*parts, text] if text else parts
 
 
-def _entity(name: str, given: dict[str, Any]) -> str:
-    kind = given.get("entityType")
-    seen = given.get("observations")
-    told = [one for one in seen if isinstance(one, str)] if isinstance(seen, list) else []
+def _entity(name: str, row: dict[str, Any]) -> str:
+    kind = row.get("entityType")
+    seen = row.get("observations")
+    observations = [text for text in seen if isinstance(text, str)] if isinstance(seen, list) else []
     head = f"{name} ({kind})" if isinstance(kind, str) and kind else name
-    return "\n".join([head, *(f"- {one}" for one in told)])[: 4 * PART_CHARS]
+    return "\n".join([head, *(f"- {text}" for text in observations)])[: 4 * PART_CHARS]
 
 
 def _object(line: str) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(line)
+        value = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def note_id(source: str, place: str, name: str, number: int) -> UUID:
     """The id that what stands at a place of another program always has here."""
-    told = "\0".join((source, place, name, str(number))).encode("utf-8", "replace")
-    return UUID(bytes=blake2b(told, digest_size=16, person=b"imported-note").digest(), version=5)
+    name_bytes = "\0".join((source, place, name, str(number))).encode("utf-8", "replace")
+    return UUID(bytes=blake2b(name_bytes, digest_size=16, person=b"imported-note").digest(), version=5)

@@ -75,13 +75,13 @@ class Import:
 
     def check_lines(self, lines: Sequence[str], first_line: int) -> None:
         """Check lines of JSONL, numbered from ``first_line``."""
-        for where, given in self._parsed(lines, first_line):
-            self._check(where, given)
+        for where, row in self._parsed(lines, first_line):
+            self._check(where, row)
 
     def check_files(self, files: Sequence[Mapping[str, str]]) -> None:
         """Check Markdown files, each {"name", "text"}."""
-        for where, given in self._from_files(files):
-            self._check(where, given)
+        for where, row in self._from_files(files):
+            self._check(where, row)
 
     def checked(self) -> None:
         """Check what only the whole input shows, after all parts have been checked."""
@@ -100,12 +100,12 @@ class Import:
         if expected is None:
             self._problem("the end", "the input was cut short: its end line is missing")
         elif expected != self._counts and not self.problem_count:
-            told, found = (
+            promised, actual = (
                 ", ".join(f"{n} {name}" for n, name in zip(counts, COUNTED, strict=True))
                 for counts in (expected, self._counts)
             )
             self._problem(
-                "the end", f"the input was cut short or changed: it should have {told}, has {found}"
+                "the end", f"the input was cut short or changed: it should have {promised}, has {actual}"
             )
 
     def write_lines(self, lines: Sequence[str], first_line: int) -> None:
@@ -115,11 +115,11 @@ class Import:
             InvalidInputError: The input was not checked, or is faulty.
             StoreError: The write failed; nothing of this batch is stored.
         """
-        self._write([given for _, given in self._parsed(lines, first_line)])
+        self._write([row for _, row in self._parsed(lines, first_line)])
 
     def write_files(self, files: Sequence[Mapping[str, str]]) -> None:
         """Write Markdown files that were checked; one batch. Raises as write_lines."""
-        self._write([given for _, given in self._from_files(files)])
+        self._write([row for _, row in self._from_files(files)])
 
     @property
     def faults(self) -> str:
@@ -138,12 +138,12 @@ class Import:
             if not line.strip():
                 continue
             try:
-                given = orjson.loads(line)
+                row = orjson.loads(line)
             except orjson.JSONDecodeError as error:
                 self._problem(where, f"not JSON: {error}")
                 continue
-            if isinstance(given, dict):
-                yield where, given
+            if isinstance(row, dict):
+                yield where, row
             else:
                 self._problem(where, "must be a JSON object")
 
@@ -163,23 +163,23 @@ class Import:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(f"{where}: {what}")
 
-    def _check(self, where: str, given: Mapping[str, Any]) -> None:
+    def _check(self, where: str, row: Mapping[str, Any]) -> None:
         try:
-            kind, thing = _thing(given)
+            kind, value = _thing(row)
             if kind == "header":
                 self._is_ours = True
             elif kind == "end":
-                self._end = given
-            elif isinstance(thing, MemoryNode):
+                self._end = row
+            elif isinstance(value, MemoryNode):
                 self._counts[0] += 1
-                if thing.id.bytes in self._ids:
-                    raise InvalidInputError(f"id {thing.id} appears twice")
-                self._ids.add(thing.id.bytes)
-                encode_json("metadata", thing.metadata)
-                redacted_node(thing, _NoRedaction())
-            elif isinstance(thing, GraphEdge):
+                if value.id.bytes in self._ids:
+                    raise InvalidInputError(f"id {value.id} appears twice")
+                self._ids.add(value.id.bytes)
+                encode_json("metadata", value.metadata)
+                redacted_node(value, _NoRedaction())
+            elif isinstance(value, GraphEdge):
                 self._counts[1] += 1
-                self._check_edge(where, thing)
+                self._check_edge(where, value)
             else:
                 self._counts[2] += 1
         except ContextGraphError as error:
@@ -200,7 +200,7 @@ class Import:
             if end not in self._ids:
                 self._ends.setdefault(end, where)
 
-    def _write(self, given: Iterable[Mapping[str, Any]]) -> None:
+    def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
         if not self._is_checked:
             raise InvalidInputError(
                 "the input has not been checked to its end without faults; nothing is written"
@@ -209,19 +209,19 @@ class Import:
         edges: list[GraphEdge] = self._waiting
         stones: list[Tombstone] = []
         deleted: dict[UUID, Tombstone] = {}
-        for one in given:
-            _, thing = _thing(one)
-            if isinstance(thing, MemoryNode):
-                if self._is_wanted(thing):
-                    nodes.append(thing)
-                    if "deleted" in one:
-                        gone = one["deleted"]
-                        deleted[thing.id] = Tombstone(thing.id, gone["at_ms"], gone["reason"], soft=True)
-            elif isinstance(thing, GraphEdge):
-                if not self._is_said(thing):
-                    edges.append(thing)
-            elif isinstance(thing, Tombstone):
-                stones.append(thing)
+        for row in rows:
+            _, value = _thing(row)
+            if isinstance(value, MemoryNode):
+                if self._is_wanted(value):
+                    nodes.append(value)
+                    if "deleted" in row:
+                        gone = row["deleted"]
+                        deleted[value.id] = Tombstone(value.id, gone["at_ms"], gone["reason"], soft=True)
+            elif isinstance(value, GraphEdge):
+                if not self._is_said(value):
+                    edges.append(value)
+            elif isinstance(value, Tombstone):
+                stones.append(value)
         coming = {node.id for node in nodes}
         ready = [edge for edge in edges if self._has_ends(edge, coming)]
         done = {edge.id for edge in ready}
@@ -246,9 +246,9 @@ class Import:
         if self.memex.stored(edge.source_id) is None:
             return False
         return any(
-            one.id != edge.id
-            and (one.target_id, one.relationship_type) == (edge.target_id, edge.relationship_type)
-            for one in self.memex.edges(edge.source_id, Direction.OUT)
+            link.id != edge.id
+            and (link.target_id, link.relationship_type) == (edge.target_id, edge.relationship_type)
+            for link in self.memex.edges(edge.source_id, Direction.OUT)
         )
 
     def _has_ends(self, edge: GraphEdge, coming: set[UUID]) -> bool:
@@ -273,16 +273,16 @@ class _NoRedaction:
         return text
 
 
-def _thing(given: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tombstone | None]:
+def _thing(row: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tombstone | None]:
     """(kind, value) of one object of an export."""
-    if given.get("format") == FORMAT:
-        if given.get("version") != FORMAT_VERSION:
-            raise InvalidInputError(f"version is {given.get('version')!r}, this build reads {FORMAT_VERSION}")
+    if row.get("format") == FORMAT:
+        if row.get("version") != FORMAT_VERSION:
+            raise InvalidInputError(f"version is {row.get('version')!r}, this build reads {FORMAT_VERSION}")
         return "header", None
-    kind = given.get("type")
-    fields = {name: value for name, value in given.items() if name not in ("type", "deleted")}
+    kind = row.get("type")
+    fields = {name: value for name, value in row.items() if name not in ("type", "deleted")}
     if kind == "memory":
-        _check_deleted(given.get("deleted"))
+        _check_deleted(row.get("deleted"))
         return kind, records.node_from_json(fields)
     if kind == "link":
         return kind, records.edge_from_json(fields)
@@ -293,12 +293,12 @@ def _thing(given: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tomb
     raise InvalidInputError(f"type is {kind!r}, must be memory, link, tombstone or end")
 
 
-def _check_deleted(given: object) -> None:
-    if given is None:
+def _check_deleted(value: object) -> None:
+    if value is None:
         return
-    if not isinstance(given, dict) or set(given) != {"at_ms", "reason"}:
+    if not isinstance(value, dict) or set(value) != {"at_ms", "reason"}:
         raise InvalidInputError('deleted must be an object {"at_ms": …, "reason": …}')
-    fields = {"deleted_at_ms": given["at_ms"], "reason": given["reason"]}
+    fields = {"deleted_at_ms": value["at_ms"], "reason": value["reason"]}
     records.tombstone_from_json({"id": str(UUID(int=0)), "soft": True, **fields})
 
 
@@ -353,7 +353,7 @@ class Imports:
     def begin(self, store: str, work: Import) -> str:
         """Start an import and return its token; InvalidInputError if MAX_OPEN others are active."""
         now = time.monotonic()
-        for token in [token for token, one in self._open.items() if now - one.used_at > IDLE_S]:
+        for token in [token for token, opened in self._open.items() if now - opened.used_at > IDLE_S]:
             del self._open[token]
         if len(self._open) >= MAX_OPEN:
             longest = min(self._open, key=lambda token: self._open[token].used_at)
@@ -368,11 +368,11 @@ class Imports:
 
     def get(self, store: str, token: str) -> Import:
         """The import of that token; InvalidInputError if this store has none."""
-        found = self._open.get(token)
-        if found is None or found.store != store:
+        opened = self._open.get(token)
+        if opened is None or opened.store != store:
             raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
-        found.used_at = time.monotonic()
-        return found.work
+        opened.used_at = time.monotonic()
+        return opened.work
 
     def end(self, token: str) -> None:
         """Forget it."""

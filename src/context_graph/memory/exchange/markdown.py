@@ -32,7 +32,7 @@ _LAST: Final = ("accessed", "access_count", "metadata", "links")
 _APART: Final = ("content", "embedding", "commit_seq", *_TIMES.values(), *_FIRST, *_LAST)
 _ORDER: Final = (
     *_FIRST,
-    *(one.name for one in dataclass_fields(MemoryNode) if one.name not in _APART),
+    *(field.name for field in dataclass_fields(MemoryNode) if field.name not in _APART),
     *_LAST,
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -103,7 +103,7 @@ def _split(text: str) -> tuple[list[str], str, str]:
     for at, line in enumerate(lines[1:], 1):
         if line.rstrip() == _MARK:
             content = "\n".join(lines[at + 1 :])
-            return [one.rstrip("\r") for one in lines[1:at]], _MARK, content.removesuffix("\n")
+            return [line.rstrip("\r") for line in lines[1:at]], _MARK, content.removesuffix("\n")
     return [], "", ""
 
 

@@ -34,23 +34,23 @@ Check = Callable[[str, Any], Any]
 
 def node_to_json(node: MemoryNode) -> dict[str, Any]:
     """All fields of ``node`` except its commit number; the embedding if it is loaded."""
-    found = _to_json(node, _NODE)
+    document = _to_json(node, _NODE)
     if node.embedding is None:
-        del found["embedding"]
-    return found
+        del document["embedding"]
+    return document
 
 
-def node_from_json(given: Mapping[str, Any]) -> MemoryNode:
+def node_from_json(document: Mapping[str, Any]) -> MemoryNode:
     """The memory of such an object; fields that have a default may be missing.
 
     Raises:
         InvalidInputError: Names the field, what it holds and what it must be.
     """
-    found = _checked(given, _NODE, required=("id", "content", "created_at_ms"))
-    found.setdefault("rationale", "imported without a rationale")
-    found.setdefault("last_accessed_ms", found["created_at_ms"])
+    values = _checked(document, _NODE, required=("id", "content", "created_at_ms"))
+    values.setdefault("rationale", "imported without a rationale")
+    values.setdefault("last_accessed_ms", values["created_at_ms"])
     try:
-        node = MemoryNode(**found)
+        node = MemoryNode(**values)
         node.validate()
     except InvalidParamsError as error:
         raise InvalidInputError(str(error)) from error
@@ -62,13 +62,13 @@ def edge_to_json(edge: GraphEdge) -> dict[str, Any]:
     return _to_json(edge, _EDGE)
 
 
-def edge_from_json(given: Mapping[str, Any]) -> GraphEdge:
+def edge_from_json(document: Mapping[str, Any]) -> GraphEdge:
     """The edge of such an object. Raises as node_from_json."""
-    found = _checked(given, _EDGE, required=("id", "source_id", "target_id"))
-    if "neurotransmitter_weights" not in found and "domain" in found:
-        found["neurotransmitter_weights"] = NeurotransmitterWeights.for_domain(found["domain"])
+    values = _checked(document, _EDGE, required=("id", "source_id", "target_id"))
+    if "neurotransmitter_weights" not in values and "domain" in values:
+        values["neurotransmitter_weights"] = NeurotransmitterWeights.for_domain(values["domain"])
     try:
-        return GraphEdge(**found)
+        return GraphEdge(**values)
     except InvalidParamsError as error:
         raise InvalidInputError(str(error)) from error
 
@@ -78,9 +78,9 @@ def tombstone_to_json(tombstone: Tombstone) -> dict[str, Any]:
     return _to_json(tombstone, _TOMBSTONE)
 
 
-def tombstone_from_json(given: Mapping[str, Any]) -> Tombstone:
+def tombstone_from_json(document: Mapping[str, Any]) -> Tombstone:
     """The tombstone of such an object. Raises as node_from_json."""
-    return Tombstone(**_checked(given, _TOMBSTONE, required=("id", "deleted_at_ms", "reason", "soft")))
+    return Tombstone(**_checked(document, _TOMBSTONE, required=("id", "deleted_at_ms", "reason", "soft")))
 
 
 def _to_json(value: Any, fields: Iterable[str]) -> dict[str, Any]:
@@ -103,15 +103,15 @@ def _plain(value: Any) -> Any:
 
 
 def _checked(
-    given: Mapping[str, Any], checks: Mapping[str, Callable[[str, Any], Any]], *, required: tuple[str, ...]
+    document: Mapping[str, Any], checks: Mapping[str, Callable[[str, Any], Any]], *, required: tuple[str, ...]
 ) -> dict[str, Any]:
-    unknown = sorted(set(given) - set(checks))
+    unknown = sorted(set(document) - set(checks))
     if unknown:
         raise InvalidInputError(f"{unknown[0]} is no known field; the fields are {', '.join(checks)}")
-    missing = [name for name in required if name not in given]
+    missing = [name for name in required if name not in document]
     if missing:
         raise InvalidInputError(f"{missing[0]} is missing")
-    return {name: checks[name](name, value) for name, value in given.items()}
+    return {name: checks[name](name, value) for name, value in document.items()}
 
 
 def _fail(name: str, value: object, rule: str) -> NoReturn:
@@ -141,8 +141,8 @@ def _named(name: str, value: Any) -> str | None:
 
 
 def _word(name: str, value: Any) -> str:
-    found = _named(name, value)
-    return found if found is not None else _fail(name, value, "text")
+    word = _named(name, value)
+    return word if word is not None else _fail(name, value, "text")
 
 
 def _tags(name: str, value: Any) -> tuple[str, ...]:
@@ -205,17 +205,17 @@ def _embedding(name: str, value: Any) -> bytes | None:
     if value is None:
         return None
     try:
-        found = base64.b64decode(value, validate=True)
+        packed = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):
         _fail(name, value, "base64")
     return (
-        found if len(found) == EMBEDDING_BYTES else _fail(name, value, f"base64 of {EMBEDDING_BYTES} bytes")
+        packed if len(packed) == EMBEDDING_BYTES else _fail(name, value, f"base64 of {EMBEDDING_BYTES} bytes")
     )
 
 
 def _checks(kind: type[Any]) -> dict[str, Check]:
     hints = get_type_hints(kind)
-    names = [one.name for one in fields(kind) if one.name != "commit_seq"]
+    names = [field.name for field in fields(kind) if field.name != "commit_seq"]
     return {name: _OF_NAMES.get(name) or _check_of(hints[name]) for name in names}
 
 
@@ -227,7 +227,7 @@ def _check_of(hint: Any) -> Check:
 
 _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
 _PARTS: Final[dict[Any, tuple[str, ...]]] = {
-    kind: tuple(one.name for one in fields(kind)) for kind in (UTLState, NeurotransmitterWeights)
+    kind: tuple(field.name for field in fields(kind)) for kind in (UTLState, NeurotransmitterWeights)
 }
 _OF_NAMES: Final[dict[str, Check]] = {
     **dict.fromkeys(("source", "relationship_type"), _word),

@@ -161,13 +161,13 @@ class Scores:
 
     def zeros(self, name: Literal["extra", "lexical", "scratch"]) -> array[float]:
         """The buffer of that name, all 0; most searches need no ``extra`` and no ``scratch``."""
-        found: array[float] = getattr(self, name)
-        if len(found) < len(self.total):
-            found = array("f", bytes(4 * len(self.total)))
-            setattr(self, name, found)
+        buffer: array[float] = getattr(self, name)
+        if len(buffer) < len(self.total):
+            buffer = array("f", bytes(4 * len(self.total)))
+            setattr(self, name, buffer)
         else:
-            ranking.clear(found)
-        return found
+            ranking.clear(buffer)
+        return buffer
 
     base: array[float]
     """Own score of each row."""
@@ -198,13 +198,13 @@ def lead_of(text: str) -> str:
 def names_in(text: str) -> list[str]:
     """Words that are written like names, each once, at most 8: capitalised, not at a sentence's beginning."""
     words = text.split()
-    found = dict[str, None]()
+    names = dict[str, None]()
     for before, word in pairwise(words):
         name = word.strip("\"'“”‘’(),;:.!?").partition("'")[0].partition("’")[0]
         begins = before[-1] in ".!?"
         if name.isalpha() and name[0].isupper() and name[1:].islower() and not begins:
-            found[name] = None
-    return [name for name in found if name.lower() not in FUNCTION_WORDS][:_MOST_NAMES]
+            names[name] = None
+    return [name for name in names if name.lower() not in FUNCTION_WORDS][:_MOST_NAMES]
 
 
 def read(text: str, provider: EmbeddingProvider, counts: Buffer, total: int, blend: Blend) -> Wanted:
@@ -263,14 +263,14 @@ def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -
 def _lexical(
     index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores
 ) -> Iterator[_Part]:
-    postings, found = index.postings, scores.zeros("lexical")
+    postings, buffer = index.postings, scores.zeros("lexical")
     count, length = postings.totals(live)
     if not count or not wanted.terms:
         return
     mean, b = length / count, blend.b_plain if wanted.plain else blend.b
-    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, found):
-        _, mean, deviation = ranking.moments(found, live)
-        yield found, mean, deviation, blend.lexical_plain if wanted.plain else blend.lexical, False
+    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, buffer):
+        _, mean, deviation = ranking.moments(buffer, live)
+        yield buffer, mean, deviation, blend.lexical_plain if wanted.plain else blend.lexical, False
 
 
 def _dense(

@@ -105,24 +105,24 @@ class Derived:
         return figures
 
     def _replay(self, figures: StoreMetrics, change: Change) -> None:
-        found = self._store.read(change.subject)
-        vector = None if found is None else self._store.embedding(found.node.commit_seq)
-        if found is None or vector is None:
+        stored = self._store.read(change.subject)
+        vector = None if stored is None else self._store.embedding(stored.node.commit_seq)
+        if stored is None or vector is None:
             raise ValueError("a memory that came since is gone")
         if change.op == Op.ADD:
-            if found.node.commit_seq != change.seq:
+            if stored.node.commit_seq != change.seq:
                 raise ValueError("a memory that came since was replaced")
-            if not found.deleted:  # else it was imported as a forgotten one, or forgotten since
-                figures.added(found.node, vector)
+            if not stored.deleted:  # else it was imported as a forgotten one, or forgotten since
+                figures.added(stored.node, vector)
             return
         edges = self._store.edges.of(change.subject)
         if change.op == Op.FORGET:
-            figures.removed(found.node, vector, edges)
+            figures.removed(stored.node, vector, edges)
         else:
-            figures.added(found.node, vector, edges)
+            figures.added(stored.node, vector, edges)
 
     def _live_nodes(self) -> Iterator[tuple[MemoryNode, bytes]]:
         """Every live memory with its embedding, in order of commit: one pass over both families."""
-        for found, embedding in with_vectors(self._store):
-            if not found.deleted:
-                yield found.node, embedding or self.provider.encode(text_to_embed(found.node)).embedding
+        for stored, embedding in with_vectors(self._store):
+            if not stored.deleted:
+                yield stored.node, embedding or self.provider.encode(text_to_embed(stored.node)).embedding

@@ -51,11 +51,11 @@ def with_vectors(store: GraphStore) -> Iterator[tuple[StoredNode, bytes | None]]
     """
     records = store.vectors.records(whole=True)
     at, record = next(records, (0, None))
-    for found in store.in_order(skip_damaged=True):
-        seq = found.node.commit_seq
+    for stored in store.in_order(skip_damaged=True):
+        seq = stored.node.commit_seq
         while record is not None and at < seq:
             at, record = next(records, (at, None))
-        yield found, _decoded(store, seq, record) if record is not None and at == seq else None
+        yield stored, _decoded(store, seq, record) if record is not None and at == seq else None
 
 
 def _decoded(store: GraphStore, seq: int, record: bytes) -> bytes | None:
@@ -109,10 +109,10 @@ class Mending:
 def mend(store: GraphStore, provider: EmbeddingProvider) -> int:
     """Rebuild lost vectors; returns how many. Cost: as `with_vectors`, and some 100 us for each lost one."""
     with Mending(store) as mending:
-        for found, embedding in with_vectors(store):
+        for stored, embedding in with_vectors(store):
             if embedding is None:
-                made = provider.encode(text_to_embed(found.node)).embedding
-                mending.put(found.node.commit_seq, made)
+                made = provider.encode(text_to_embed(stored.node)).embedding
+                mending.put(stored.node.commit_seq, made)
     return mending.made
 
 
@@ -180,14 +180,14 @@ def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, 
     """Apply one commit; the record has the memory's present state, later commits included."""
     node_id = UUID(bytes=change.subject)
     if change.op == Op.ADD:
-        found = store.read(change.subject)
-        if found is not None and found.node.commit_seq == change.seq:
-            node = replace(found.node, embedding=store.embedding(change.seq))
-            index.add(node, provider.encode(text_to_embed(node)), live=not found.deleted)
+        stored = store.read(change.subject)
+        if stored is not None and stored.node.commit_seq == change.seq:
+            node = replace(stored.node, embedding=store.embedding(change.seq))
+            index.add(node, provider.encode(text_to_embed(node)), live=not stored.deleted)
     elif change.op == Op.UPDATE:
-        found = store.read(change.subject)
-        if found is not None:
-            index.update(found.node)
+        stored = store.read(change.subject)
+        if stored is not None:
+            index.update(stored.node)
     elif change.op == Op.FORGET:
         index.remove(node_id)
     elif change.op == Op.RESTORE:
@@ -196,8 +196,8 @@ def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, 
         index.remove(node_id)
         index.drop([node_id])
     elif change.op == Op.EMBED:
-        found = store.read(change.subject)
-        embedding = None if found is None else store.embedding(found.node.commit_seq)
+        stored = store.read(change.subject)
+        embedding = None if stored is None else store.embedding(stored.node.commit_seq)
         if embedding is not None:
             index.revector(node_id, embedding)
     index.seen(change.seq)

@@ -289,11 +289,11 @@ class MemoryIndex:
         with self.lock:
             live = self.rows.live
             most = rare_most(self._live + 1) - 1
-            found = self.postings.few(terms, live, most, len(live) - self._live)
+            count = self.postings.few(terms, live, most, len(live) - self._live)
             for tag in set(tags):
                 holders = (row for row in self.rows.tags.get(tag, ()) if live[row])
-                found += 1 <= len(list(islice(holders, most + 1))) <= most
-            return found
+                count += 1 <= len(list(islice(holders, most + 1))) <= most
+            return count
 
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row, live or not."""

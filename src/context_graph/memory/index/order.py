@@ -43,11 +43,11 @@ class Order:
 
 def end_of_evidence(parts: Sequence[dict[str, float]]) -> int:
     """How many of these memories, best first, something speaks for: a word, a meaning, a neighbour."""
-    told = [
-        one.get("opening", one["terms"]) > 0.0 or one["cosine"] >= NEAR or one["others"] > 0.0
-        for one in parts
+    speaks = [
+        signs.get("opening", signs["terms"]) > 0.0 or signs["cosine"] >= NEAR or signs["others"] > 0.0
+        for signs in parts
     ]
-    return len(told) - told[::-1].index(True) if True in told else 0
+    return len(speaks) - speaks[::-1].index(True) if True in speaks else 0
 
 
 def _grade(score: float) -> float:

@@ -82,11 +82,11 @@ class Names:
         """The text's ordinal, a new one for a new text; 0 for none."""
         if not text:
             return 0
-        found = self._ordinals.get(text)
-        if found is None:
-            found = self._ordinals[text] = len(self._texts)
+        number = self._ordinals.get(text)
+        if number is None:
+            number = self._ordinals[text] = len(self._texts)
             self._texts.append(text)
-        return found
+        return number
 
     def find(self, text: str) -> int:
         """The text's ordinal, 0 if no row ever had it."""
@@ -208,9 +208,9 @@ class Rows:
 
     def numbers(self) -> row_kernels.Ids:
         """Id -> row, of all rows that are not gone. Cost: some 30 ns a row."""
-        found = row_kernels.Ids()
-        found.put_all(self.ids, self.flags, GONE)
-        return found
+        ids = row_kernels.Ids()
+        ids.put_all(self.ids, self.flags, GONE)
+        return ids
 
     def kept(self, keep: bytearray) -> Rows:
         """A copy with those rows and their texts only, renumbered in order. Cost: a microsecond a row."""

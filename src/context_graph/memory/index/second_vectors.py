@@ -201,8 +201,8 @@ def _of_folder(folder: Path) -> SecondModel:
 
 def _settings(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return settings
     except FileNotFoundError:
         return {}
     except ValueError as error:
@@ -217,8 +217,8 @@ def _tokenizer(path: Path, longest: int) -> _Tokeniser:
     tokenizer.enable_truncation(longest)
 
     def ids(text: str) -> list[int]:
-        found: list[int] = tokenizer.encode(text).ids
-        return found
+        token_ids: list[int] = tokenizer.encode(text).ids
+        return token_ids
 
     return ids
 
@@ -315,7 +315,7 @@ class SecondVectors:
             if memory.loaded_index is not None:
                 memory.loaded_index.begin_extra(self.model.dim, self.model.digest)
             nodes = [
-                found.node for found in islice(memory.store.in_order(second.done, skip_damaged=True), BATCH)
+                stored.node for stored in islice(memory.store.in_order(second.done, skip_damaged=True), BATCH)
             ]
             end = memory.store.counters.seq
             if not nodes:
@@ -338,5 +338,5 @@ class SecondVectors:
 
 def is_there(store: GraphStore, node: MemoryNode) -> bool:
     """Whether the memory was neither removed nor stored anew since it was read."""
-    found = store.read(node.id.bytes)
-    return found is not None and found.node.commit_seq == node.commit_seq
+    stored = store.read(node.id.bytes)
+    return stored is not None and stored.node.commit_seq == node.commit_seq

@@ -43,9 +43,9 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
     noted = rows.names["source"].find(NOTED)
     if not noted:
         return Spread(best, first, {})
-    ours = {rows.names["source"].find(CAPTURED), noted} - {0}
+    sources = {rows.names["source"].find(CAPTURED), noted} - {0}
     nodes = {
-        row: node_of(UUID(bytes=rows.id_of(row))) for row in best[:_LOOKED_AT] if rows.source[row] in ours
+        row: node_of(UUID(bytes=rows.id_of(row))) for row in best[:_LOOKED_AT] if rows.source[row] in sources
     }
     there = {row: node for row, node in nodes.items() if node is not None}
     kinds = {row: kind_of_memory(node.metadata) for row, node in there.items()}

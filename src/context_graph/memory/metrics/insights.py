@@ -44,9 +44,9 @@ OPPOSABLE: Final = 0.5
 
 def causal_links(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[str, Any]]:
     """Edges of a causal type from or to one of ``nodes``, strongest first."""
-    found = [edge for edge in _edges(nodes, reader) if edge.relationship_type in CAUSAL]
-    found.sort(key=lambda edge: -edge.effective_weight())
-    return [_edge_entry(edge) for edge in found[:MAX_ENTRIES]]
+    links = [edge for edge in _edges(nodes, reader) if edge.relationship_type in CAUSAL]
+    links.sort(key=lambda edge: -edge.effective_weight())
+    return [_edge_entry(edge) for edge in links[:MAX_ENTRIES]]
 
 
 def _edges(nodes: Iterable[MemoryNode], reader: Reader) -> list[GraphEdge]:
@@ -89,7 +89,7 @@ def entailment_cones(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[s
 
 def _below(apex: UUID, reader: Reader) -> dict[UUID, int]:
     """Memories from which edges lead up to ``apex``, with the number of steps."""
-    found: dict[UUID, int] = {}
+    steps: dict[UUID, int] = {}
     level = [apex]
     for depth in range(1, CONE_DEPTH + 1):
         level = [
@@ -98,9 +98,9 @@ def _below(apex: UUID, reader: Reader) -> dict[UUID, int]:
             for edge in reader.edges(node)
             if edge.target_id == node and edge.relationship_type in PARENTS
         ]
-        level = [node for node in dict.fromkeys(level) if node != apex and node not in found][:MAX_ENTRIES]
-        found.update(dict.fromkeys(level, depth))
-    return found
+        level = [node for node in dict.fromkeys(level) if node != apex and node not in steps][:MAX_ENTRIES]
+        steps.update(dict.fromkeys(level, depth))
+    return steps
 
 
 def _containment(general: frozenset[str], special: frozenset[str]) -> float | None:
@@ -119,21 +119,21 @@ def neighborhood(
     ``packed`` has the vectors of ``nodes``, ``others`` those of candidates, both by `StoreMetrics.pack`.
     """
     here = {node.id for node in nodes}
-    found = []
+    entries = []
     for edge in _edges(nodes, reader):
         if not (edge.source_id in here and edge.target_id in here):
             mine, other = edge.source_id, edge.target_id
             if mine not in here:
                 mine, other = other, mine
-            found.append(_neighbour(mine, other, edge.relationship_type, edge.effective_weight()))
+            entries.append(_neighbour(mine, other, edge.relationship_type, edge.effective_weight()))
     for other, vector in others.items():
         cosine, mine = max(
             ((mean_cosine((vector, own)), node) for node, own in packed.items()), default=(0.0, other)
         )
         if other not in here and cosine >= SIMILAR:
-            found.append(_neighbour(mine, other, "similar", cosine))
-    found.sort(key=lambda entry: -entry["weight"])
-    return found[:MAX_ENTRIES]
+            entries.append(_neighbour(mine, other, "similar", cosine))
+    entries.sort(key=lambda entry: -entry["weight"])
+    return entries[:MAX_ENTRIES]
 
 
 def _neighbour(mine: UUID, other: UUID, kind: str, weight: float) -> dict[str, Any]:
@@ -158,28 +158,28 @@ def conflicts(
     edges = _edges(nodes, reader)
     related = {_ends(edge) for edge in edges if not edge.is_made_by_consolidation}
     settled = {_ends(edge) for edge in edges if edge.relationship_type in SETTLES}
-    found = [
+    entries = [
         _conflict(edge.source_id, edge.target_id, "stated", "linked as contradicting each other")
         for edge in edges
         if edge.relationship_type == CONTRADICTS and _ends(edge) not in settled
     ]
-    for i, one in enumerate(nodes):
+    for i, node in enumerate(nodes):
         for other in nodes[:i]:
-            if one.id not in packed or other.id not in packed or frozenset((one.id, other.id)) in related:
+            if node.id not in packed or other.id not in packed or frozenset((node.id, other.id)) in related:
                 continue
-            if mean_cosine((packed[one.id], packed[other.id])) >= OPPOSABLE:
-                difference = opposition(one.content, other.content)
+            if mean_cosine((packed[node.id], packed[other.id])) >= OPPOSABLE:
+                difference = opposition(node.content, other.content)
                 if difference is not None:
-                    found.append(_conflict(other.id, one.id, "suspected", f"differ in: {difference}"))
-    return found[:MAX_ENTRIES]
+                    entries.append(_conflict(other.id, node.id, "suspected", f"differ in: {difference}"))
+    return entries[:MAX_ENTRIES]
 
 
 def _ends(edge: GraphEdge) -> frozenset[UUID]:
     return frozenset((edge.source_id, edge.target_id))
 
 
-def _conflict(one: UUID, other: UUID, kind: str, reason: str) -> dict[str, Any]:
-    return {"nodes": [str(one), str(other)], "kind": kind, "reason": reason}
+def _conflict(node: UUID, other: UUID, kind: str, reason: str) -> dict[str, Any]:
+    return {"nodes": [str(node), str(other)], "kind": kind, "reason": reason}
 
 
 class Insights:

@@ -83,7 +83,7 @@ def result_metrics(
     if count == 1:
         diversity, entropy, connectedness = 0.0, novelty, nodes[0].utl_state.delta_c
     else:
-        cosine = kernel.mean_cosine([one for one in packed if one is not None])
+        cosine = kernel.mean_cosine([vector for vector in packed if vector is not None])
         likeness = math.sqrt(kernel.likeness(cosine))
         diversity = 1.0 - likeness
         entropy = with_conflict(diversity, novelty, conflict)
@@ -198,13 +198,13 @@ def common_of(provider: EmbeddingProvider) -> bytes:
 
 
 def _computed(provider: EmbeddingProvider) -> bytes:
-    found: list[list[float]] = []
+    vectors: list[list[float]] = []
     for text in (_TALK, _WORK):
         vector = list(space_vector(provider.encode(text).embedding, "Semantic"))
-        for other in found:
+        for other in vectors:
             along = math.fsum(map(mul, vector, other))
             vector = [value - along * shared for value, shared in zip(vector, other, strict=True)]
         length = math.sqrt(math.fsum(map(mul, vector, vector)))
         if length > 1e-6:
-            found.append([value / length for value in vector])
-    return b"".join(array("f", vector).tobytes() for vector in found)
+            vectors.append([value / length for value in vector])
+    return b"".join(array("f", vector).tobytes() for vector in vectors)

@@ -117,11 +117,11 @@ class PulsePast:
         Args:
             arrived: Commit number -> live and forgotten memories that came after it.
         """
-        found = self._suggestion(entropy, coherence, memories, pending, arrived)
-        if found.action is not self.asked:
-            self.asked = found.action
+        suggestion = self._suggestion(entropy, coherence, memories, pending, arrived)
+        if suggestion.action is not self.asked:
+            self.asked = suggestion.action
             self.changed = True
-        return found
+        return suggestion
 
     def _suggestion(
         self, entropy: float, coherence: float, memories: int, pending: Pending, arrived: Callable[[int], int]
@@ -162,8 +162,8 @@ class PulsePast:
         if fact is None or fact.get("version") != _VERSION:
             return made
         try:
-            made._entropy = [int(one) for one in fact["entropy"]][-MAX_PAST:]
-            made._coherence = [int(one) for one in fact["coherence"]][-MAX_PAST:]
+            made._entropy = [int(value) for value in fact["entropy"]][-MAX_PAST:]
+            made._coherence = [int(value) for value in fact["coherence"]][-MAX_PAST:]
             made._sampled = int(fact["sampled"])
             made.asked = SuggestedAction(fact["asked"])
             made._followed = {SuggestedAction(name): int(seq) for name, seq in fact["followed"].items()}
@@ -175,8 +175,8 @@ class PulsePast:
 
 def rank(value: float, past: Sequence[float]) -> float:
     """The share of ``past`` below ``value``, equal ones counting half; in [0, 1]. ``past`` is not empty."""
-    below = sum(one < value for one in past)
-    return (below + sum(one == value for one in past) / 2.0) / len(past)
+    below = sum(earlier < value for earlier in past)
+    return (below + sum(earlier == value for earlier in past) / 2.0) / len(past)
 
 
 def _hundredths(value: float) -> int:

@@ -236,18 +236,18 @@ class ReviewTasks:
     def _judge(self, reader: Reader, pair: Pair, chars: int) -> None:
         if len(pair) != 2 or pair in self._found or len(self._found) >= MAX_FOUND:
             return
-        one, other = (reader.get(node) for node in pair)
-        if one is None or other is None:
+        first, second = (reader.get(node) for node in pair)
+        if first is None or second is None:
             return
-        if chars < MAX_CHARS and max(len(one.content), len(other.content)) > chars:
+        if chars < MAX_CHARS and max(len(first.content), len(second.content)) > chars:
             self._long.append(pair)
             return
         between = (
             edge
-            for edge in reader.edges(one.id)
-            if other.id in (edge.source_id, edge.target_id) and not edge.is_made_by_consolidation
+            for edge in reader.edges(first.id)
+            if second.id in (edge.source_id, edge.target_id) and not edge.is_made_by_consolidation
         )
-        finding = _finding(one, other, {edge.relationship_type for edge in between})
+        finding = _finding(first, second, {edge.relationship_type for edge in between})
         if finding is not None:
             self._found[pair] = finding
             for node in pair:
@@ -313,8 +313,8 @@ class ReviewTasks:
         return [*self._apart]
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
+def _overlap(words: frozenset[str], other: frozenset[str]) -> float:
+    return len(words & other) / len(words | other) if words and other else 0.0
 
 
 def may_be_orphan(node: MemoryNode) -> bool:
@@ -326,15 +326,15 @@ def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> ReviewTask:
     return ReviewTask(kind, tuple(nodes[:MAX_TARGETS]), len(nodes), reason)
 
 
-def _finding(one: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
+def _finding(node: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
     """What two memories are to each other; None once an edge has settled it."""
     if relations & SETTLES:
         return None
     if CONTRADICTS in relations:
         return _Finding(TaskType.CONTRADICTION, "linked as contradicting each other")
-    if relations or one.modality != other.modality:
+    if relations or node.modality != other.modality:
         return None
-    if same_meaning(one.content, other.content):
+    if same_meaning(node.content, other.content):
         return _Finding(TaskType.DUPLICATE, "say the same")
-    difference = opposition(one.content, other.content)
+    difference = opposition(node.content, other.content)
     return None if difference is None else _Finding(TaskType.CONTRADICTION, f"differ in: {difference}")

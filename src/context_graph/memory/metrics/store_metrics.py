@@ -374,13 +374,13 @@ class StoreMetrics:
 
         Cost: up to 75 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
-        found = self._suggested(reader, now_ms, past, arrived, PULSE_EFFORT)
+        suggestion = self._suggested(reader, now_ms, past, arrived, PULSE_EFFORT)
         metrics = self.metrics()
         values = round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS)
         if empty_recall:
             return CognitivePulse(*values, SuggestedAction.EXPLORE)
         about = self._review.contradiction_of(touched)
-        return CognitivePulse(*values, SuggestedAction.CLARIFY if about else found.action, about)
+        return CognitivePulse(*values, SuggestedAction.CLARIFY if about else suggestion.action, about)
 
     def _suggested(
         self, reader: Reader, now_ms: int, past: PulsePast, arrived: Callable[[int], int], effort: Effort
@@ -403,7 +403,7 @@ class StoreMetrics:
         ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.5 s if many
         review candidates wait.
         """
-        found = self._suggested(reader, now_ms, past, arrived, STATUS_EFFORT)
+        suggestion = self._suggested(reader, now_ms, past, arrived, STATUS_EFFORT)
         metrics = self.metrics()
         best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
         nodes = (_readable(reader, node) for node, _ in best)
@@ -415,9 +415,9 @@ class StoreMetrics:
                 for node in nodes
                 if node is not None
             ),
-            suggested_action=found.action,
-            reason=found.reason,
-            ended_by=ENDED_BY[found.action],
+            suggested_action=suggestion.action,
+            reason=suggestion.reason,
+            ended_by=ENDED_BY[suggestion.action],
             dream_available=dream_available,
             curation_tasks=tuple(self._review.tasks()),
             metrics=metrics,
@@ -461,9 +461,9 @@ class StoreMetrics:
             made._slot_of_topic[topic] = slot
         for node, count in state["links"].items():
             made._tie(bytes.fromhex(node), count)
-        for one, other, *counts in state["disputes"]:
+        for first, second, *counts in state["disputes"]:
             for which, count in enumerate(counts):
-                made._dispute(frozenset((UUID(hex=one), UUID(hex=other))), which, count)
+                made._dispute(frozenset((UUID(hex=first), UUID(hex=second))), which, count)
         pairs = (frozenset(map(UUID, pair)) for pair in state["review"])
         made._review = ReviewTasks(pairs, map(UUID, state.get("apart", ())))
         made._uses = {UUID(hex=node): count for node, count in state["uses"].items()}

@@ -78,19 +78,19 @@ class Names:
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 @cache
 def names() -> Names:
     """The names of `names.toml`. Reads it the first time."""
     with (Path(__file__).parent / "names.toml").open("rb") as file:
-        given: dict[str, Any] = tomllib.load(file)
+        content: dict[str, Any] = tomllib.load(file)
     return Names(
-        frozenset(_listed(given["programs"])),
-        frozenset(_listed(given["with_verbs"])),
-        {name: _listed(endings) for name, endings in given["file_types"].items()},
-        tuple((begin, act) for act, words in given["acts"].items() for begin in _listed(words)),
+        frozenset(_listed(content["programs"])),
+        frozenset(_listed(content["with_verbs"])),
+        {name: _listed(endings) for name, endings in content["file_types"].items()},
+        tuple((begin, act) for act, words in content["acts"].items() for begin in _listed(words)),
     )
 
 
@@ -106,16 +106,16 @@ def about(text: str, of: Language) -> About:
     )
 
 
-def _unique(found: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found))
+def _unique(names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    found = []
+    paths = []
     for token in _TOKEN.findall(text):
         if "://" not in token and ("/" in token or "." in token):
-            found += [name.rstrip(".") for name in _NAME.findall(token) if _is_path(name.rstrip("."))]
-    return _unique(found)
+            paths += [name.rstrip(".") for name in _NAME.findall(token) if _is_path(name.rstrip("."))]
+    return _unique(paths)
 
 
 def _is_path(name: str) -> bool:
@@ -130,38 +130,38 @@ def _is_path(name: str) -> bool:
 def _file_types(text: str, paths: tuple[str, ...]) -> tuple[str, ...]:
     known = names().file_types
     endings = {ending for each in known.values() for ending in each}
-    found: list[str] = []
+    types: list[str] = []
     for word in _LATIN.findall(text.lower()):
-        found += known.get(word.strip(".-+"), ())
+        types += known.get(word.strip(".-+"), ())
     for path in paths:
         ending = _ENDING.search(path)
         if ending and ending[1] in endings and path.startswith(("*.", ".")):
-            found.append(ending[1])
-    return _unique(found)
+            types.append(ending[1])
+    return _unique(types)
 
 
 def _commands(text: str, of: Language) -> tuple[str, ...]:
     known = names()
-    found: list[str] = []
+    commands: list[str] = []
     for code in text.split("`")[1::2]:
         words = code.split()
         if words and (words[0] in known.programs or len(words) > 1):
-            found.append(command_name(code))
+            commands.append(command_name(code))
     words = [word.strip("`'.:!?…") for word in _TOKEN.findall(text)]
     for at, word in enumerate(words):
         name = word.rsplit("/", 1)[-1].lower()
         following = words[at + 1] if at + 1 < len(words) else ""
         if name in _WORDS_TOO and following in _TARGETS:
-            found.append(f"{name} {following}")
+            commands.append(f"{name} {following}")
         elif name in known.programs and "." not in name and name not in _WORDS_TOO:
             verb = bool(_VERB.fullmatch(following)) and following not in of.common
             takes = name in known.with_verbs or following.startswith("-")
-            found.append(f"{name} {following}" if verb and takes and not _says(following, of) else name)
+            commands.append(f"{name} {following}" if verb and takes and not _says(following, of) else name)
     for word in _words(text, of):
-        found += _acts_of(word)
+        commands += _acts_of(word)
     if of.signs:
-        found += [act for begin, act in known.acts if not begin.isascii() and begin in text]
-    return _unique(found)
+        commands += [act for begin, act in known.acts if not begin.isascii() and begin in text]
+    return _unique(commands)
 
 
 @lru_cache(maxsize=8192)  # texts have most of their words in common, and there are some hundred beginnings
@@ -245,7 +245,7 @@ def _without_quiet(text: str, of: Language) -> str:
 
 def _pairs(text: str) -> list[str]:
     """Each two signs that stand side by side: ideographs, or one and a katakana."""
-    found: list[str] = []
+    pairs: list[str] = []
     for run in _SIGNS.findall(text):
-        found += [run[at : at + 2] for at in range(len(run) - 1)]
-    return found
+        pairs += [run[at : at + 2] for at in range(len(run) - 1)]
+    return pairs

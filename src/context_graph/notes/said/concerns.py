@@ -26,23 +26,25 @@ def concerns(statement: Statement, *, prompt: str = "", path: str = "", command:
     The most that any of them gives; `FLOOR` says from where on it is worth telling. Linear in what is given;
     of a prompt the first 4,000 characters count.
     """
-    found = [0.0]
+    degrees = [0.0]
     if path:
-        found.append(_of_path(statement, path))
+        degrees.append(_of_path(statement, path))
     if command:
-        found.append(_of_command(statement, command))
+        degrees.append(_of_command(statement, command))
     if prompt:
-        found.append(_of_prompt(statement, prompt[:_MOST_CHARS]))
-    return max(found)
+        degrees.append(_of_prompt(statement, prompt[:_MOST_CHARS]))
+    return max(degrees)
 
 
 def _of_path(statement: Statement, path: str) -> float:
     it = statement.about
-    if any(_within(path, one) for one in it.paths):
+    if any(_within(path, named) for named in it.paths):
         return 1.0
     ending = PurePosixPath(path).suffix.lstrip(".").lower()
     whole = PurePosixPath(path).name.lower()
-    if ending in it.file_types or any(whole.endswith("." + one) for one in it.file_types if "." in one):
+    if ending in it.file_types or any(
+        whole.endswith("." + file_type) for file_type in it.file_types if "." in file_type
+    ):
         return 0.8
     parts = {stem(piece, "english") for piece in _pieces(path)}
     if parts & _stems(it):
@@ -56,9 +58,9 @@ def _subjects(statement: Statement) -> frozenset[str]:
     return subjects_of_text(statement.text, language_of(statement.text))
 
 
-def _within(path: str, given: str) -> bool:
-    """Whether ``path`` is the file ``given``, or lies in the folder of that name, wherever that is."""
-    wanted = given.strip("*").rstrip("/").removeprefix("./")
+def _within(path: str, named: str) -> bool:
+    """Whether ``path`` is the file ``named``, or lies in the folder of that name, wherever that is."""
+    wanted = named.strip("*").rstrip("/").removeprefix("./")
     if not wanted:
         return False
     if "*" in wanted:
@@ -67,28 +69,28 @@ def _within(path: str, given: str) -> bool:
 
 
 def _pieces(path: str) -> list[str]:
-    return [one for one in language("en").words(path.replace("_", " ").replace("-", " ")) if len(one) > 2]
+    return [word for word in language("en").words(path.replace("_", " ").replace("-", " ")) if len(word) > 2]
 
 
 def _stems(it: About) -> frozenset[str]:
     """Topics as English would have them: names in paths are English, whatever is spoken around them."""
-    return frozenset(stem(one, "english") for one in it.topics if one.isascii())
+    return frozenset(stem(topic, "english") for topic in it.topics if topic.isascii())
 
 
 def _of_command(statement: Statement, command: str) -> float:
     it = statement.about
     name = command_name(command)
     program = name.split(" ", 1)[0]
-    for one in it.commands:
-        if one == name or name.startswith(f"{one} ") or command.startswith(f"{one} "):
+    for known in it.commands:
+        if known == name or name.startswith(f"{known} ") or command.startswith(f"{known} "):
             return 1.0
     swapped = {statement.instead_of.lower(), statement.chosen.lower()} - {""}
     if program in swapped or name in swapped:
         return 1.0
     arguments = command.split()
-    if any(_within(word.strip("'\""), one) for one in it.paths for word in arguments):
+    if any(_within(word.strip("'\""), named) for named in it.paths for word in arguments):
         return 0.9
-    if any(one.split(" ", 1)[0] == program for one in it.commands if one not in _acts()):
+    if any(known.split(" ", 1)[0] == program for known in it.commands if known not in _acts()):
         verb = name.split(" ", 1)[1] if " " in name else ""
         return 0.9 if verb and stem(verb, "english") in it.topics else 0.4
     shared = {stem(word, "english") for word in _pieces(command)} & _stems(it)
@@ -103,7 +105,7 @@ def _acts() -> frozenset[str]:
 def _of_prompt(statement: Statement, prompt: str) -> float:
     it, asked = statement.about, about(prompt, language_of(prompt))
     if set(it.paths) & set(asked.paths) or any(
-        _within(one, path) for one in asked.paths for path in it.paths
+        _within(asked_path, path) for asked_path in asked.paths for path in it.paths
     ):
         return 1.0
     if set(it.commands) & set(asked.commands):
@@ -114,7 +116,7 @@ def _of_prompt(statement: Statement, prompt: str) -> float:
         if topic in asked.topics:
             words *= 0.55
         elif len(topic) >= _LEAST_PIECE and any(
-            topic in one or _is_piece(one, topic) for one in asked.topics
+            topic in asked_topic or _is_piece(asked_topic, topic) for asked_topic in asked.topics
         ):
             words *= 0.6
     if subjects_of_text(prompt, language_of(prompt)) & _subjects(statement):

@@ -27,7 +27,7 @@ def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement
     text = text[:MOST_CHARS]
     words = of.words(text)
     marks = of.marks(words)
-    kinds = frozenset(one.kind for one in marks)
+    kinds = frozenset(mark.kind for mark in marks)
     swap = swap_in(text, of)
     of_what = about(text, of)
     return Statement(
@@ -46,8 +46,8 @@ def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement
 def _wants(marks: list[Mark], kinds: frozenset[str], swap: Swap) -> Wants:
     if swap.chosen:
         return "do"
-    denies = min((one.start for one in marks if one.kind in _DENIES), default=-1)
-    asks = min((one.start for one in marks if one.kind in _ASKS), default=-1)
+    denies = min((mark.start for mark in marks if mark.kind in _DENIES), default=-1)
+    asks = min((mark.start for mark in marks if mark.kind in _ASKS), default=-1)
     if swap.instead_of or (denies >= 0 and (asks < 0 or denies <= asks + 1)):
         return "dont"
     if kinds & {"must", "standing", "choose", "prefer"} or asks == 0:

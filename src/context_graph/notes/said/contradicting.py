@@ -53,11 +53,11 @@ def _forbids(clause: str, command: str, of: Language) -> bool:
     if not any(mark.kind == "forbid" for mark in marks) or _CONDITIONS & set(words):
         return False
     it = about(clause, of)
-    named = [one for one in it.commands if _runs(command, one)]
-    if not named or len({one.split(" ")[0] for one in it.commands}) > 1:
+    named = [name for name in it.commands if _runs(command, name)]
+    if not named or len({name.split(" ")[0] for name in it.commands}) > 1:
         return False
     here = {stem(words[mark.start], of.stemmer) for mark in marks if mark.kind == "env"}
-    programs = tuple(word for one in named for word in one.split())
+    programs = tuple(word for name in named for word in name.split())
     options = _OPTION.findall(clause)
     left = [
         topic

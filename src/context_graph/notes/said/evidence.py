@@ -82,7 +82,7 @@ class Counted:
     kinds: frozenset[str]
     tails: frozenset[str]
     """Kinds of the marks at its end, in scripts without spaces."""
-    said: frozenset[str]
+    leading: frozenset[str]
     """Names of evidence where it is the first of a span."""
     inside: frozenset[str]
     """The same behind another clause."""
@@ -99,23 +99,23 @@ def counted(text: str, language: Language) -> Counted:
             begin = mark.end
     begin = 0 if begin >= len(words) else begin
     reach = begin + (2 if language.signs else 1)
-    first = [one for one in marks if begin <= one.start < reach]
-    heads = {one.kind for one in first}
-    kinds = frozenset(one.kind for one in marks)
-    tails = {one.kind for one in marks if one.end >= len(words) - 2} if language.signs else set()
+    first = [mark for mark in marks if begin <= mark.start < reach]
+    heads = {mark.kind for mark in first}
+    kinds = frozenset(mark.kind for mark in marks)
+    tails = {mark.kind for mark in marks if mark.end >= len(words) - 2} if language.signs else set()
     same = {*(f"m:{kind}" for kind in kinds), *_shapes(text)}
     if language.code == "en" and words:
         same.update(_forms(words[begin], plain=not heads - {"keep"}))
     heads &= _HEADS
-    said = {*same, *(f"s:{kind}" for kind in heads)}
+    leading = {*same, *(f"s:{kind}" for kind in heads)}
     following = _following(
-        words, [one for one in first if one.start == begin and one.kind in _HEADS], language
+        words, [mark for mark in first if mark.start == begin and mark.kind in _HEADS], language
     )
     return Counted(
         len(words),
         kinds,
         frozenset(tails),
-        frozenset(said | {following} if following else said),
+        frozenset(leading | {following} if following else leading),
         frozenset(same | {f"h:{kind}" for kind in heads}),
     )
 
@@ -132,7 +132,7 @@ def _forms(word: str, *, plain: bool) -> Iterator[str]:
 
 def _following(words: list[str], heads: list[Mark], language: Language) -> str:
     """What follows the longest of ``heads``; "" in scripts without spaces, and where nothing does."""
-    at = max((one.end for one in heads), default=0)
+    at = max((mark.end for mark in heads), default=0)
     if language.signs or not 0 < at < len(words):
         return ""
     return "o:the" if words[at] in language.common else "o:name"
@@ -161,7 +161,10 @@ class Evidence:
 
     def names(self) -> list[str]:
         """All of them, and each two that are paired, as `one+two` in the order of the alphabet."""
-        return [*self.single, *(f"{one}+{two}" for one, two in combinations(sorted(self.paired), 2))]
+        return [
+            *self.single,
+            *(f"{first}+{second}" for first, second in combinations(sorted(self.paired), 2)),
+        ]
 
 
 @dataclass
@@ -175,13 +178,13 @@ class Reading:
     def __post_init__(self) -> None:
         language = self.prompt.language
         self.clauses = [
-            [counted(one.text, language) for one in each.clauses] for each in self.prompt.sentences
+            [counted(clause.text, language) for clause in each.clauses] for each in self.prompt.sentences
         ]
 
     @cached_property
     def around(self) -> list[frozenset[str]]:
         """The kinds of each sentence's marks."""
-        return [frozenset().union(*(one.kinds for one in each)) for each in self.clauses]
+        return [frozenset().union(*(clause.kinds for clause in each)) for each in self.clauses]
 
     def evidence(self, at: int, start: int, end: int) -> Evidence:
         """What is known of clauses ``start`` to ``end`` of sentence ``at``."""
@@ -192,17 +195,17 @@ class Reading:
 
     def _evidence(self, at: int, start: int, end: int) -> Evidence:
         span = self.clauses[at][start:end]
-        said = span[0].said
+        leading = span[0].leading
         if len(span) > 1:
-            said = said.union(*(one.inside for one in span[1:]))
-        single = [*said, *(f"q:{kind}" for kind in span[-1].tails)]
-        size = self._size(sum(one.size for one in span))
+            leading = leading.union(*(clause.inside for clause in span[1:]))
+        single = [*leading, *(f"q:{kind}" for kind in span[-1].tails)]
+        size = self._size(sum(clause.size for clause in span))
         single.append(size)
-        paired = frozenset(one for one in single if one not in _UNPAIRED)
+        paired = frozenset(name for name in single if name not in _UNPAIRED)
         single += self._place(at, start, end)
         rest = self.clauses[at][:start] + self.clauses[at][end:]
         if rest:
-            single += {f"r:{kind}" for one in rest for kind in one.kinds & _AROUND}
+            single += {f"r:{kind}" for clause in rest for kind in clause.kinds & _AROUND}
         return Evidence(single, paired)
 
     def _size(self, words: int) -> str:

@@ -46,7 +46,7 @@ _OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
 """Kinds of words by which an agent's sentence leaves open what is chosen."""
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     kind: Kind
     at: int
     span: Span
@@ -60,17 +60,20 @@ def statements(prompt: str) -> list[Statement]:
     are read. Raises nothing. Takes some 1.5 ms for 1 KB, in proportion to its length.
     """
     reading = Reading(Prompt(prompt))
-    found: list[_Found] = []
+    candidates: list[_Candidate] = []
     for at in range(min(len(reading.clauses), _MOST_SENTENCES)):
         best = _best(reading, at)
         if best is None or not _stands_out(reading, best):
             continue
-        if found and _is_tied(reading, found[-1], best):
-            before = found.pop()
+        if candidates and _is_tied(reading, candidates[-1], best):
+            before = candidates.pop()
             best = before._replace(at=best.at, span=best.span, text=f"{before.text} {best.text}")
-        found.append(best)
+        candidates.append(best)
     language = reading.prompt.language
-    return [read_content(one.kind, one.text, language, one.span.score) for one in found[:MOST_STATEMENTS]]
+    return [
+        read_content(candidate.kind, candidate.text, language, candidate.span.score)
+        for candidate in candidates[:MOST_STATEMENTS]
+    ]
 
 
 def read(kind: Kind, text: str) -> Statement:
@@ -78,7 +81,7 @@ def read(kind: Kind, text: str) -> Statement:
     return read_content(kind, text, language_of(text), 0.0)
 
 
-def _best(reading: Reading, at: int) -> _Found | None:
+def _best(reading: Reading, at: int) -> _Candidate | None:
     """What sentence ``at`` is, and which of its clauses say it; None if it holds for this task only."""
     rule = best_span(reading, at, weights("rule"))
     rule = replace(rule, score=rule.score + _lasts(reading, at, rule))
@@ -87,22 +90,24 @@ def _best(reading: Reading, at: int) -> _Found | None:
         return None
     kind, span = ("rule", rule) if rule.score >= decision.score else ("decision", decision)
     span = _with_limits(reading, at, span)
-    return _Found("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
+    return _Candidate("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
 
 
-def _stands_out(reading: Reading, one: _Found) -> bool:
+def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
     """Whether it would be a rule in a text of this length too; what asks is none, unless it orders."""
-    clauses, count = reading.clauses[one.at], len(reading.clauses)
-    asks = one.span.end == len(clauses) or "ask" in clauses[one.span.start].kinds
-    if asks and reading.prompt.sentences[one.at].asks:
-        return _orders(reading, one.text)
-    if one.span.score < _LONGER * math.log(max(1.0, count / _TALK)):
+    clauses, count = reading.clauses[candidate.at], len(reading.clauses)
+    asks = candidate.span.end == len(clauses) or "ask" in clauses[candidate.span.start].kinds
+    if asks and reading.prompt.sentences[candidate.at].asks:
+        return _orders(reading, candidate.text)
+    if candidate.span.score < _LONGER * math.log(max(1.0, count / _TALK)):
         return False
-    if sum(len(one.text) for one in reading.prompt.sentences) <= _DOCUMENT_CHARS:
+    if sum(len(sentence.text) for sentence in reading.prompt.sentences) <= _DOCUMENT_CHARS:
         return True
-    said = clauses[one.span.start : one.span.end]
-    kinds = frozenset[str]().union(*(each.kinds for each in said))
-    return bool((_orders(reading, one.text) or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
+    span = clauses[candidate.span.start : candidate.span.end]
+    kinds = frozenset[str]().union(*(each.kinds for each in span))
+    return (
+        bool((_orders(reading, candidate.text) or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
+    )
 
 
 def _orders(reading: Reading, text: str) -> bool:
@@ -123,7 +128,7 @@ def _lasts(reading: Reading, at: int, span: Span) -> float:
 def _binds_all(reading: Reading, at: int) -> bool:
     """Whether a sentence says what all things must be, and is no report: `everything has to stay here`."""
     first = reading.clauses[at][0]
-    return "s:universal" in first.said and "must" in first.kinds and not first.kinds & _REPORTS
+    return "s:universal" in first.leading and "must" in first.kinds and not first.kinds & _REPORTS
 
 
 def _allows_after_all(reading: Reading, at: int) -> bool:
@@ -156,7 +161,7 @@ def _with_limits(reading: Reading, at: int, span: Span) -> Span:
     """The span with the clauses behind it that limit it: `use signals, but only to clear the cache`."""
     language, clauses = reading.prompt.language, reading.prompt.sentences[at].clauses
     end = span.end
-    while end < len(clauses) and "s:task" not in reading.clauses[at][end].said:
+    while end < len(clauses) and "s:task" not in reading.clauses[at][end].leading:
         marks = language.marks(language.words(clauses[end].text))
         if not any(mark.kind in _LIMITS and mark.start < _LIMIT_WORDS for mark in marks):
             break
@@ -170,12 +175,16 @@ def _text(reading: Reading, at: int, span: Span) -> str:
     return reading.prompt.whole(sentence.text[begin:end].strip(_EDGES))
 
 
-def _is_tied(reading: Reading, before: _Found, one: _Found) -> bool:
+def _is_tied(reading: Reading, before: _Candidate, candidate: _Candidate) -> bool:
     """Whether a rule is the other side of the one before it: `Use tabs. Never use spaces.`"""
-    if (before.kind, one.kind) != ("rule", "rule") or one.at != before.at + 1 or len(one.text) > _TIED_CHARS:
+    if (
+        (before.kind, candidate.kind) != ("rule", "rule")
+        or candidate.at != before.at + 1
+        or len(candidate.text) > _TIED_CHARS
+    ):
         return False
     language = reading.prompt.language
-    both = [language.words(each.text) for each in (before, one)]
+    both = [language.words(each.text) for each in (before, candidate)]
     marks = [language.marks(words) for words in both]
     denies = ["forbid" in {mark.kind for mark in each} for each in marks]
     verbs = [
@@ -191,14 +200,14 @@ def decisions(message: str) -> list[Statement]:
     At most `MOST_STATEMENTS`. Cost and limits are those of `statements`.
     """
     prompt = Prompt(message)
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for sentence in prompt.sentences[:_MOST_SENTENCES]:
         words = prompt.language.words(sentence.text)
         kinds = {mark.kind for mark in prompt.language.marks(words)}
         if sentence.asks or kinds & _OPEN or not kinds & {"choose", "instead", "past", "me", "house"}:
             continue
-        one = read_content("decision", prompt.whole(sentence.text), prompt.language, 0.0)
-        swapped = bool(one.chosen and one.instead_of)
-        if swapped or ("choose" in kinds and (one.reason or one.chosen)):
-            found.append(one)
-    return found[:MOST_STATEMENTS]
+        statement = read_content("decision", prompt.whole(sentence.text), prompt.language, 0.0)
+        swapped = bool(statement.chosen and statement.instead_of)
+        if swapped or ("choose" in kinds and (statement.reason or statement.chosen)):
+            statements.append(statement)
+    return statements[:MOST_STATEMENTS]

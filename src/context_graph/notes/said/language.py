@@ -73,22 +73,22 @@ class Language:
 
         Linear in their number.
         """
-        found: list[Mark] = []
+        marks: list[Mark] = []
         for at, word in enumerate(words):
             for phrase, kind in self.phrases.get(word, ()):
                 size = len(phrase)
                 if size == 1 or tuple(words[at : at + size]) == phrase:
-                    found.append(Mark(kind, at, at + size))
+                    marks.append(Mark(kind, at, at + size))
             if not self.signs:
-                found += [Mark(kind, at, at + 1) for kind in _beginning(self.code, word)]
-        return _outermost(found)
+                marks += [Mark(kind, at, at + 1) for kind in _beginning(self.code, word)]
+        return _outermost(marks)
 
 
 def _outermost(marks: list[Mark]) -> list[Mark]:
     """``marks`` without those that lie inside a longer one that hides them."""
     kept: list[Mark] = []
     widest = (0, 0)
-    for mark in sorted(marks, key=lambda one: (one.start, -one.end)):
+    for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.kind in _BESIDE:
             kept.append(mark)
             continue
@@ -109,25 +109,25 @@ def _beginning(code: str, word: str) -> tuple[str, ...]:
 def language(code: str) -> Language:
     """The marks of ``code``. Reads its file the first time, in some 2 ms."""
     with (Path(__file__).parent / "languages" / f"{code}.toml").open("rb") as file:
-        given = tomllib.load(file)
-    signs = given["script"] == "signs"
+        content = tomllib.load(file)
+    signs = content["script"] == "signs"
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     endings: dict[str, list[str]] = {}
-    for kind, listed in given["marks"].items():
-        for one in dict.fromkeys(part.strip().lower() for part in listed.split(",")):
-            if one.endswith("*"):
-                endings.setdefault(one[:-1], []).append(kind)
+    for kind, listed in content["marks"].items():
+        for word in dict.fromkeys(part.strip().lower() for part in listed.split(",")):
+            if word.endswith("*"):
+                endings.setdefault(word[:-1], []).append(kind)
                 continue
-            phrase = tuple(one) if signs else tuple(one.replace("-", " ").split())
+            phrase = tuple(word) if signs else tuple(word.replace("-", " ").split())
             phrases.setdefault(phrase[0], []).append((phrase, kind))
     return Language(
         code,
         signs,
-        frozenset(part.strip() for part in given["common"].split(",")),
+        frozenset(part.strip() for part in content["common"].split(",")),
         {first: tuple(rest) for first, rest in phrases.items()},
         {first: tuple(kinds) for first, kinds in endings.items()},
-        given["stemmer"],
-        tuple(given["swaps"]),
+        content["stemmer"],
+        tuple(content["swaps"]),
     )
 
 
@@ -143,5 +143,5 @@ def language_of(text: str) -> Language:
         return language("ru")
     words = _WORD.findall(_APOSTROPHE.sub(" ", seen.lower()))
     among = [language(code) for code in ("en", "de", "fr", "es", "pt")]
-    counts = [sum(2 * (word in one.common) + (word in one.phrases) for word in words) for one in among]
+    counts = [sum(2 * (word in of.common) + (word in of.phrases) for word in words) for of in among]
     return among[counts.index(max(counts))]

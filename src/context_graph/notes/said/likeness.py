@@ -23,21 +23,25 @@ _FEW: Final = 2
 """Other words of a sentence that is about one thing."""
 
 
-def repeated(one: Statement, other: Statement) -> bool:
+def repeated(statement: Statement, other: Statement) -> bool:
     """Whether both say the same, if in other words: alike in what they want, in numbers and most topics."""
-    if one.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
+    if statement.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
         return True
-    if (one.wants == "dont") != (other.wants == "dont") or _values(one) != _values(other):
+    if (statement.wants == "dont") != (other.wants == "dont") or _values(statement) != _values(other):
         return False
-    if _topics(one) != _topics(other) and ("ends" in _kinds(one)) != ("ends" in _kinds(other)):
+    if _topics(statement) != _topics(other) and ("ends" in _kinds(statement)) != ("ends" in _kinds(other)):
         return False
-    if one.about.paths != other.about.paths or replaces(one, other) or replaces(other, one):
+    if statement.about.paths != other.about.paths or replaces(statement, other) or replaces(other, statement):
         return False
-    if same_meaning(one.text, other.text):
+    if same_meaning(statement.text, other.text):
         return True
-    if bool(one.chosen) and bool(other.chosen) and one.chosen.casefold() != other.chosen.casefold():
+    if (
+        bool(statement.chosen)
+        and bool(other.chosen)
+        and statement.chosen.casefold() != other.chosen.casefold()
+    ):
         return False
-    return _shared(_topics(one), _topics(other)) >= _SAME
+    return _shared(_topics(statement), _topics(other)) >= _SAME
 
 
 def replaces(new: Statement, old: Statement) -> bool:
@@ -68,9 +72,9 @@ def ends(new: Statement, old: str) -> bool:
     about one project's rules. Cost: most are told apart by their topics; the others are read.
     """
     of = language_of(old)
-    topics, ours = frozenset(about(old[:MOST_CHARS], of).topics), _topics(new)
-    shared = len(topics & ours) / len(topics) if topics else 0.0
-    if shared < _NEARLY_ALL or (topics - ours and ours - topics - _names(new.chosen)):
+    topics, topics_now = frozenset(about(old[:MOST_CHARS], of).topics), _topics(new)
+    shared = len(topics & topics_now) / len(topics) if topics else 0.0
+    if shared < _NEARLY_ALL or (topics - topics_now and topics_now - topics - _names(new.chosen)):
         return False
     return replaces(new, read_content("rule", old, of, 0.0))
 
@@ -107,26 +111,26 @@ def _turns(new: Statement, old: Statement) -> bool:
 
 def _other_value(new: Statement, old: Statement) -> bool:
     """It is the same thing's other number, or its other name where it says that this is new."""
-    ours, theirs = _topics(new), _topics(old)
+    new_topics, old_topics = _topics(new), _topics(old)
     numbers, before = _values(new), _values(old)
     if numbers and before and not numbers & before:
-        ours, theirs = ours - numbers, theirs - before
-        return bool(ours & theirs) and _shared(ours, theirs) >= _SUBJECT
+        new_topics, old_topics = new_topics - numbers, old_topics - before
+        return bool(new_topics & old_topics) and _shared(new_topics, old_topics) >= _SUBJECT
     if numbers != before and not (before and numbers > before and "ends" in _kinds(new)):
         return False
     if not ({"ends", "now"} & _kinds(new)) and not (new.wants == old.wants == "fact"):
         return False
-    added, gone = ours - theirs, theirs - ours
-    shared = ours & theirs
+    added, gone = new_topics - old_topics, old_topics - new_topics
+    shared = new_topics & old_topics
     return bool(shared) and 0 < len(added) <= 2 and 0 < len(gone) <= 2 and len(shared) >= len(gone)
 
 
-def _topics(one: Statement) -> frozenset[str]:
-    return frozenset(one.about.topics)
+def _topics(statement: Statement) -> frozenset[str]:
+    return frozenset(statement.about.topics)
 
 
-def _values(one: Statement) -> frozenset[str]:
-    return frozenset(_VALUE.findall(one.text))
+def _values(statement: Statement) -> frozenset[str]:
+    return frozenset(_VALUE.findall(statement.text))
 
 
 def _names(text: str) -> frozenset[str]:
@@ -140,16 +144,16 @@ def _says_all(text: str, names: frozenset[str]) -> bool:
     return names <= _names(text)
 
 
-def _few(one: Statement) -> int:
+def _few(statement: Statement) -> int:
     """How many topics a sentence about one thing has besides its name: a word is some pairs of signs."""
-    return 2 * _FEW if language_of(one.text).signs else _FEW
+    return 2 * _FEW if language_of(statement.text).signs else _FEW
 
 
-def _kinds(one: Statement) -> frozenset[str]:
-    of = language_of(one.text)
-    return frozenset(mark.kind for mark in of.marks(of.words(one.text)))
+def _kinds(statement: Statement) -> frozenset[str]:
+    of = language_of(statement.text)
+    return frozenset(mark.kind for mark in of.marks(of.words(statement.text)))
 
 
-def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+def _shared(words: frozenset[str], other: frozenset[str]) -> float:
     """The share of words that both have, of all that either has."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+    return len(words & other) / len(words | other) if words and other else 0.0

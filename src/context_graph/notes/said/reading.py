@@ -127,14 +127,14 @@ def _unspaced(text: str) -> str:
 
 def _sentences(text: str) -> list[tuple[str, bool]]:
     """Each sentence with whether it asks."""
-    found: list[tuple[str, bool]] = []
+    sentences: list[tuple[str, bool]] = []
     begin = 0
     for stop in _STOP.finditer(text):
         if _ends(text, stop.start(), stop.end()):
-            _add(found, text[begin : stop.end()], asks="?" in stop[0] or "？" in stop[0])
+            _add(sentences, text[begin : stop.end()], asks="?" in stop[0] or "？" in stop[0])
             begin = stop.end()
-    _add(found, text[begin:], asks=False)
-    return found
+    _add(sentences, text[begin:], asks=False)
+    return sentences
 
 
 def _ends(text: str, start: int, end: int) -> bool:
@@ -152,11 +152,11 @@ def _ends(text: str, start: int, end: int) -> bool:
     return not after or after.isspace() or ideograph or after in "\"'”»)"
 
 
-def _add(found: list[tuple[str, bool]], part: str, *, asks: bool) -> None:
+def _add(sentences: list[tuple[str, bool]], part: str, *, asks: bool) -> None:
     item = _ITEMS.match(part)
     sentence = part[item.end() :] if item else part
     if _LETTER.search(sentence) or any(_is_quotation(letter) for letter in sentence):
-        found.append((" ".join(sentence.split()), asks))
+        sentences.append((" ".join(sentence.split()), asks))
 
 
 def _is_quotation(letter: str) -> bool:
@@ -165,16 +165,16 @@ def _is_quotation(letter: str) -> bool:
 
 def _clauses(text: str, code: str) -> tuple[Clause, ...]:
     """The clauses of a sentence; behind the eleventh cut all is one."""
-    cuts = {found.end() for found in _COMMA.finditer(text) if _cuts(text, found.start())}
+    cuts = {match.end() for match in _COMMA.finditer(text) if _cuts(text, match.start())}
     for joint in _JOINTS.get(code, ()):
         at = text.find(joint)
         while at >= 0:
             cuts.add(at + 1)
             at = text.find(joint, at + len(joint))
     bounds = [0, *sorted(cuts)[: _MOST_CLAUSES - 1], len(text)]
-    found = [Clause(start, end, text[start:end]) for start, end in pairwise(bounds) if start < end]
-    told = [one for one in found if _LETTER.search(one.text)]
-    return tuple(told) or (Clause(0, len(text), text),)
+    clauses = [Clause(start, end, text[start:end]) for start, end in pairwise(bounds) if start < end]
+    spoken = [clause for clause in clauses if _LETTER.search(clause.text)]
+    return tuple(spoken) or (Clause(0, len(text), text),)
 
 
 def _cuts(text: str, at: int) -> bool:

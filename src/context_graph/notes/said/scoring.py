@@ -27,30 +27,30 @@ class Weights:
     def score(self, evidence: Evidence) -> float:
         """The sum of the weights: the logarithm of the odds, above the floor."""
         single, paired = self.single, evidence.paired
-        total = sum([single[one] for one in evidence.single if one in single]) - self.floor
-        for one in paired:
-            for other, weight in self.pairs.get(one, ()):
+        total = sum([single[name] for name in evidence.single if name in single]) - self.floor
+        for name in paired:
+            for other, weight in self.pairs.get(name, ()):
                 if other in paired:
                     total += weight
         return total
 
 
-def weights_of(given: dict[str, float], floor: float) -> Weights:
+def weights_of(weights: dict[str, float], floor: float) -> Weights:
     """Weights from those of names, of which a pair's is `one+two`."""
     pairs: dict[str, list[tuple[str, float]]] = {}
-    for name, weight in given.items():
-        one, pair, other = name.partition("+")
+    for name, weight in weights.items():
+        first, pair, other = name.partition("+")
         if pair:
-            pairs.setdefault(one, []).append((other, weight))
-    single = {name: weight for name, weight in given.items() if "+" not in name}
-    return Weights(single, {one: tuple(rest) for one, rest in pairs.items()}, floor)
+            pairs.setdefault(first, []).append((other, weight))
+    single = {name: weight for name, weight in weights.items() if "+" not in name}
+    return Weights(single, {first: tuple(rest) for first, rest in pairs.items()}, floor)
 
 
 @cache
 def weights(kind: Kind) -> Weights:
     """The weights that ship. Reads their file the first time, in some ms."""
-    given = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
-    return weights_of(given[kind], given[f"{kind}_floor"])
+    content = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
+    return weights_of(content[kind], content[f"{kind}_floor"])
 
 
 JOINS: Final = 1.5
@@ -80,7 +80,7 @@ def best_span(reading: Reading, at: int, by: Weights) -> Span:
             known[start, end] = by.score(reading.evidence(at, start, end))
         return known[start, end]
 
-    own = [score(one, one + 1) for one in range(count)]
+    own = [score(number, number + 1) for number in range(count)]
     start = max(range(count), key=own.__getitem__)
     end = start + 1
     while True:

@@ -28,20 +28,20 @@ class _Subjects:
 @cache
 def _subjects() -> _Subjects:
     with (Path(__file__).parent / "subjects.toml").open("rb") as file:
-        given: dict[str, Any] = tomllib.load(file)
+        content: dict[str, Any] = tomllib.load(file)
     tables: dict[str, dict[str, set[str]]] = {"words": {}, "parts": {}, "endings": {}, "programs": {}}
     phrases: list[tuple[str, str]] = []
-    for subject, lists in given.items():
+    for subject, lists in content.items():
         if subject == "source":
             continue
         for kind, listed in lists.items():
-            for one in (part.strip().lower() for part in listed.split(",")):
-                if kind == "words" and (" " in one or not one[0].isalpha() or one[0] >= "\u3040"):
-                    phrases.append((one, subject))
+            for word in (part.strip().lower() for part in listed.split(",")):
+                if kind == "words" and (" " in word or not word[0].isalpha() or word[0] >= "\u3040"):
+                    phrases.append((word, subject))
                 else:
-                    tables[kind].setdefault(one, set()).add(subject)
+                    tables[kind].setdefault(word, set()).add(subject)
     frozen = {
-        kind: {one: frozenset(all_of) for one, all_of in table.items()} for kind, table in tables.items()
+        kind: {word: frozenset(all_of) for word, all_of in table.items()} for kind, table in tables.items()
     }
     return _Subjects(frozen["words"], tuple(phrases), frozen["parts"], frozen["endings"], frozen["programs"])
 
@@ -50,28 +50,28 @@ def _subjects() -> _Subjects:
 def subjects_of_text(text: str, of: Language) -> frozenset[str]:
     """The subjects that a sentence or a short prompt names. Linear in its length."""
     known = _subjects()
-    found: set[str] = set()
+    subjects: set[str] = set()
     lower = text.lower()
     for phrase, subject in known.phrases:
         if phrase in lower:
-            found.add(subject)
+            subjects.add(subject)
     words = (
-        of.words(text) if not of.signs else "".join(one if one.isascii() else " " for one in lower).split()
+        of.words(text) if not of.signs else "".join(sign if sign.isascii() else " " for sign in lower).split()
     )
     for word in words:
         for size in range(max(1, len(word) - _FORMS), len(word) + 1):
             if size == len(word) or size >= _LONG:
-                found |= known.words.get(word[:size], frozenset())
-    return frozenset(found)
+                subjects |= known.words.get(word[:size], frozenset())
+    return frozenset(subjects)
 
 
 def subjects_of_path(path: str) -> frozenset[str]:
     """The subjects that a file's folders, name and ending tell."""
     known, it = _subjects(), PurePosixPath(path.lower())
-    found: set[str] = set(known.endings.get(it.suffix.lstrip("."), ()))
+    subjects: set[str] = set(known.endings.get(it.suffix.lstrip("."), ()))
     for part in (*it.parts, it.stem, *it.stem.replace("-", "_").replace(".", "_").split("_")):
-        found |= known.parts.get(part, frozenset())
-    return frozenset(found)
+        subjects |= known.parts.get(part, frozenset())
+    return frozenset(subjects)
 
 
 def subjects_of_program(program: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ class _Way(NamedTuple):
 def _ways(code: str) -> dict[str, tuple[_Way, ...]]:
     """The ways of a language by the first unit of their words."""
     of = language(code)
-    found: dict[str, list[_Way]] = {}
+    by_first: dict[str, list[_Way]] = {}
     for template in of.swaps:
         parts: list[str | tuple[str, ...]] = []
         for part in template.replace("{", "\0").replace("}", "\0").split("\0"):
@@ -53,14 +53,14 @@ def _ways(code: str) -> dict[str, tuple[_Way, ...]]:
             elif part.strip():
                 parts.append(tuple(_units(part, of)))
         words = next(part for part in parts if isinstance(part, tuple))
-        found.setdefault("," if words[0] in _COMMAS else words[0], []).append(_Way(tuple(parts)))
-    return {first: tuple(ways) for first, ways in found.items()}
+        by_first.setdefault("," if words[0] in _COMMAS else words[0], []).append(_Way(tuple(parts)))
+    return {first: tuple(ways) for first, ways in by_first.items()}
 
 
 def _units(text: str, of: Language) -> list[str]:
     """Words and the signs between them; in scripts without spaces each sign, but foreign words whole."""
-    found = (_SIGN if of.signs else _UNIT).findall(text.lower().replace("’", "'"))
-    return [one if one in _ENDS else one.strip(_EDGES) or one for one in found]
+    units = (_SIGN if of.signs else _UNIT).findall(text.lower().replace("’", "'"))
+    return [unit if unit in _ENDS else unit.strip(_EDGES) or unit for unit in units]
 
 
 def swap_in(text: str, of: Language) -> Swap:
@@ -72,11 +72,11 @@ def swap_in(text: str, of: Language) -> Swap:
         for way in ways.get("," if unit in _COMMAS else unit, ()):
             named = _matched(way, units, at, of)
             if named is not None:
-                found = Swap(named.get("new", ""), named.get("old", ""))
-                if all(found) and not all(best):
-                    best = found
-                elif not {*found} & {*best} - {""}:
-                    best = Swap(best.chosen or found.chosen, best.instead_of or found.instead_of)
+                swap = Swap(named.get("new", ""), named.get("old", ""))
+                if all(swap) and not all(best):
+                    best = swap
+                elif not {*swap} & {*best} - {""}:
+                    best = Swap(best.chosen or swap.chosen, best.instead_of or swap.instead_of)
     return best
 
 
@@ -113,23 +113,24 @@ def _matched(way: _Way, units: list[str], at: int, of: Language) -> dict[str, st
 def _stands(words: tuple[str, ...], units: list[str], at: int) -> bool:
     there = units[at : at + len(words)]
     return len(there) == len(words) and all(
-        one == other or (one in _COMMAS and other in _COMMAS) for one, other in zip(words, there, strict=True)
+        unit == other or (unit in _COMMAS and other in _COMMAS)
+        for unit, other in zip(words, there, strict=True)
     )
 
 
 def _name(units: list[str], of: Language, *, last: bool) -> str:
     """The part of ``units`` that is a name: its ``last`` words, or its first, up to one that is none."""
     if of.signs:
-        foreign = [one for one in units if one[0].isascii() and one[0].isalpha()]
+        foreign = [unit for unit in units if unit[0].isascii() and unit[0].isalpha()]
         if foreign:
             return foreign[-1 if last else 0]
-        return "".join(one for one in units if one not in _ENDS).strip(_EDGES)
+        return "".join(unit for unit in units if unit not in _ENDS).strip(_EDGES)
     kept: list[str] = []
     for unit in reversed(units) if last else units:
         plain = of.words(unit)
         kinds = {mark.kind for mark in of.marks(plain)}
-        said = unit in _ENDS or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
-        cut = said and unit not in names().programs
+        is_cut = unit in _ENDS or bool(plain and plain[0] in of.common) or bool(kinds & _CUT)
+        cut = is_cut and unit not in names().programs
         if last and not kept and "house" in kinds:
             continue  # `we use npm here, not yarn`
         if cut and (kept or last or "reason" in kinds):

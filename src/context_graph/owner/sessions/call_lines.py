@@ -122,7 +122,7 @@ class CallLines:
         due = files.due(event, shown, editing=editing)
         notes = [] if due is None else self._about(files, *due, event, lambda text: _tokens(text) <= room)
         if due is not None:
-            files.told(session_id, due[0])
+            files.note_shown(session_id, due[0])
         done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
         node_ids = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]

@@ -81,7 +81,7 @@ class Standing:
         from context_graph.notes.make import ways_without
         from context_graph.text.sentences import without_sentences
 
-        sentences, kept = list(self._rules().told(shown)), []
+        sentences, kept = list(self._rules().sentences_of(shown)), []
         for node in nodes:
             content = without_sentences(node.content, sentences)
             if kind_of_memory(node.metadata) is NoteKind.WAY:

@@ -36,19 +36,19 @@ def _spread(rows: F32, threshold: float, progress: Progress) -> Iterator[Close]:
             client.submit(
                 closeness.joined_pairs,
                 bound,
-                parts[one],
-                None if one == other else parts[other],
+                parts[start],
+                None if start == other else parts[other],
                 threshold,
                 pure=False,
-            ): (one, other)
-            for one in starts
+            ): (start, other)
+            for start in starts
             for other in starts
-            if other >= one
+            if other >= start
         }
         waiting = as_completed(list(places))
         for done, future in enumerate(waiting, 1):
-            one, other = places.pop(future)
-            found = future.result()
+            start, other = places.pop(future)
+            close = future.result()
             future.release()
-            yield Close(found.i + one, found.j + other, found.product)
+            yield Close(close.i + start, close.j + other, close.product)
             progress(done, done + len(places))

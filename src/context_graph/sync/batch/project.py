@@ -94,13 +94,13 @@ def consolidate_project(task: Task) -> Outcome:
 def _committed(task: Task, hub: Hub, outcome: Outcome) -> None:
     run = runs.begin(hub, UUID(task.command), task.mode.value)
     try:
-        told, reversals = _consolidate(task, hub, run, outcome)
-        if not told:
+        lines, reversals = _consolidate(task, hub, run, outcome)
+        if not lines:
             runs.fail(hub, run)
             return
         counts = {"merged": outcome.merged, "pruned": outcome.pruned, "linked": outcome.linked}
-        runs.commit(hub, run, told, reversals, counts)
-        outcome.run, outcome.changes = run.number, len(told)
+        runs.commit(hub, run, lines, reversals, counts)
+        outcome.run, outcome.changes = run.number, len(lines)
     except BaseException:
         with suppress(TransportError):
             runs.fail(hub, run)
@@ -125,43 +125,43 @@ def _consolidate(
         result = consolidate(memex, task.mode, dry_run=task.dry_run, progress=side.progress, search=search)
         plan = result.plan
         outcome.memories, outcome.pruned = plan.memories, len(plan.prunes)
-        outcome.merged = sum(len(one.losers) for one in plan.merges)
+        outcome.merged = sum(len(merge.losers) for merge in plan.merges)
         outcome.linked = len(plan.links)
         if run is None or result.undo_token is None:
             return [], []
-        told = _lines(side, hub.name, head)
+        lines = _lines(side, hub.name, head)
         memex.undo(result.undo_token)
-        end = Head(told[-1].change.seq, digest(told[-1].line)) if told else head
-        return told, _reversals(told, [one.change for one in _lines(side, hub.name, end)])
+        end = Head(lines[-1].change.seq, digest(lines[-1].line)) if lines else head
+        return lines, _reversals(lines, [line.change for line in _lines(side, hub.name, end)])
 
 
-def _reversals(told: list[Told], back: list[Change]) -> list[runs.Reversal]:
+def _reversals(lines: list[Told], back: list[Change]) -> list[runs.Reversal]:
     """Of each change what its undoing sets of the same fields."""
     touched: dict[tuple[str, str], set[str]] = {}
-    for one in told:
-        touched.setdefault((one.change.kind, one.change.subject), set()).update(one.change.fields)
-    found = []
+    for line in lines:
+        touched.setdefault((line.change.kind, line.change.subject), set()).update(line.change.fields)
+    reversals = []
     for change in back:
         wanted = touched.get((change.kind, change.subject), set())
         fields = {name: value for name, value in change.fields.items() if name in wanted}
         if fields:
-            found.append(runs.Reversal(change.kind, change.subject, fields))
-    return found
+            reversals.append(runs.Reversal(change.kind, change.subject, fields))
+    return reversals
 
 
 def _lines(side: OpenStore, place: str, head: Head | None) -> list[Told]:
     """All that is new in the store, as lines that follow ``head``."""
     stamp_all(side)
-    told: list[Told] = []
+    lines: list[Told] = []
     more = True
     while more:
         out = side.outgoing(place, head)
-        told += [Told(decode(line), line) for line in out.lines]
+        lines += [Told(decode(line), line) for line in out.lines]
         if out.lines:
             side.pushed(place)
-            head = Head(told[-1].change.seq, digest(told[-1].line))
+            head = Head(lines[-1].change.seq, digest(lines[-1].line))
         more = out.more
-    return told
+    return lines
 
 
 @contextmanager

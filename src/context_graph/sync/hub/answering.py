@@ -43,7 +43,7 @@ class Answered(msgspec.Struct, frozen=True):
     """Its answer."""
 
     number: int
-    found: list[Found] = []
+    matches: list[Found] = []
     failed: str = ""
     """Why there is none, for people."""
 
@@ -60,12 +60,12 @@ class Answering:
     def answer(self, asked: Asked) -> Answered:
         """What the hub has for it, or why it has nothing."""
         try:
-            found = self._searching().find(
+            matches = self._searching().find(
                 Question(asked.provider, asked.terms, asked.weights, asked.vector, not self._has_own())
             )
         except ContextGraphError as error:
             return Answered(asked.number, failed=str(error))
-        return Answered(asked.number, found)
+        return Answered(asked.number, matches)
 
     def _searching(self) -> Search:
         member = joined(self._store)

@@ -46,7 +46,7 @@ def checked_url(url: str) -> str:
     """
     try:
         wanted = conninfo_to_dict(url)
-        defaults = {one.keyword.decode(): one.val for one in Conninfo.get_defaults() if one.val}
+        defaults = {option.keyword.decode(): option.val for option in Conninfo.get_defaults() if option.val}
     except psycopg.Error as error:
         raise ConfigError(f"hub_url is no address of a PostgreSQL: {str(error).strip()[:200]}") from error
     if wanted.get("service"):
@@ -79,10 +79,10 @@ def checked_url(url: str) -> str:
 def _is_local(hosts: str, addresses: str) -> bool:
     """Whether each place that libpq may try is on this machine; it goes by ``addresses`` if there are any."""
     try:
-        near = all(ip_address(one).is_loopback for one in addresses.split(",") if one)
+        near = all(ip_address(address).is_loopback for address in addresses.split(",") if address)
         named = all(
-            one == "localhost" or one.startswith("/") or ip_address(one).is_loopback
-            for one in hosts.split(",")
+            host == "localhost" or host.startswith("/") or ip_address(host).is_loopback
+            for host in hosts.split(",")
         )
     except ValueError:
         return False
@@ -97,7 +97,7 @@ def connect(url: str) -> Connection:
     except psycopg.Error as error:
         if "is not permitted to log in" in str(error):
             raise TransportError("the hub lets you in no more: you are no member, or were removed") from error
-        raise TransportError(f"the hub can't be reached: {said(error)}") from error
+        raise TransportError(f"the hub can't be reached: {first_line(error)}") from error
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         connection.close()
@@ -148,6 +148,6 @@ def _cut(copy: socket.socket) -> None:
         copy.shutdown(socket.SHUT_RDWR)
 
 
-def said(error: psycopg.Error) -> str:
+def first_line(error: psycopg.Error) -> str:
     """The first line of what the server or libpq said, without the address."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -36,9 +36,9 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"project {self.name} of team {self.team} in the hub"
 
 
-def token_of(found: Membership) -> str:
+def token_of(membership: Membership) -> str:
     """What an administrator hands to a new member: one word, as secret as a password."""
-    return _TOKEN + urlsafe_b64encode(msgspec.json.encode(found)).decode().rstrip("=")
+    return _TOKEN + urlsafe_b64encode(msgspec.json.encode(membership)).decode().rstrip("=")
 
 
 def membership_in(token: str) -> Membership:
@@ -48,11 +48,11 @@ def membership_in(token: str) -> Membership:
         if not text.startswith(_TOKEN) or len(text) > _MAX_TOKEN:
             raise ValueError
         data = text.removeprefix(_TOKEN)
-        found = msgspec.json.decode(urlsafe_b64decode(data + "=" * (-len(data) % 4)), type=Membership)
-        UUID(found.project)
+        membership = msgspec.json.decode(urlsafe_b64decode(data + "=" * (-len(data) % 4)), type=Membership)
+        UUID(membership.project)
     except (ValueError, msgspec.DecodeError, msgspec.ValidationError) as error:
         raise InvalidInputError("TOKEN is not what `hub invite` printed; ask for it again") from error
-    return found
+    return membership
 
 
 def joined(store: Path) -> Membership | None:
@@ -65,7 +65,7 @@ def joined(store: Path) -> Membership | None:
         raise ConfigError(f"{store / FILE} can't be read; join the hub again: {error}") from error
 
 
-def join(store: Path, found: Membership) -> None:
+def join(store: Path, membership: Membership) -> None:
     """Note the hub for this project, in a file that only its user can read.
 
     Raises ConfigError for the store of what one user said of all his work: that is no team's.
@@ -74,7 +74,7 @@ def join(store: Path, found: Membership) -> None:
         raise ConfigError("what you keep with the scope user is never told to a hub; join one in a project")
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     with replacing(store / FILE, mode=0o600) as out:
-        out.write(msgspec.json.encode(found))
+        out.write(msgspec.json.encode(membership))
 
 
 def leave(store: Path) -> bool:
@@ -88,10 +88,10 @@ def leave(store: Path) -> bool:
 
 def stores_with_hubs(root: Path) -> list[Membership]:
     """What other projects of this user have joined; those that can't be read are left out."""
-    found = []
+    memberships = []
     for path in sorted((root / "stores").glob(f"*/{FILE}")):
         try:
-            found.append(msgspec.json.decode(path.read_bytes(), type=Membership))
+            memberships.append(msgspec.json.decode(path.read_bytes(), type=Membership))
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             continue
-    return found
+    return memberships

@@ -62,7 +62,7 @@ class Held:
 
 def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
     """(change, login that told it) of each line (subject, login, line); what can't be read is left out."""
-    found = []
+    rows = []
     for subject, login, line in lines:
         try:
             change = decode(str(line).encode())
@@ -70,33 +70,33 @@ def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
         except (ContextGraphError, ValueError):
             continue
         if change.subject == subject:
-            found.append((change, str(login)))
-    return found
+            rows.append((change, str(login)))
+    return rows
 
 
-def registers(told: Iterable[tuple[Change, str]], kind: str) -> dict[str, Register]:
+def registers(changes: Iterable[tuple[Change, str]], kind: str) -> dict[str, Register]:
     """What is known of each memory or link of that kind, from all changes of it in any order."""
-    found: dict[str, Register] = {}
-    for change, _ in told:
+    registers: dict[str, Register] = {}
+    for change, _ in changes:
         if change.kind == kind:
-            found.setdefault(change.subject, Register(kind, change.subject)).take(change, _ORIGIN)
-    return found
+            registers.setdefault(change.subject, Register(kind, change.subject)).take(change, _ORIGIN)
+    return registers
 
 
-def composed(told: Sequence[tuple[Change, str]]) -> dict[str, Held]:
+def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, Held]:
     """The live memories that these changes tell of; as `registers`."""
     authors = {
         (change.subject, change.clock, change.by): login
-        for change, login in told
+        for change, login in changes
         if "content" in change.fields
     }
-    found = {}
-    for subject, one in registers(told, MEMORY).items():
-        if one.removed or one.buried or not one.values.keys() >= _NEEDED:
+    memories = {}
+    for subject, register in registers(changes, MEMORY).items():
+        if register.removed or register.buried or not register.values.keys() >= _NEEDED:
             continue
-        stamp = one.stamps["content"]
-        found[subject] = Held(one.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by)
-    return found
+        stamp = register.stamps["content"]
+        memories[subject] = Held(register.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by)
+    return memories
 
 
 def signed(term: int) -> int:
@@ -140,18 +140,24 @@ class Indexer:
             return 0
         rows = connection.execute(_PAGE, (project, *log, PAGE, PAGE_BYTES)).fetchall()
         subjects = sorted({str(row[1]) for row in rows if "/" not in str(row[1])})
-        held = composed(changes(_lines_of(connection, project, subjects)))
+        memories = composed(changes(_lines_of(connection, project, subjects)))
         upto = rows[-1][0] if rows else (1 << 63) - 1
         done = connection.execute(
             "SELECT context_graph.put_index(%s, %s, %s, %s, %s, %s)",
-            (project, *log, upto, Jsonb(self._rows(held)), [one for one in subjects if one not in held]),
+            (
+                project,
+                *log,
+                upto,
+                Jsonb(self._rows(memories)),
+                [subject for subject in subjects if subject not in memories],
+            ),
         ).fetchone()
         return len(rows) if done is not None and done[0] else 0
 
-    def _rows(self, held: Mapping[str, Held]) -> list[dict[str, Any]]:
+    def _rows(self, memories: Mapping[str, Held]) -> list[dict[str, Any]]:
         rows = list[dict[str, Any]]()
-        for subject, one in held.items():
-            encoded = self._provider.encode(one.searched_text(subject))
+        for subject, memory in memories.items():
+            encoded = self._provider.encode(memory.searched_text(subject))
             rows.append(
                 {
                     "subject": subject,

@@ -103,12 +103,12 @@ def fail(hub: Hub, run: Run) -> None:
 
 
 def commit(
-    hub: Hub, run: Run, told: Sequence[Told], reversals: Sequence[Reversal], counts: Mapping[str, int]
+    hub: Hub, run: Run, changes: Sequence[Told], reversals: Sequence[Reversal], counts: Mapping[str, int]
 ) -> None:
     """Tell a run's changes and end it, both or neither.
 
     Args:
-        told: In the run's log, following its end.
+        changes: In the run's log, following its end.
         reversals: By which `undo` takes them back.
         counts: For people, by what they count.
 
@@ -117,8 +117,8 @@ def commit(
         ConflictError, TransportError
     """
     with hub.committing() as connection:
-        _end(connection, hub, run, told, counts)
-        lines = [encode(_reversed(one, run.machine, at, 0)) for at, one in enumerate(reversals, 1)]
+        _end(connection, hub, run, changes, counts)
+        lines = [encode(_reversed(reversal, run.machine, at, 0)) for at, reversal in enumerate(reversals, 1)]
         if lines:
             connection.execute(
                 "SELECT context_graph.keep_reversals(%s, %s, %s, %s)",
@@ -140,18 +140,18 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
             clock, head = _last_clock(connection, hub, number), hub.head_in(connection, run.machine)
             end = 0 if head is None else head.seq
             changes = [
-                _reversed(Reversal(one.kind, one.subject, one.fields), run.machine, end + at, clock)
-                for at, one in enumerate(lines, 1)
+                _reversed(Reversal(change.kind, change.subject, change.fields), run.machine, end + at, clock)
+                for at, change in enumerate(lines, 1)
             ]
-            told = [Told(one, encode(one)) for one in changes]
-            _end(connection, hub, run, told, {"changes": len(told)})
+            new_lines = [Told(change, encode(change)) for change in changes]
+            _end(connection, hub, run, new_lines, {"changes": len(new_lines)})
             connection.execute(
                 "SELECT context_graph.mark_undone(%s, %s, %s)", (hub.project, number, run.number)
             )
     except BaseException:
         fail(hub, run)
         raise
-    return run, len(told)
+    return run, len(new_lines)
 
 
 def last_run(connection: Connection, project: str) -> dict[str, object] | None:
@@ -164,12 +164,14 @@ def last_run(connection: Connection, project: str) -> dict[str, object] | None:
     return None if row is None else dict(zip(("number", "mode", "by", "at_ms", "counts"), row, strict=True))
 
 
-def _end(connection: Connection, hub: Hub, run: Run, told: Sequence[Told], counts: Mapping[str, int]) -> None:
-    first, last = (told[0].change.seq, told[-1].change.seq) if told else (None, None)
+def _end(
+    connection: Connection, hub: Hub, run: Run, lines: Sequence[Told], counts: Mapping[str, int]
+) -> None:
+    first, last = (lines[0].change.seq, lines[-1].change.seq) if lines else (None, None)
     row = _ended(connection, hub, run.number, "committed", run.machine, first, last, Jsonb(dict(counts)))
     _check_fence(row, run)
-    if told:
-        hub.append(connection, run.machine, told)
+    if lines:
+        hub.append(connection, run.machine, lines)
 
 
 def _ended(
@@ -204,7 +206,7 @@ def _undoable(connection: Connection, hub: Hub, number: int) -> list[Change]:
             f"run {row[1]} undid it" if row[1] else "all of it was changed since, or it is older than 30 days"
         )
         raise InvalidInputError(f"nothing of run {number} is left to be undone: {why}")
-    return [decode(str(one[0]).encode()) for one in rows]
+    return [decode(str(row[0]).encode()) for row in rows]
 
 
 def _last_clock(connection: Connection, hub: Hub, number: int) -> int:
@@ -218,8 +220,10 @@ def _last_clock(connection: Connection, hub: Hub, number: int) -> int:
     return after(int(str(row[0])) if row else 0, time.time_ns() // 1_000_000)
 
 
-def _reversed(one: Reversal, machine: str, seq: int, clock: int) -> Change:
-    return Change(VERSION, machine, seq, clock, machine, one.kind, one.subject, dict(one.fields))
+def _reversed(reversal: Reversal, machine: str, seq: int, clock: int) -> Change:
+    return Change(
+        VERSION, machine, seq, clock, machine, reversal.kind, reversal.subject, dict(reversal.fields)
+    )
 
 
 def _here() -> tuple[str, str]:

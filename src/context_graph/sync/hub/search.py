@@ -91,7 +91,7 @@ class Search:
             if not known.names:
                 return []
             words = question.terms[:_ASKED_TERMS]
-            given = {
+            params = {
                 "projects": list(known.names),
                 "provider": question.provider,
                 "words": [signed(term) for term in words],
@@ -103,7 +103,7 @@ class Search:
                 "most": WORDED,
                 "superseding": sorted(SUPERSEDING),
             }
-            rows = connection.execute(_ASK, given).fetchall()
+            rows = connection.execute(_ASK, params).fetchall()
         return self._made(known, rows)
 
     def _looked(self, connection: Connection, own: bool) -> _Known:
@@ -128,30 +128,30 @@ class Search:
         return _Known(names, few, until)
 
     def _made(self, known: _Known, rows: Iterable[Sequence[object]]) -> list[Found]:
-        told: dict[str, list[Sequence[object]]] = {}
+        lines_of: dict[str, list[Sequence[object]]] = {}
         for project, *line in rows:
-            told.setdefault(str(project), []).append(line)
-        found = []
-        for project, lines in told.items():
+            lines_of.setdefault(str(project), []).append(line)
+        matches = []
+        for project, lines in lines_of.items():
             told_there = changes(lines)
             newer = _superseded(told_there)
-            found += [
+            matches += [
                 Found(
-                    *(subject, known.names[project], one.author, one.machine),
+                    *(subject, known.names[project], memory.author, memory.machine),
                     newer.get(subject, ""),
-                    {name: one.values[name] for name in NODE_FIELDS if name in one.values},
+                    {name: memory.values[name] for name in NODE_FIELDS if name in memory.values},
                 )
-                for subject, one in composed(told_there).items()
+                for subject, memory in composed(told_there).items()
             ]
-        return found
+        return matches
 
 
-def _superseded(told: Iterable[tuple[Change, str]]) -> dict[str, str]:
+def _superseded(changes: Iterable[tuple[Change, str]]) -> dict[str, str]:
     """Memory -> the one that supersedes it, by the links that are there."""
-    links = registers(told, LINK)
-    found = {}
+    links = registers(changes, LINK)
+    newer = {}
     for subject, link in sorted(links.items()):
         source, target, _ = subject.split("/", 2)
         if "id" in link.values and not link.buried:
-            found[target] = source
-    return found
+            newer[target] = source
+    return newer

@@ -118,18 +118,18 @@ def _make_login(admin: Connection, login: str, new_password: bool) -> str:
     return password
 
 
-def with_password(found: Membership, others: Iterable[Membership]) -> Membership:
-    """``found`` with the password of another membership of that login on that server, if it has none."""
-    own = conninfo_to_dict(found.url)
+def with_password(membership: Membership, others: Iterable[Membership]) -> Membership:
+    """``membership`` with the password of another membership of that login on that server, if it has none."""
+    own = conninfo_to_dict(membership.url)
     if "password" in own:
-        return found
+        return membership
     names = ("host", "port", "dbname", "user")
     for other in others:
         there = conninfo_to_dict(other.url)
         if "password" in there and all(own.get(name) == there.get(name) for name in names):
             own["password"] = there["password"]
-            return structs.replace(found, url=make_conninfo("", **own))
-    return found
+            return structs.replace(membership, url=make_conninfo("", **own))
+    return membership
 
 
 def projects_of(connection: Connection) -> list[tuple[str, str, str]]:
@@ -201,14 +201,14 @@ def status(connection: Connection, project: str) -> dict[str, Any]:
         (project,),
     ).fetchall()
     names = ("machine", "login", "lines", "bytes", "pushed_at_ms")
-    rows = [dict(zip(names, one, strict=True)) for one in machines]
+    rows = [dict(zip(names, row, strict=True)) for row in machines]
     return {
         "project": row[0],
         "team": row[1],
         "role": row[2],
         "quota_bytes": row[3],
         "remote": row[4],
-        "used_bytes": sum(int(str(one["bytes"])) for one in rows),
+        "used_bytes": sum(int(str(row["bytes"])) for row in rows),
         "members": [{"login": login, "role": role} for login, role in members],
         "machines": rows,
     }

@@ -13,7 +13,7 @@ import psycopg
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
 from context_graph.sync.hub import place_name
-from context_graph.sync.hub.connecting import Connection, bounded, connect, limit, said
+from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line, limit
 from context_graph.sync.hub.guarded import AHEAD, CONFLICT, MOST_BYTES, QUOTA, UNFIT
 from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
@@ -119,9 +119,9 @@ class Hub(Transport):
         with self.asking() as connection:
             return self.head_in(connection, machine)
 
-    def push(self, machine: str, told: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[Told]) -> Head:
         with self.committing() as connection:
-            return self.append(connection, machine, told)
+            return self.append(connection, machine, lines)
 
     @contextmanager
     def committing(self) -> Iterator[Connection]:
@@ -130,16 +130,16 @@ class Hub(Transport):
             limit(connection)
             yield connection
 
-    def append(self, connection: Connection, machine: str, told: Sequence[Told]) -> Head:
+    def append(self, connection: Connection, machine: str, lines: Sequence[Told]) -> Head:
         """As `push`, within a transaction of `committing`."""
         there = self.head_in(connection, machine)
-        fresh = [one for one in told if there is None or one.change.seq > there.seq]
-        self._check(machine, told, fresh, there)
+        fresh = [line for line in lines if there is None or line.change.seq > there.seq]
+        self._check(machine, lines, fresh, there)
         if there is not None and not fresh:
             return there
         end = Head(fresh[-1].change.seq, digest(fresh[-1].line))
         for part in _parts(fresh):
-            text = b"\n".join(one.line for one in part).decode()
+            text = b"\n".join(line.line for line in part).decode()
             connection.execute(
                 "SELECT context_graph.tell(%s, %s, %s, %s, %s)",
                 (self._project, machine, text, part[0].change.seq, digest(part[-1].line)),
@@ -212,7 +212,7 @@ class Hub(Transport):
         read = dict[str, int]()
         while pages := list(self.news(read, ())):
             for machine, page in pages:
-                yield from ((page.author, one.line) for one in page.told)
+                yield from ((page.author, line.line) for line in page.told)
                 read[machine] = page.upto
 
     def head_in(self, connection: Connection, machine: str) -> Head | None:
@@ -222,13 +222,14 @@ class Hub(Transport):
         ).fetchone()
         return None if row is None or not row[0] else Head(int(str(row[0])), str(row[1]))
 
-    def _check(self, machine: str, told: Sequence[Told], fresh: Sequence[Told], there: Head | None) -> None:
+    def _check(self, machine: str, lines: Sequence[Told], fresh: Sequence[Told], there: Head | None) -> None:
         """What is pushed again must be what is there; that the rest follows, `tell` sees to."""
         if any(
-            one.change.seq != number for number, one in enumerate(fresh, fresh[0].change.seq if fresh else 1)
+            line.change.seq != number
+            for number, line in enumerate(fresh, fresh[0].change.seq if fresh else 1)
         ):
             raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
-        known = [one for one in told if there is not None and one.change.seq <= there.seq]
+        known = [line for line in lines if there is not None and line.change.seq <= there.seq]
         if known and there and known[-1].change.seq == there.seq and digest(known[-1].line) != there.digest:
             raise ConflictError(f"change {there.seq} of {machine} is another one there")
 
@@ -257,7 +258,7 @@ class Listener:
                 self._open.execute(f"LISTEN context_graph_{UUID(project).hex}")
         except psycopg.Error as error:
             self._open.close()
-            raise TransportError(f"the hub can't be listened to: {said(error)}") from error
+            raise TransportError(f"the hub can't be listened to: {first_line(error)}") from error
 
     def fileno(self) -> int:
         """Readable when there is something to hear."""
@@ -269,45 +270,45 @@ class Listener:
             with bounded(self._open, ANSWER_S):
                 heard = list(self._open.notifies(timeout=0))
         except psycopg.Error as error:
-            raise TransportError(f"the hub can't be listened to: {said(error)}") from error
-        return any(one.pid != (own and own.pid) for one in heard)
+            raise TransportError(f"the hub can't be listened to: {first_line(error)}") from error
+        return any(notice.pid != (own and own.pid) for notice in heard)
 
     def close(self) -> None:
         """End the connection."""
         self._open.close()
 
 
-def _parts(told: Sequence[Told]) -> Iterator[list[Told]]:
+def _parts(lines: Sequence[Told]) -> Iterator[list[Told]]:
     """As few portions as may be, each of which the hub takes in one call."""
     part: list[Told] = []
     size = 0
-    for one in told:
-        if len(one.line) > MAX_LINE_BYTES:
-            raise InvalidInputError(f"a change of {len(one.line)} bytes")
-        if part and (size + len(one.line) >= MOST_BYTES or len(part) == _AT_ONCE):
+    for line in lines:
+        if len(line.line) > MAX_LINE_BYTES:
+            raise InvalidInputError(f"a change of {len(line.line)} bytes")
+        if part and (size + len(line.line) >= MOST_BYTES or len(part) == _AT_ONCE):
             yield part
             part, size = [], 0
-        part.append(one)
-        size += len(one.line) + 1
+        part.append(line)
+        size += len(line.line) + 1
     if part:
         yield part
 
 
 def _error_of(error: psycopg.Error) -> ContextGraphError:
     if error.sqlstate == CONFLICT:
-        return ConflictError(said(error))
+        return ConflictError(first_line(error))
     if error.sqlstate == AHEAD:
-        return ClockError(f"the hub takes nothing: {said(error)}")
+        return ClockError(f"the hub takes nothing: {first_line(error)}")
     if error.sqlstate in (QUOTA, UNFIT):
-        return TransportError(f"the hub takes nothing: {said(error)}")
+        return TransportError(f"the hub takes nothing: {first_line(error)}")
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return TransportError(f"the hub refuses it: {said(error)}")
-    return TransportError(f"the hub failed: {said(error)}")
+        return TransportError(f"the hub refuses it: {first_line(error)}")
+    return TransportError(f"the hub failed: {first_line(error)}")
 
 
 def _page(machine: str, rows: Sequence[Sequence[object]], after: int, last: int, author: str = "") -> Page:
     """Rows of one log that follow line ``after``, (number, line, clock) each; ``last`` is the log's end."""
-    told: list[Told] = []
+    lines: list[Told] = []
     refused: list[Refusal] = []
     missing: list[tuple[int, int]] = []
     where, upto, mark = f"{machine} of {author}" if author else machine, after, ""
@@ -329,7 +330,7 @@ def _page(machine: str, rows: Sequence[Sequence[object]], after: int, last: int,
             change = decode(line)
             if (change.machine, change.seq) != (machine, upto):
                 raise InvalidInputError("a change of another log or number")
-            told.append(Told(change, line))
+            lines.append(Told(change, line))
         except InvalidInputError as error:
             refused.append(Refusal(f"{where} line {upto}", str(error)))
-    return Page(told, refused, upto, upto < last, author, missing, mark)
+    return Page(lines, refused, upto, upto < last, author, missing, mark)
