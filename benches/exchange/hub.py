@@ -39,7 +39,7 @@ from context_graph.config import locate
 from context_graph.sync.change import MEMORY, VERSION, Change, encode
 from context_graph.sync.hub.membership import Membership, join
 from context_graph.sync.hub.transport import Hub, Listener
-from context_graph.sync.transport import Told, TransportError
+from context_graph.sync.transport import LoggedChange, TransportError
 
 GOALS = {"tell": 3000.0, "read until recalled": 8000.0, "told to recalled, idle": 2000.0}
 PER_MINUTE = 20
@@ -196,12 +196,12 @@ class Simulated(threading.Thread):
         change = Change(
             VERSION, self.id, seq, (now // 1_000_000) << 16, self.id, MEMORY, str(uuid4()), fields
         )
-        self.hub.push(self.id, [Told(change, encode(change))])
+        self.hub.push(self.id, [LoggedChange(change, encode(change))])
         self.told = seq
 
     def hear(self) -> None:
         for other, page in self.hub.news(self.read, (self.id,)):
-            for one in page.told:
+            for one in page.changes:
                 self.lags.append((time.time_ns() - int(one.change.fields["created_at_ms"])) / 1e9)
                 self.heard[other] = self.heard.get(other, 0) + 1
             self.read[other] = page.upto

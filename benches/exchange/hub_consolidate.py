@@ -34,7 +34,7 @@ from tests.support.memories import WHY, open_memex
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import Told
+from context_graph.sync.transport import LoggedChange
 
 GOAL = 1.7
 SUBJECTS = [
@@ -80,7 +80,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def told(folder: Path, count: int) -> list[Told]:
+def told(folder: Path, count: int) -> list[LoggedChange]:
     """The log of a machine with that many memories."""
     memex, place = open_memex(folder), InMemory()
     chosen = random.Random(5)
@@ -98,13 +98,15 @@ def told(folder: Path, count: int) -> list[Told]:
     exchange(OpenStore(memex), place)
     (name,) = place.machines()
     memex.close()
-    found: list[Told] = []
-    while page := place.pull(name, len(found)).told:
+    found: list[LoggedChange] = []
+    while page := place.pull(name, len(found)).changes:
         found += page
     return found
 
 
-def timed(server: Postgres, folder: Path, projects: int, workers: int, lines: list[Told]) -> dict[str, Any]:
+def timed(
+    server: Postgres, folder: Path, projects: int, workers: int, lines: list[LoggedChange]
+) -> dict[str, Any]:
     """One command over a fresh team."""
     name = f"team {uuid4().hex[:8]}"
     fill(server, name, projects, lines)
@@ -127,7 +129,7 @@ def timed(server: Postgres, folder: Path, projects: int, workers: int, lines: li
     }
 
 
-def fill(server: Postgres, name: str, projects: int, lines: list[Told]) -> None:
+def fill(server: Postgres, name: str, projects: int, lines: list[LoggedChange]) -> None:
     """A team with that many projects, each with the same log."""
     first = team(server, name)
     ids: list[UUID] = [first.project]

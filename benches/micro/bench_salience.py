@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 from tests.oracles import salience as _reference_salience
 
-from context_graph.consolidation.finders.words import telling
+from context_graph.consolidation.finders.words import informative_words
 from context_graph.model.spaces import DIM, SLICES
 
 ROWS = scaled(4096, 256)
@@ -92,4 +92,4 @@ def test_gathered(benchmark: BenchmarkFixture, how: str) -> None:
 def test_telling(benchmark: BenchmarkFixture) -> None:
     benchmark.group = "telling words: 1,000 texts of some ten words"
     texts = [f"Note {n}: the parser of module {n % 40} moved to Rust, ask Ann why!" for n in range(1000)]
-    benchmark.pedantic(lambda: [telling(text) for text in texts], rounds=9, warmup_rounds=1)
+    benchmark.pedantic(lambda: [informative_words(text) for text in texts], rounds=9, warmup_rounds=1)

@@ -142,7 +142,7 @@ def told(text: str) -> None:
 def consolidated(text: str) -> None:
     actions.actions(text)
     duplicates.rough_sum(text)
-    words.telling(text)
+    words.informative_words(text)
     words._stems.__wrapped__(text)
 
 

@@ -12,16 +12,16 @@ from typing import Final
 from context_graph.identity.consciousness import ConsciousnessState, Metrics
 from context_graph.identity.continuity import ICLevel
 
-Told = tuple[str, str]
+StateAndLevel = tuple[str, str]
 """State and IC level, as `ConsciousnessState.name` and `ICLevel.value` spell them."""
 
 
-def standing(metrics: Metrics) -> Told:
+def state_and_level(metrics: Metrics) -> StateAndLevel:
     """What a model is told of when it changes."""
     return metrics.state.name, ICLevel.from_value(metrics.ic).value
 
 
-def change_text(before: Told | None, metrics: Metrics, circle: str) -> str:
+def change_text(before: StateAndLevel | None, metrics: Metrics, circle: str) -> str:
     """The sentences for a prompt, one a line; "" if there is nothing new to say.
 
     Args:
@@ -29,7 +29,7 @@ def change_text(before: Told | None, metrics: Metrics, circle: str) -> str:
         metrics: The measures now.
         circle: LiveSession.circle. It is said at every prompt, as its counts go on.
     """
-    state, level = standing(metrics)
+    state, level = state_and_level(metrics)
     old_state, old_level = before or ("", ICLevel.HEALTHY.value)
     lines = []
     if level != old_level:
@@ -69,7 +69,7 @@ _FELL: Final = "the last calls differ from what this session has been about"
 _ROSE: Final = "the last calls are closer again to what this session has been about"
 
 
-def is_known(standing: Told) -> bool:
+def is_known(names: StateAndLevel) -> bool:
     """Whether both names are of this version; a record may have been damaged."""
-    state, level = standing
+    state, level = names
     return state in ConsciousnessState.__members__ and level in list(ICLevel)

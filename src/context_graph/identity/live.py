@@ -15,7 +15,7 @@ from typing import Final
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before, SessionLink, join_goals, part_goals
-from context_graph.identity.changes import Told
+from context_graph.identity.changes import StateAndLevel
 from context_graph.identity.circles import Circles
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
@@ -111,7 +111,7 @@ class LiveSession:
         self.events_duplicate = 0
         self.ic_history: deque[float] = deque(maxlen=IC_HISTORY)
         """The last IC values of this session, oldest first, as 32-bit floats."""
-        self.told: Told | None = None
+        self.told: StateAndLevel | None = None
         """What the model was told last; None for nothing, or for what a compaction has dropped."""
         self._goals = Goals()
         self._purpose = Purpose()

@@ -10,7 +10,7 @@ import msgspec
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before
-from context_graph.identity.changes import Told, is_known
+from context_graph.identity.changes import StateAndLevel, is_known
 from context_graph.identity.circles import CirclesState
 from context_graph.model import KURAMOTO_N
 
@@ -46,7 +46,7 @@ class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """None too in sessions stored before it was kept."""
     circles: CirclesState | None = None
     """Circles.to_state(); None in a record of an earlier version: nothing to repeat yet."""
-    told: Told | None = None
+    told: StateAndLevel | None = None
     """LiveSession.told."""
     forecasts: tuple[list[tuple[Unit, bool]], list[tuple[Count, bool]]] | None = None
     """None in sessions stored before forecasts had probabilities: the score begins afresh, the rates stay."""

@@ -26,7 +26,7 @@ from context_graph.model.memory import CAPTURED, SEARCHED, MemoryNode
 from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
-from context_graph.notes.rules import said_by
+from context_graph.notes.rules import user_sentences
 from context_graph.notes.searched import searched_text
 from context_graph.notes.templates import Templates
 
@@ -101,7 +101,7 @@ def absorb(
     """
     new = 0
     for number, event in events:
-        sentences = said_by(event)
+        sentences = user_sentences(event)
         numbered = (number, _without_template(event, templates))
         new += work.absorb((numbered,), leaves_out, sentences) + gathered.absorb(
             (numbered,), leaves_out, sentences

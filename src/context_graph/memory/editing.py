@@ -270,7 +270,7 @@ class Forgotten:
     unscrubbed: str = ""
     """Why files still hold what is deleted for good; the next such deletion or opening rewrites them."""
 
-    def twins_as_dict(self) -> dict[str, Any]:
+    def deletion_report(self) -> dict[str, Any]:
         """What a deletion for good tells of merged memories and of the disk, JSON-able."""
         report: dict[str, Any] = {
             "also_deleted": [str(twin.id) for twin in self.along],

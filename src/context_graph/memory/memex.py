@@ -326,9 +326,9 @@ class Memex(Reading, Undoing):
             GraphQueryError: It is not in the store.
             InvalidParamsError, StoreError
         """
-        return self.forget_with_twins(node_id, soft=soft, reason=reason).tombstone
+        return self.forget_with_merged(node_id, soft=soft, reason=reason).tombstone
 
-    def forget_with_twins(
+    def forget_with_merged(
         self, node_id: UUID | str, *, soft: bool = True, reason: str = "", quoting: Sequence[UUID] = ()
     ) -> Forgotten:
         """As `forget`; tells which merged memories went along, and which stay and why. Of those ``quoting``

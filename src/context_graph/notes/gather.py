@@ -20,8 +20,8 @@ from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
-from context_graph.notes.message import Unit, best_of, telling, units_of, worth_of
-from context_graph.notes.rules import Said, said_by, without_the_users_own
+from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
+from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
@@ -123,7 +123,7 @@ class Gathered:
         self,
         events: Iterable[tuple[int, HookEvent]],
         leaves_out: Callable[[str], bool] | None = None,
-        sentences: Sequence[Said] | None = None,
+        sentences: Sequence[UserSentence] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
@@ -165,13 +165,13 @@ class Gathered:
         number: int,
         event: HookEvent,
         leaves_out: Callable[[str], bool],
-        sentences: Sequence[Said] | None = None,
+        sentences: Sequence[UserSentence] | None = None,
     ) -> None:
         self.root = self.root or root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
             if event.is_prompt:
-                self._take_prompt(number, event, said_by(event) if sentences is None else sentences)
+                self._take_prompt(number, event, user_sentences(event) if sentences is None else sentences)
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_call(number, event, leaves_out)
         elif event.agent_id:
@@ -187,7 +187,7 @@ class Gathered:
             self.turns.append(Turn(number=number, at_ms=event.at_ms))
         return self.turns[-1]
 
-    def _take_prompt(self, number: int, event: HookEvent, sentences: Sequence[Said]) -> None:
+    def _take_prompt(self, number: int, event: HookEvent, sentences: Sequence[UserSentence]) -> None:
         prompt = without_the_users_own(own_words(event.parts.words or event.input_text), sentences)
         self.account = event.parts.account or self.account
         if not phrases.is_small_talk(prompt):
@@ -233,7 +233,7 @@ class Gathered:
         turn.heard_at = number
         if turn.said_at and (self.answers_notice or worth < turn.worth):
             return
-        turn.words = [[unit.text, unit.role, unit.worth] for unit in telling(units)]
+        turn.words = [[unit.text, unit.role, unit.worth] for unit in most_informative(units)]
         turn.worth, turn.said_at = worth, number
 
     def _take_call(self, number: int, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
@@ -374,11 +374,11 @@ class Gathered:
             question = shortened(" ".join(parts.task.split()), 200)
         elif parts.command:
             who, question = "command", phrases.command_line(parts.command, 200)
-        candidates = telling(units_of(parts.words))
+        candidates = most_informative(units_of(parts.words))
         if parts.command:  # of a ticket's fields and links nothing is news
             candidates = [_weighed(unit) for unit in units_of(parts.words) if not _FIELDS.found(unit.text)]
         room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
-        units = [unit.text for unit in best_of(telling(candidates), room)]
+        units = [unit.text for unit in best_of(most_informative(candidates), room)]
         if units:
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]

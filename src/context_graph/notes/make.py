@@ -14,7 +14,7 @@ from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.notes.compaction import Bullet
 from context_graph.notes.failures import Lesson, normalised
 from context_graph.notes.gather import Gathered, Turn
-from context_graph.notes.message import Unit, best_of, telling, units_of
+from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
 from context_graph.text.sentences import shortened
@@ -109,7 +109,9 @@ def _chosen(gathered: Gathered) -> Iterator[Note]:
         text = f"Asked: {shortened(question, 400)}\nThe user chose: {shortened(answer, 500)}"
         yield Note(NoteKind.DECISION, _cut(text), key=question, at_ms=at_ms, events=(number,), said_by="user")
     if gathered.plan:
-        units = [unit for unit in telling(units_of(gathered.plan)) if unit.role not in ("test", "left")]
+        units = [
+            unit for unit in most_informative(units_of(gathered.plan)) if unit.role not in ("test", "left")
+        ]
         core = best_of(units, _CORE_CHARS)
         title = next((line.strip("# ") for line in gathered.plan.splitlines() if line.strip()), "")
         text = "\n".join([f"Plan: {shortened(title, 200)}", *(f"- {unit.text}" for unit in core)])

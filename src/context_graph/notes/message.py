@@ -95,7 +95,7 @@ def worth_of(units: Sequence[Unit]) -> float:
     return sum(max(0.0, unit.worth - LEAST_WORTH) for unit in units[:40])
 
 
-def telling(units: Sequence[Unit], limit: int = KEPT_CHARS) -> list[Unit]:
+def most_informative(units: Sequence[Unit], limit: int = KEPT_CHARS) -> list[Unit]:
     """What of a message may become part of a note: its most telling units, in ``limit`` characters.
 
     A message of a sentence or two is the whole of what there is to tell.

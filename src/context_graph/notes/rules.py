@@ -17,7 +17,7 @@ from context_graph.text.sentences import shortened
 SENTENCE_CHARS: Final = 400
 
 
-class Said(NamedTuple):
+class UserSentence(NamedTuple):
     """One sentence of a user that holds on."""
 
     kind: NoteKind
@@ -31,12 +31,12 @@ class Said(NamedTuple):
     instead_of: str = ""
 
 
-def said_by(event: HookEvent) -> list[Said]:
-    """What a prompt says that holds on; [] for any other event. Cost: as `said_in`."""
-    return said_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
+def user_sentences(event: HookEvent) -> list[UserSentence]:
+    """What a prompt says that holds on; [] for any other event. Cost: as `sentences_in`."""
+    return sentences_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
 
 
-def without_the_users_own(prompt: str, sentences: Sequence[Said]) -> str:
+def without_the_users_own(prompt: str, sentences: Sequence[UserSentence]) -> str:
     """``prompt`` without what it says of all of its user's work: that is his, and not this session's."""
     for sentence in sentences:
         if sentence.scope == EVERYWHERE:
@@ -60,10 +60,10 @@ def _place(text: str, prompt: str) -> tuple[int, int]:
     return letters[begin], len(prompt) if line_end < 0 else line_end
 
 
-def said_in(prompt: str) -> list[Said]:
+def sentences_in(prompt: str) -> list[UserSentence]:
     """What ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 2 ms for 1 KB."""
     return [
-        Said(
+        UserSentence(
             NoteKind.RULE if statement.kind == "rule" else NoteKind.DECISION,
             shortened(statement.text, SENTENCE_CHARS),
             statement.wants,

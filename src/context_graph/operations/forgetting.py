@@ -28,7 +28,7 @@ def forget_everywhere(
 ) -> tuple[Forgotten, dict[str, Any]]:
     """Forget ``wanted`` of ``memex``; what else went or stays, as JSON, without what is empty.
 
-    All of it is undone as one, but for what is deleted for good. Raises as `Memex.forget_with_twins`;
+    All of it is undone as one, but for what is deleted for good. Raises as `Memex.forget_with_merged`;
     nothing is changed then.
     """
     if not arguments.soft_delete:
@@ -50,7 +50,7 @@ def _forget(host: Host, memex: Memex, wanted: UUID, arguments: Forget) -> tuple[
     stored = memex.stored(wanted)
     node = stored.node if stored is not None else None
     if node is None or node.source == CAPTURED:
-        forgotten = memex.forget_with_twins(wanted, soft=arguments.soft_delete, reason=arguments.reason)
+        forgotten = memex.forget_with_merged(wanted, soft=arguments.soft_delete, reason=arguments.reason)
         return forgotten, _of_summary(memex, node, arguments) if node is not None else {}
     traces_by_id = {id(place): (place, traces_of(place, node)) for place in _places(host, memex)}
     forgotten = _forgotten(memex, wanted, arguments, traces_by_id[id(memex)][1])
@@ -65,10 +65,10 @@ def _forget(host: Host, memex: Memex, wanted: UUID, arguments: Forget) -> tuple[
 def _forgotten(memex: Memex, wanted: UUID, arguments: Forget, traces: Traces) -> Forgotten:
     """Forget one memory; for good after what quotes it was written without it."""
     if arguments.soft_delete:
-        return memex.forget_with_twins(wanted, reason=arguments.reason)
+        return memex.forget_with_merged(wanted, reason=arguments.reason)
     memex.put_many(traces.quoting)
     ids = [quote.id for quote in traces.quoting]
-    return memex.forget_with_twins(wanted, soft=False, reason=arguments.reason, quoting=ids)
+    return memex.forget_with_merged(wanted, soft=False, reason=arguments.reason, quoting=ids)
 
 
 def _elsewhere(host: Host, node: MemoryNode, arguments: Forget, traces: Sequence[Traces]) -> dict[str, Any]:
@@ -96,5 +96,5 @@ def _of_summary(memex: Memex, summary: MemoryNode, arguments: Forget) -> dict[st
     if not arguments.notes:
         return {"notes_left": [named_view(note) for note in live]}
     for note in live:
-        memex.forget_with_twins(note.id, soft=arguments.soft_delete, reason=arguments.reason)
+        memex.forget_with_merged(note.id, soft=arguments.soft_delete, reason=arguments.reason)
     return {"also_forgotten": [str(note.id) for note in live]}

@@ -360,7 +360,7 @@ def _forget(context: Context, arguments: memories.Forget) -> Answer:
     stored = memex.stored(wanted)
     forgotten, elsewhere = forget_everywhere(context.host, memex, wanted, arguments, context.source)
     view = views.forgotten_view(forgotten, stored, context.verbosity)
-    content = view if arguments.soft_delete else {**view, **forgotten.twins_as_dict()}
+    content = view if arguments.soft_delete else {**view, **forgotten.deletion_report()}
     # Quoted are others' texts, and who forgot it before.
     return Answer(
         {**content, **elsewhere}, quotes=bool(elsewhere) or forgotten.tombstone.reason != arguments.reason

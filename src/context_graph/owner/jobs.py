@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Wish:
+class ScheduledRun:
     """A run that the owner wants."""
 
     place: Place
@@ -83,7 +83,7 @@ class Job:
     """What runs, after the gate."""
     consciousness: Consciousness
     """What the gate went by."""
-    wish: Wish | None = None
+    scheduled: ScheduledRun | None = None
     """What it fulfils, if the owner itself wants it."""
     session_id: str | None = None
     dry_run: bool = False
@@ -108,7 +108,7 @@ class Job:
     @property
     def trigger(self) -> Trigger:
         """The reason for the run."""
-        return Trigger.ASKED if self.wish is None else self.wish.trigger
+        return Trigger.ASKED if self.scheduled is None else self.scheduled.trigger
 
     @property
     def over(self) -> bool:

@@ -37,7 +37,7 @@ _READ_BYTES: Final = 1 << 20
 _GONE_S: Final = 1.0
 
 Then = Callable[[Sequence[Mapping[str, Any]], str], Mapping[str, Any]]
-"""From what the hub has (`sync.hub.search.Found`) and why it has nothing, if so, to the answer."""
+"""From what the hub has (`sync.hub.search.Candidate`) and why it has nothing, if so, to the answer."""
 
 
 class Question:

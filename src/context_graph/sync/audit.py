@@ -73,7 +73,7 @@ def _audit(side: Side, transport: Transport, report: Report, heard: Hearing) -> 
         heard.marks.pop(machine, None)
     for machine in names:
         for after, page in _pages(transport, machine):
-            for line in page.told:
+            for line in page.changes:
                 there.add(line.change)
             if machine in heard.lost and machine != report.machine:
                 done = merged(side, transport, report, machine, page, after)

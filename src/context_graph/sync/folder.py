@@ -29,9 +29,9 @@ from context_graph.sync.transport import (
     PAGE_LINES,
     ConflictError,
     Head,
+    LoggedChange,
     Page,
     Refusal,
-    Told,
     Transport,
     TransportError,
 )
@@ -110,7 +110,7 @@ class Folder(Transport):
             )
         return Head(end.seq, end.digest)
 
-    def push(self, machine: str, lines: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
         head = self.head(machine) or Head(0, "")
         fresh = [line for line in lines if line.change.seq > head.seq]
         if not fresh:
@@ -143,7 +143,7 @@ class Folder(Transport):
             raise TransportError(f"{home} is a link; what is told would be written elsewhere")
         return home
 
-    def _check_there(self, machine: str, lines: Sequence[Told], head: Head) -> None:
+    def _check_there(self, machine: str, lines: Sequence[LoggedChange], head: Head) -> None:
         if lines and lines[-1].change.seq == head.seq and digest(lines[-1].line) != head.digest:
             raise ConflictError(f"change {head.seq} of {machine} is another one there")
 
@@ -247,8 +247,10 @@ class Folder(Transport):
         except OSError as error:
             raise _failed(home, error) from error
 
-    def _lines(self, segment: Segment, machine: str, after_seq: int) -> tuple[list[Told], list[Refusal], int]:
-        lines: list[Told] = []
+    def _lines(
+        self, segment: Segment, machine: str, after_seq: int
+    ) -> tuple[list[LoggedChange], list[Refusal], int]:
+        lines: list[LoggedChange] = []
         refused: list[Refusal] = []
         size, upto = 0, after_seq
         at = self._next.pop((segment.path, after_seq), 0)
@@ -267,7 +269,7 @@ class Folder(Transport):
                 )
                 continue
             if change.seq > upto:
-                lines.append(Told(change, line))
+                lines.append(LoggedChange(change, line))
                 size, upto = size + len(line), change.seq
         return lines, refused, segment.last
 

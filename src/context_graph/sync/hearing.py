@@ -9,7 +9,7 @@ from typing import Final
 from context_graph.sync.change import decode
 from context_graph.sync.register import REMOVED
 from context_graph.sync.side import Gaps, Known, Merged, Outgoing, Side, Stretch, without
-from context_graph.sync.transport import ConflictError, Head, Page, Refusal, Told, Transport
+from context_graph.sync.transport import ConflictError, Head, LoggedChange, Page, Refusal, Transport
 
 OTHER: Final = Head(0, "another")
 """No end that any log of ours has: the store takes a new id."""
@@ -50,7 +50,7 @@ class Report:
 
 def push(transport: Transport, report: Report, out: Outgoing) -> Head:
     """Push a page. Raises as the transport does."""
-    lines = [Told(decode(line), line) for line in out.lines]
+    lines = [LoggedChange(decode(line), line) for line in out.lines]
     head = transport.push(out.machine, lines)
     report.told += len(lines)
     report.removed.update(line.change.subject for line in lines if REMOVED in line.change.fields)
@@ -118,7 +118,7 @@ def _fill(
         if page.is_behind or page.upto <= after:
             return
         upto = min(page.upto, last)
-        lines = [line for line in page.told if line.change.seq <= upto]
+        lines = [line for line in page.changes if line.change.seq <= upto]
         missing = [(a, min(b, upto)) for a, b in page.missing if a <= upto]
         part = Page(lines, (), upto, False, page.author, missing)
         merged(side, transport, report, machine, part, after)
@@ -130,8 +130,8 @@ def merged(side: Side, transport: Transport, report: Report, machine: str, page:
     """Have the store take a page that follows line ``after``. Raises StoreError."""
     report.machines.add(machine)
     report.refuse(page.refused)
-    report.removed.update(line.change.subject for line in page.told if REMOVED in line.change.fields)
-    lines = [line.line for line in page.told]
+    report.removed.update(line.change.subject for line in page.changes if REMOVED in line.change.fields)
+    lines = [line.line for line in page.changes]
     part = Stretch(machine, lines, page.upto, after, page.author, page.missing, page.mark)
     done = side.merge(transport.name, part)
     report.heard += done.new

@@ -26,7 +26,7 @@ class Head(NamedTuple):
     """Of its last line (`change.digest`)."""
 
 
-class Told(NamedTuple):
+class LoggedChange(NamedTuple):
     """A change and the line that it stands in."""
 
     change: Change
@@ -45,7 +45,7 @@ class Refusal(NamedTuple):
 class Page:
     """Some changes of one machine, in its order."""
 
-    told: Sequence[Told] = ()
+    changes: Sequence[LoggedChange] = ()
     refused: Sequence[Refusal] = ()
     upto: int = 0
     """All up to this number have been read; compaction may have dropped some of them."""
@@ -101,7 +101,7 @@ class Transport(Protocol):
         """Whether nothing may be told there, by what the place itself says. Raises TransportError."""
         return False
 
-    def push(self, machine: str, lines: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
         """Append to that machine's log, all or none; returns its new end.
 
         Args:
@@ -138,7 +138,7 @@ class Transport(Protocol):
         for machine in sorted({*self.machines(), *read}.difference(but)):
             after = read.get(machine, 0)
             page = self.pull(machine, after, (marks or {}).get(machine, ""))
-            if page.told or page.refused or page.upto > after or page.is_behind:
+            if page.changes or page.refused or page.upto > after or page.is_behind:
                 yield machine, page
 
     # What keeps places whole. A place that can't lose anything needs none of it.

@@ -80,7 +80,7 @@ def gone(memex: Memex, *ids: UUID) -> None:
 
 def for_good(memex: Memex, one: UUID) -> tuple[set[UUID], dict[UUID, str]]:
     """Delete it; the twins that went with it, and those that stay with the reason."""
-    told = memex.forget_with_twins(one, soft=False, reason="user_requested")
+    told = memex.forget_with_merged(one, soft=False, reason="user_requested")
     assert not told.unscrubbed
     return {twin.id for twin in told.along}, {left.id: left.why for left in told.left}
 

@@ -137,7 +137,7 @@ def test_an_owner_whose_hooks_wait_for_nothing_is_not_idle(cli: Cli) -> None:
 
 
 def test_a_store_whose_memories_were_all_deleted_leaves_its_owner_in_peace(cli: Cli) -> None:
-    """What changed has nothing left in it to consolidate: that wish must not come again and again."""
+    """What changed has nothing left in it to consolidate: that run must not come again and again."""
     owner = _owner(cli, facts=1, dream_idle="light", dream_idle_s=1)
     for node in owner.ask("memory.list")["nodes"]:
         owner.ask("memory.forget", id=node["id"], permanent=True, reason="user_requested")

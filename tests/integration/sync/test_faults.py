@@ -36,7 +36,7 @@ from context_graph.sync.folder import Folder
 from context_graph.sync.register import TOMBSTONE, value_digest
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Stretch
-from context_graph.sync.transport import Told
+from context_graph.sync.transport import LoggedChange
 from context_graph.sync.values import EDGE_FIELDS, NODE_FIELDS
 
 DAY_MS = 86_400_000
@@ -296,7 +296,7 @@ def test_secrets_that_another_machine_lets_through_are_masked_here(tmp_path: Pat
         place = InMemory()
         fields = {"content": f"the token is {secret}", "rationale": WHY, "created_at_ms": 5}
         one = change(1, fields=fields)
-        place.push(MACHINE, [Told(one, encode(one))])
+        place.push(MACHINE, [LoggedChange(one, encode(one))])
         settle(some, place)
         for memex in some:
             assert secret not in str([node.content for node in memex.list().nodes])
@@ -316,7 +316,7 @@ def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
         mine = OpenStore(third)
         for machine in sorted(pages, key=lambda name: name != OpenStore(other).machine()):
             page = pages[machine]
-            mine.merge("place", Stretch(machine, [one.line for one in page.told], page.upto))
+            mine.merge("place", Stretch(machine, [one.line for one in page.changes], page.upto))
         with third.core.operation("sync", writes=True) as core:
             assert not Exchange(core).notes.waiting()
         assert len(third.edges(a)) == 1
@@ -436,5 +436,5 @@ def test_a_secret_that_was_stored_before_its_rule_leaves_masked(tmp_path: Path) 
         stack.callback(memex.close)
         assert secret in memex.list().nodes[0].content, "else nothing is proved"
         told(memex, place)
-        lines = [one.line.decode() for machine in place.machines() for one in place.pull(machine, 0).told]
+        lines = [one.line.decode() for machine in place.machines() for one in place.pull(machine, 0).changes]
         assert lines and secret not in "".join(lines) and "[redacted:" in "".join(lines)

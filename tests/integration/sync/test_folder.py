@@ -17,7 +17,7 @@ from tests.support.sessions import memory
 
 from context_graph.sync.change import MEMORY, VERSION, Change, encode
 from context_graph.sync.folder import Folder
-from context_graph.sync.transport import Told
+from context_graph.sync.transport import LoggedChange
 
 
 @pytest.fixture
@@ -312,7 +312,7 @@ def test_times_that_another_machine_tells_stop_no_command(cli: Cli, shared: Path
     for seq, fields in enumerate((there, gone), 1):
         subject, uses = f"{seq:08x}-0000-4000-8000-000000000000", {strange: (3, at_ms)}
         change = Change(VERSION, strange, seq, seq << 16, strange, MEMORY, subject, fields, uses)
-        told.append(Told(change, encode(change)))
+        told.append(LoggedChange(change, encode(change)))
     Folder(shared / cli.project.name).push(strange, told)
     assert sync(cli, shared)["heard"] == 2
     first, second = (one.change.subject for one in told)

@@ -29,7 +29,7 @@ from context_graph.sync.hub import schema
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import Told, TransportError
+from context_graph.sync.transport import LoggedChange, TransportError
 
 pytestmark = pytest.mark.hub
 
@@ -435,7 +435,7 @@ def test_no_depth_of_a_line_stops_a_colleague(scene: Scene) -> None:
                 high = depth
     assert seq > 3
     newest = structs.replace(line(4, subject=1).change, clock=1 << 41)
-    scene.ada.push(ONE, [Told(newest, encode(newest))])
+    scene.ada.push(ONE, [LoggedChange(newest, encode(newest))])
     assert all_of(scene.ada, ONE)[-1].change == newest
 
 
@@ -480,7 +480,7 @@ def test_a_tie_goes_by_bytes_whatever_the_server_s_language(server: Postgres) ->
     try:
         for machine in (first, second):
             change = structs.replace(line(1, machine, text=machine).change, subject=line(1).change.subject)
-            place.push(machine, [Told(change, encode(change))])
+            place.push(machine, [LoggedChange(change, encode(change))])
         fields = [[{*one.change.fields} for one in all_of(place, log)] for log in (first, second)]
         assert fields == [[set()], [{"content"}]], "the second is newer"
         with danish.admin() as admin:

@@ -29,7 +29,7 @@ from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.search import Question, Search
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.once import last_exchanges
-from context_graph.sync.transport import Told
+from context_graph.sync.transport import LoggedChange
 
 pytestmark = pytest.mark.hub
 
@@ -288,7 +288,7 @@ def test_without_pgvector_words_find_it_and_with_it_later_meaning_too(tmp_path: 
     hub = Hub(own.member("ada", "writer"), own.project)
     fields = {"content": QUEUE, "rationale": "a test needs it", "created_at_ms": 1}
     change = Change(VERSION, "a" * 32, 1, 1 << 16, "a" * 32, MEMORY, str(UUID(int=5)), fields)
-    hub.push("a" * 32, [Told(change, encode(change))])
+    hub.push("a" * 32, [LoggedChange(change, encode(change))])
     assert Indexer(hub).run() == 1 and Indexer(hub).run() == 0
     with open_memex(tmp_path / "store") as memex:
         words, meaning = memex.sought("payment queue"), memex.sought("an unconfirmed transaction repeats")

@@ -29,7 +29,7 @@ from context_graph.sync.hub import connecting, schema, transport
 from context_graph.sync.hub.connecting import checked_url
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
-from context_graph.sync.transport import ConflictError, Head, Told, Transport, TransportError
+from context_graph.sync.transport import ConflictError, Head, LoggedChange, Transport, TransportError
 
 pytestmark = pytest.mark.hub
 
@@ -37,7 +37,7 @@ _names = (f"member_{number}" for number in itertools.count())
 
 
 def told_by_an_earlier_build(
-    address: str, own: Team, machine: str, told: list[Told], version: int = 3
+    address: str, own: Team, machine: str, told: list[LoggedChange], version: int = 3
 ) -> None:
     """As builds pushed that knew the hub's tables up to ``version``."""
     lines, end = b"\n".join(one.line for one in told), digest(told[-1].line)
@@ -178,7 +178,7 @@ def test_another_team_sees_and_writes_nothing(
     stranger = team(server).member(next(_names), "owner")
     there = Hub(stranger, some_team.project)
     try:
-        assert list(there.machines()) == [] and there.head(ONE) is None and not there.pull(ONE, 0).told
+        assert list(there.machines()) == [] and there.head(ONE) is None and not there.pull(ONE, 0).changes
         with pytest.raises(TransportError):
             there.push(TWO, lines(1, 1, TWO))
     finally:
@@ -280,7 +280,7 @@ def test_a_poisoned_row_is_listed_and_what_follows_is_read(some_team: Team, hub:
         )
         admin.execute("DELETE FROM context_graph.change WHERE seq = 3 AND project = %s", (some_team.project,))
     page = place.pull(ONE, 0)
-    assert [one.change.seq for one in page.told] == [1, 4] and page.upto == 4 and page.missing == [(3, 3)]
+    assert [one.change.seq for one in page.changes] == [1, 4] and page.upto == 4 and page.missing == [(3, 3)]
     assert [f"{ONE} line 2" in str(one) or "lines 3 to 3" in str(one) for one in page.refused] == [True] * 2
 
 

@@ -62,9 +62,9 @@ def test_a_damaged_file_ends_its_log_there_and_is_named(tmp_path: Path, damage: 
     }
     second.write_bytes(wrong[damage])
     page = Folder(tmp_path).pull(ONE, 0)
-    assert [one.change.seq for one in page.told] == [1, 2]
+    assert [one.change.seq for one in page.changes] == [1, 2]
     page = Folder(tmp_path).pull(ONE, 2)
-    assert not page.told and page.upto == 2 and second.name in page.refused[0].where and not page.more
+    assert not page.changes and page.upto == 2 and second.name in page.refused[0].where and not page.more
     with pytest.raises(ConflictError):
         Folder(tmp_path).head(ONE)
 
@@ -91,7 +91,7 @@ def test_a_link_that_has_just_taken_the_place_of_a_segment_is_not_read(
     monkeypatch.setattr(place, "_segments", lambda machine: seen)
     seen[0].path.symlink_to(seen[0].path.rename(tmp_path / "elsewhere"))
     page = place.pull(ONE, 0)
-    assert not page.told and page.refused
+    assert not page.changes and page.refused
     with pytest.raises(OSError, match="symbolic link"):
         list(_lines_of(seen[0].path))
 

@@ -11,8 +11,8 @@ from context_graph.sync.transport import (
     PAGE_LINES,
     ConflictError,
     Head,
+    LoggedChange,
     Page,
-    Told,
     Transport,
 )
 
@@ -22,7 +22,7 @@ class InMemory(Transport):
 
     def __init__(self, name: str = "memory") -> None:
         self._name = name
-        self._logs: dict[str, list[Told]] = {}
+        self._logs: dict[str, list[LoggedChange]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -33,7 +33,7 @@ class InMemory(Transport):
         log = self._logs.get(machine)
         return Head(len(log), digest(log[-1].line)) if log else None
 
-    def push(self, machine: str, told: Sequence[Told]) -> Head:
+    def push(self, machine: str, told: Sequence[LoggedChange]) -> Head:
         with self._lock:
             log = list(self._logs.get(machine, ()))
             for one in told:

@@ -7,31 +7,31 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from context_graph.sync.change import MEMORY, VERSION, Change, digest, encode
-from context_graph.sync.transport import PAGE_LINES, ConflictError, Head, Told, Transport
+from context_graph.sync.transport import PAGE_LINES, ConflictError, Head, LoggedChange, Transport
 
 ONE, TWO = "1" * 32, "2" * 32
 
 
-def line(seq: int, machine: str = ONE, *, subject: int = 0, text: str = "") -> Told:
+def line(seq: int, machine: str = ONE, *, subject: int = 0, text: str = "") -> LoggedChange:
     """A change that sets a text, or something else for each number."""
     name = f"{subject or seq:08x}-0000-4000-8000-{machine[:12]}"
     change = Change(
         VERSION, machine, seq, seq << 16, machine, MEMORY, name, {"content": text or f"text {seq}"}
     )
-    return Told(change, encode(change))
+    return LoggedChange(change, encode(change))
 
 
-def lines(first: int, last: int, machine: str = ONE) -> list[Told]:
+def lines(first: int, last: int, machine: str = ONE) -> list[LoggedChange]:
     return [line(seq, machine) for seq in range(first, last + 1)]
 
 
-def all_of(place: Transport, machine: str, after: int = 0) -> list[Told]:
+def all_of(place: Transport, machine: str, after: int = 0) -> list[LoggedChange]:
     """The whole log, page by page."""
-    found: list[Told] = []
+    found: list[LoggedChange] = []
     while True:
         page = place.pull(machine, after)
-        assert not page.refused and page.upto >= after and len(page.told) <= PAGE_LINES
-        found += page.told
+        assert not page.refused and page.upto >= after and len(page.changes) <= PAGE_LINES
+        found += page.changes
         if not page.more:
             return found
         assert page.upto > after, "a page that leads nowhere"
@@ -52,7 +52,7 @@ class TransportKit:
     def test_an_empty_place_has_nothing(self, here: Transport) -> None:
         assert here.head(ONE) is None and list(here.machines()) == []
         page = here.pull(ONE, 0)
-        assert (list(page.told), list(page.refused), page.upto, page.more) == ([], [], 0, False)
+        assert (list(page.changes), list(page.refused), page.upto, page.more) == ([], [], 0, False)
         assert 1 <= len(here.name) <= 64
 
     def test_what_was_pushed_is_pulled_elsewhere_in_order(self, here: Transport, there: Transport) -> None:

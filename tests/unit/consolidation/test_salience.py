@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.consolidation.finders import salience
-from context_graph.consolidation.finders.words import telling
+from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.plan import Goal, GoalLevel
 from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
@@ -135,8 +135,13 @@ def test_what_somebody_stored_by_itself_is_not_forgotten_for_being_short(text: s
 
 
 def test_a_code_word_says_nothing_where_nothing_else_is_said() -> None:
-    assert telling("null") == telling("test, test") == telling("this is a test") == 0.0
-    assert telling("null means missing") > telling("means missing")
+    assert (
+        informative_words("null")
+        == informative_words("test, test")
+        == informative_words("this is a test")
+        == 0.0
+    )
+    assert informative_words("null means missing") > informative_words("means missing")
 
 
 def test_a_score_is_the_weighted_mean_of_thirteen_and_an_empty_space_counts_nothing() -> None:
@@ -277,10 +282,10 @@ def test_any_memory_scores_between_0_and_1_and_the_same_every_time(
 
 @given(st.text())
 def test_telling_is_a_finite_amount_of_any_text(text: str) -> None:
-    assert 0.0 <= telling(text) < 100_000.0
+    assert 0.0 <= informative_words(text) < 100_000.0
 
 
 def test_a_question_tells_less_than_its_answer_and_a_repeated_word_nothing() -> None:
-    assert telling("Is the parser slow?") < telling("The parser is slow.")
-    assert telling("cache cache cache") == telling("cache")
-    assert telling("Thanks, Ann!") < telling("Ann owns billing")
+    assert informative_words("Is the parser slow?") < informative_words("The parser is slow.")
+    assert informative_words("cache cache cache") == informative_words("cache")
+    assert informative_words("Thanks, Ann!") < informative_words("Ann owns billing")

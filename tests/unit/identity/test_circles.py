@@ -10,7 +10,7 @@ from tests.support.agent_events import SHADER, TARIFF, tool
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.brief import brief_line
-from context_graph.identity.changes import change_text, standing
+from context_graph.identity.changes import change_text, state_and_level
 from context_graph.identity.circles import STREAK, WINDOW, Circles
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.live import LiveSession
@@ -172,7 +172,7 @@ def test_a_session_in_circles_is_hypersync_until_something_new_happens() -> None
     going_round(live)
     assert live.circling and live.metrics.state is ConsciousnessState.HYPERSYNC
     assert live.metrics.r > 0.95 and brief_line(live.metrics).startswith("[C:HYP ")
-    assert live.circle in change_text(standing(live.metrics), live.metrics, live.circle)
+    assert live.circle in change_text(state_and_level(live.metrics), live.metrics, live.circle)
     live.apply(TARIFF[8])
     assert not live.circling and live.circle == ""
     assert live.metrics.state is not ConsciousnessState.HYPERSYNC

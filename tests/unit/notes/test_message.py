@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.message import best_of, is_polite, telling, units_of, worth_of
+from context_graph.notes.message import best_of, is_polite, most_informative, units_of, worth_of
 
 REPORT = """Perfect! I've successfully fixed the issue. Here's a summary of what was done:
 
@@ -132,5 +132,5 @@ def test_the_most_telling_units_stay_whole_and_in_order() -> None:
 
 def test_of_a_verse_nothing_is_told_and_of_a_short_answer_all() -> None:
     verse = "Soft falls the rain on the garden wall.\nLeaves turn their faces to the light above.\n" * 4
-    assert telling(units_of(verse)) == []
-    assert [unit.text for unit in telling(units_of("Rounded half up, as the tax office wants it."))]
+    assert most_informative(units_of(verse)) == []
+    assert [unit.text for unit in most_informative(units_of("Rounded half up, as the tax office wants it."))]

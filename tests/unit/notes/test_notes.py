@@ -13,7 +13,7 @@ from context_graph.model import HookEvent
 from context_graph.model.note import MAX_NOTE_CHARS, Note, NoteKind
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
-from context_graph.notes.rules import said_in, without_the_users_own
+from context_graph.notes.rules import sentences_in, without_the_users_own
 
 
 def gathered(*events: HookEvent) -> Gathered:
@@ -213,6 +213,6 @@ def test_whatever_the_events_hold_notes_are_bounded(events: list[tuple[str, str]
 )
 def test_what_holds_everywhere_leaves_the_session_whatever_its_blanks(said: str) -> None:
     prompt = f"{said} Fix the search of orders."
-    rest = without_the_users_own(prompt, said_in(prompt))
+    rest = without_the_users_own(prompt, sentences_in(prompt))
     assert rest.endswith("Fix the search of orders.") and "tabs" not in rest.lower()
     assert "français" not in rest and len(rest) < len(prompt) - len(said) / 2

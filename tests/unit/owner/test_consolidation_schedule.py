@@ -5,85 +5,85 @@ from __future__ import annotations
 from pathlib import Path
 
 from context_graph.consolidation.plan import Mode
-from context_graph.owner.consolidations.schedule import ENTROPY_HIGH, QUIET_S, EntropyWatch, Wishes
-from context_graph.owner.jobs import Place, Trigger, Wish
+from context_graph.owner.consolidations.schedule import ENTROPY_HIGH, QUIET_S, EntropyWatch, ScheduledRuns
+from context_graph.owner.jobs import Place, ScheduledRun, Trigger
 
 HERE, THERE = Place(Path("/stores/here"), None), Place(Path("/stores/there"), None)
 BUSY = 1000.0
 
 
-def _wish(trigger: Trigger, place: Place = HERE, mode: Mode = Mode.LIGHT) -> Wish:
-    return Wish(place, trigger, mode)
+def _scheduled(trigger: Trigger, place: Place = HERE, mode: Mode = Mode.LIGHT) -> ScheduledRun:
+    return ScheduledRun(place, trigger, mode)
 
 
 def test_of_what_is_due_a_crisis_goes_first_and_idleness_last() -> None:
-    wishes = Wishes()
+    runs = ScheduledRuns()
     for trigger in (Trigger.IDLE, Trigger.SESSION_END, Trigger.ENTROPY, Trigger.CRISIS):
-        wishes.add(_wish(trigger))
+        runs.add(_scheduled(trigger))
     found = []
-    while (following := wishes.next(BUSY, BUSY + 60.0)) is not None:
+    while (following := runs.next(BUSY, BUSY + 60.0)) is not None:
         assert following[0] == BUSY + 60.0
-        wishes.begun(following[1])
+        runs.begun(following[1])
         found.append(following[1].trigger)
     assert found == [Trigger.CRISIS, Trigger.ENTROPY, Trigger.SESSION_END, Trigger.IDLE]
 
 
 def test_no_wish_is_due_before_it_has_been_quiet() -> None:
-    wishes = Wishes()
-    wishes.add(_wish(Trigger.CRISIS))
-    following = wishes.next(BUSY, BUSY)
+    runs = ScheduledRuns()
+    runs.add(_scheduled(Trigger.CRISIS))
+    following = runs.next(BUSY, BUSY)
     assert following is not None and following[0] == BUSY + QUIET_S
 
 
 def test_wishes_for_one_reason_are_one_and_the_last_session_counts() -> None:
-    wishes = Wishes()
+    runs = ScheduledRuns()
     for session_id in ("a", "b"):
-        wish = _wish(Trigger.SESSION_END)
-        wish.session_id = session_id
-        wishes.add(wish)
-    (only,) = wishes.of()
+        scheduled = _scheduled(Trigger.SESSION_END)
+        scheduled.session_id = session_id
+        runs.add(scheduled)
+    (only,) = runs.of()
     assert only.session_id == "b"
 
 
 def test_a_run_that_gave_way_comes_back_later_each_time() -> None:
-    wishes, delays = Wishes(), []
-    wish = wishes.add(_wish(Trigger.IDLE))
+    runs, delays = ScheduledRuns(), []
+    scheduled = runs.add(_scheduled(Trigger.IDLE))
     for _ in range(8):
-        wishes.begun(wish)
-        assert not wishes.of()
-        wishes.aborted(wish, BUSY)
-        assert wishes.of() == [wish]
-        delays.append(wish.not_before - BUSY)
+        runs.begun(scheduled)
+        assert not runs.of()
+        runs.aborted(scheduled, BUSY)
+        assert runs.of() == [scheduled]
+        delays.append(scheduled.not_before - BUSY)
     assert delays[0] == QUIET_S and delays == sorted(delays) and delays[-1] == 60.0
-    assert wish.aborts == 8
+    assert scheduled.aborts == 8
 
 
 def test_a_run_stands_for_every_wish_of_its_store_that_is_not_deeper() -> None:
-    wishes = Wishes()
-    wishes.add(_wish(Trigger.CRISIS, mode=Mode.LIGHT))
-    wishes.add(_wish(Trigger.SESSION_END, mode=Mode.DEEP))
-    wishes.add(_wish(Trigger.IDLE, mode=Mode.REM))
-    wishes.add(_wish(Trigger.CRISIS, THERE))
-    wishes.done(HERE.store, Mode.DEEP, BUSY + 60.0)
-    assert {(wish.place, wish.trigger) for wish in wishes.of()} == {
+    runs = ScheduledRuns()
+    runs.add(_scheduled(Trigger.CRISIS, mode=Mode.LIGHT))
+    runs.add(_scheduled(Trigger.SESSION_END, mode=Mode.DEEP))
+    runs.add(_scheduled(Trigger.IDLE, mode=Mode.REM))
+    runs.add(_scheduled(Trigger.CRISIS, THERE))
+    runs.done(HERE.store, Mode.DEEP, BUSY + 60.0)
+    assert {(scheduled.place, scheduled.trigger) for scheduled in runs.of()} == {
         (HERE, Trigger.IDLE),
         (THERE, Trigger.CRISIS),
     }
-    (left,) = wishes.of(HERE.store)
-    assert wishes.due_at(left, BUSY) == BUSY + 60.0, "and the store has its cool-down"
-    (other,) = wishes.of(THERE.store)
-    assert wishes.due_at(other, BUSY) == BUSY + QUIET_S, "of which another knows nothing"
+    (left,) = runs.of(HERE.store)
+    assert runs.due_at(left, BUSY) == BUSY + 60.0, "and the store has its cool-down"
+    (other,) = runs.of(THERE.store)
+    assert runs.due_at(other, BUSY) == BUSY + QUIET_S, "of which another knows nothing"
 
 
 def test_a_store_whose_runs_keep_failing_is_left_alone() -> None:
-    wishes = Wishes()
-    wish = wishes.add(_wish(Trigger.IDLE))
-    again = [wishes.failed(HERE.store, BUSY + 60.0) for _ in range(3)]
+    runs = ScheduledRuns()
+    scheduled = runs.add(_scheduled(Trigger.IDLE))
+    again = [runs.failed(HERE.store, BUSY + 60.0) for _ in range(3)]
     assert again == [True, True, False]
-    assert wishes.next(BUSY, BUSY) is None
-    wishes.done(HERE.store, Mode.LIGHT, BUSY)  # one that was asked for and went through
-    wishes.add(wish)
-    assert wishes.next(BUSY, BUSY) is not None
+    assert runs.next(BUSY, BUSY) is None
+    runs.done(HERE.store, Mode.LIGHT, BUSY)  # one that was asked for and went through
+    runs.add(scheduled)
+    assert runs.next(BUSY, BUSY) is not None
 
 
 def test_entropy_asks_once_for_each_time_that_it_stays_high() -> None:

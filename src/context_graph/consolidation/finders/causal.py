@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from context_graph.consolidation.finders.words import RareWords, telling
+from context_graph.consolidation.finders.words import RareWords, informative_words
 from context_graph.consolidation.plan import Cluster, NewLink
 from context_graph.consolidation.progress import Progress, shared_out, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot, unit_rows
@@ -36,7 +36,7 @@ LEAST_ALIKE: Final = 0.2
 LEAST_SHARED: Final = 2
 """Rare words that both must have."""
 LEAST_TOLD: Final = 3.0
-"""Words that tell something (`telling`) of a memory that is worth a link: more than a thank-you has."""
+"""Words that tell something of a memory that is worth a link: more than a thank-you has."""
 GENERAL: Final = 8
 """An effect or cause that so many others match is a turn of phrase."""
 COMPARED_ROWS: Final = 40_000
@@ -85,7 +85,7 @@ def _worth(snap: Snapshot) -> Worth:
 
     def worth(row: int, other: int) -> bool:
         texts = snap.text(row), snap.text(other)
-        return words.shared(*texts) >= LEAST_SHARED and min(map(telling, texts)) >= LEAST_TOLD
+        return words.shared(*texts) >= LEAST_SHARED and min(map(informative_words, texts)) >= LEAST_TOLD
 
     return worth
 

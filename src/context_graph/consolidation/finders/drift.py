@@ -44,9 +44,9 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     """
     space = snap.space("Teleological")
     stored = np.fromiter((source != CAPTURED for source in snap.source), np.bool_, len(snap))
-    telling = np.flatnonzero(stored & np.any(space != 0.0, axis=1))
-    recent = _recent(snap, telling)
-    older, groups = _older(snap, telling, recent, goals)
+    with_aim = np.flatnonzero(stored & np.any(space != 0.0, axis=1))
+    recent = _recent(snap, with_aim)
+    older, groups = _older(snap, with_aim, recent, goals)
     if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
         return Drift(1.0, "none", False, 0.0, 0)
     old, new = _whitened(space[older], space[recent])
@@ -61,14 +61,14 @@ def _drift(deviations: float, trend: float, recent: int) -> Drift:
     return Drift(similarity, level, level not in ("none", "low"), trend, recent)
 
 
-def _recent(snap: Snapshot, telling: I64) -> I64:
+def _recent(snap: Snapshot, with_aim: I64) -> I64:
     """The newest memories: whole sessions from the newest back; without sessions, a tenth of the store."""
-    if not len(telling):
-        return telling
-    newest = telling[::-1][:MOST_RECENT]
+    if not len(with_aim):
+        return with_aim
+    newest = with_aim[::-1][:MOST_RECENT]
     sessions = snap.session[newest]
     if not sessions.any():
-        return np.sort(newest[: max(LEAST_RECENT, min(MOST_RECENT, len(telling) // 10))])
+        return np.sort(newest[: max(LEAST_RECENT, min(MOST_RECENT, len(with_aim) // 10))])
     taken = np.zeros(len(newest), np.bool_)
     for session in dict.fromkeys(sessions.tolist()):
         taken |= sessions == session
@@ -77,13 +77,13 @@ def _recent(snap: Snapshot, telling: I64) -> I64:
     return np.sort(newest[taken])
 
 
-def _older(snap: Snapshot, telling: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
+def _older(snap: Snapshot, with_aim: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
     """The goals' memories, or all that are not recent if those are too few; the newest of them.
 
     With them their groups: memories of one group are not compared, since those of a session are similar
     anyway.
     """
-    others = np.setdiff1d(telling, recent)
+    others = np.setdiff1d(with_aim, recent)
     if len(recent):  # what was stored beside them, by another session, says nothing about before
         others = others[others < recent[-1]]
     of_goals = np.intersect1d(others, snap.rows_of(member for goal in goals for member in goal.members))

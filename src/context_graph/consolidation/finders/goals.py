@@ -24,7 +24,7 @@ from context_graph.consolidation.finders.clusters import (
     nearest,
     rarity_weighted,
 )
-from context_graph.consolidation.finders.words import RareWords, telling
+from context_graph.consolidation.finders.words import RareWords, informative_words
 from context_graph.consolidation.plan import MAX_GOALS as MOST_KEPT
 from context_graph.consolidation.plan import Cluster, Drift, Goal, GoalLevel
 from context_graph.consolidation.progress import Progress, silent
@@ -46,7 +46,7 @@ DOMINANT_LIFT: Final = 0.2
 """By which the members' cosine in a space that makes the goal exceeds the store's."""
 DOMINANT: Final = 3
 LEAST_TOLD: Final = 4.0
-"""Words that tell something (`telling`) of a goal's middle member: small talk recurs, and is no goal."""
+"""Informative words of a goal's middle member: small talk recurs, and is no goal."""
 READ: Final = 5
 """Members that are read of each candidate: those nearest to the centre."""
 AREA_NEIGHBOURS: Final = 5
@@ -207,7 +207,7 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     centroid = as_centroid(profile.sums)
     rows = rows[by_nearness(snap, rows, centroid)]
     texts = [snap.text(row) for row in rows[:READ].tolist()]
-    if sorted(map(telling, texts))[len(texts) // 2] < LEAST_TOLD:
+    if sorted(map(informative_words, texts))[len(texts) // 2] < LEAST_TOLD:
         return None
     terms = words.terms(texts)
     label, sentence = ", ".join(terms), _said(snap, rows[:READ], texts, terms)
@@ -247,7 +247,7 @@ def _said(snap: Snapshot, rows: I64, texts: Sequence[str], terms: Sequence[str])
         for sentence in islice(sentences(text), SENTENCES):
             lower = sentence.lower()
             about = 1.0 + sum(term in lower for term in terms) + (0.5 if aim else 0.0)
-            score = min(telling(sentence), TOLD) * about
+            score = min(informative_words(sentence), TOLD) * about
             if score > worth:
                 best, worth = sentence, score
     return short_name(best, DESCRIPTION_CHARS)

@@ -5,9 +5,9 @@ something. In such a space i
 
     s_i = 1 - left * (1 - near_i * told)        left = product of (1 + x) ** -power over the evidence
 
-The evidence x, each counted from 0: how much its words say (`telling`, times 2 * importance below 0.5), how
-often a session used it after it was shown, how often it was shown or asked for, its links, for a session's
-summary how many others name its busiest file and how many tool calls it stands for.
+The evidence x, each counted from 0: how much its words say (`informative_words`, times 2 * importance below
+0.5), how often a session used it after it was shown, how often it was shown or asked for, its links, for a
+session's summary how many others name its busiest file and how many tool calls it stands for.
 
 near_i is closeness, in that space, to what matters: the goals, and where used and important memories lie.
 Without goals and uses it is 0, and all thirteen scores of a memory are one number.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from context_graph import kernels
 from context_graph.consolidation.finders.summaries import summary_facts
-from context_graph.consolidation.finders.words import telling
+from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.plan import Goal, Prune
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, F64, Snapshot
@@ -166,7 +166,7 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
     if snap.modality[row] != Modality.TEXT:
         return max(terms, MODALITY_SAYS)
     try:
-        words = telling(snap.text(row))
+        words = informative_words(snap.text(row))
     except UNREADABLE_RECORD:
         return MODALITY_SAYS
     return max(words, SAID_ON_PURPOSE) if words >= LEAST_SAID and snap.source[row] in ON_PURPOSE else words

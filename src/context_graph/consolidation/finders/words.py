@@ -106,7 +106,7 @@ _LITTLE: Final = dict.fromkeys(_WEAK, WEAK) | dict.fromkeys(word_set("gone less 
 _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_WORDS)
 
 
-def telling(text: str) -> float:
+def informative_words(text: str) -> float:
     """How much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a fact."""
     label = _LABEL.match(text)
     start = label.end() if label else 0

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from context_graph.memory.context.selection import Piece, Source, selected
+from context_graph.memory.context.selection import Source, SourceSegment, selected
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.model.memory import MemoryNode, iso_time
 from context_graph.text.paraphrase import same_meaning
@@ -253,7 +253,7 @@ _MODES: Final[dict[Mode, Callable[[str, Sequence[Candidate], int, EmbeddingProvi
 
 def _chosen_pieces(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider, prefix: str = ""
-) -> list[tuple[int, list[Piece]]]:
+) -> list[tuple[int, list[SourceSegment]]]:
     """(candidate, its chosen segments) by rank, within ``budget``; ``prefix`` comes before each label."""
     sources = [
         Source(
@@ -264,17 +264,17 @@ def _chosen_pieces(
         )
         for candidate in candidates
     ]
-    by_owner: dict[int, list[Piece]] = {}
+    by_owner: dict[int, list[SourceSegment]] = {}
     for piece in selected(query, sources, budget, tokenizer):
         by_owner.setdefault(piece.owner, []).append(piece)
     return list(by_owner.items())
 
 
-def _told(pieces: Sequence[Piece]) -> str:
+def _told(pieces: Sequence[SourceSegment]) -> str:
     return " ".join(" ".join(piece.segment.text.split()) for piece in pieces)
 
 
-def _line(candidate: Candidate, pieces: Sequence[Piece]) -> str:
+def _line(candidate: Candidate, pieces: Sequence[SourceSegment]) -> str:
     return f"- {_label(candidate)} {_day(candidate.node)}: {_told(pieces)}"
 
 

@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SourceSegment:
     """A segment of a source, by their numbers."""
 
     owner: int
@@ -50,19 +50,21 @@ class Piece:
     worth: float
 
 
-def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: EmbeddingProvider) -> list[Piece]:
+def selected(
+    query: str, sources: Sequence[Source], budget: int, tokenizer: EmbeddingProvider
+) -> list[SourceSegment]:
     """The best segments that fit ``budget`` tokens together, in the order of sources and places.
 
     Greedy by maximal marginal relevance. A segment's value only falls as others are chosen, so a heap finds
     the best, re-evaluating each entry when it comes up.
     """
-    pieces = _pieces(query, sources)
+    pieces = _source_segments(query, sources)
     if not pieces:
         return []
     least = LEAST_WORTH * max(piece.worth for piece in pieces)
     heap = [(-piece.worth, number) for number, piece in enumerate(pieces)]
     heapq.heapify(heap)
-    taken: list[Piece] = []
+    taken: list[SourceSegment] = []
     covered: set[str] = set()
     owners: set[int] = set()
     while heap:
@@ -85,7 +87,7 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
     return sorted(taken, key=lambda piece: (piece.owner, piece.place))
 
 
-def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
+def _source_segments(query: str, sources: Sequence[Source]) -> list[SourceSegment]:
     texts = [[(segment, telling_words(segment.text)) for segment in _told(source)] for source in sources]
     word_sets = [words for parts in texts for _, words in parts]
     spread = Counter(word for words in word_sets for word in words)
@@ -97,7 +99,7 @@ def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
         for place, share in enumerate(_shares(parts, wanted)):
             first = FIRST_BONUS if place == 0 else 0.0
             worth = sources[owner].relevance * (1.0 - QUERY_SHARE + QUERY_SHARE * share + first)
-            pieces.append(Piece(owner, place, *parts[place], worth))
+            pieces.append(SourceSegment(owner, place, *parts[place], worth))
     return pieces
 
 

@@ -25,8 +25,8 @@ from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.changes import is_scratch
 from context_graph.notes.command_lines import failed_by
 from context_graph.notes.failures import TRIVIAL
-from context_graph.notes.message import telling, units_of, worth_of
-from context_graph.notes.rules import Said, said_by, without_the_users_own
+from context_graph.notes.message import most_informative, units_of, worth_of
+from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in, worked_on
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -134,7 +134,7 @@ class SessionWork:
         self,
         events: Iterable[tuple[int, HookEvent]],
         leaves_out: Callable[[str], bool] | None = None,
-        sentences: Sequence[Said] | None = None,
+        sentences: Sequence[UserSentence] | None = None,
     ) -> int:
         """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
@@ -229,14 +229,16 @@ class SessionWork:
         return shortened("\n".join(lines), SUMMARY_CHARS)
 
     def _take(
-        self, event: HookEvent, leaves_out: Callable[[str], bool], sentences: Sequence[Said] | None
+        self, event: HookEvent, leaves_out: Callable[[str], bool], sentences: Sequence[UserSentence] | None
     ) -> None:
         if not self.root:
             self.root = root_of(event.cwd)
         if event.kind is EventKind.PROMPT_SUBMIT:
             self.answers_notice = is_report(event.input_text)
         if event.is_prompt:
-            self._take_prompt(own_words(event.input_text), said_by(event) if sentences is None else sentences)
+            self._take_prompt(
+                own_words(event.input_text), user_sentences(event) if sentences is None else sentences
+            )
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
             self._take_tool(event, leaves_out)
         elif event.agent_id:
@@ -246,7 +248,7 @@ class SessionWork:
         elif event.kind is EventKind.SESSION_END:
             self.reason = event.reason
 
-    def _take_prompt(self, prompt: str, statements: Sequence[Said]) -> None:
+    def _take_prompt(self, prompt: str, statements: Sequence[UserSentence]) -> None:
         self.prompt_count += 1
         prompt = without_the_users_own(prompt, statements)
         if phrases.is_small_talk(prompt):
@@ -352,7 +354,7 @@ class SessionWork:
         if self.told and (self.answers_notice or says_less):
             return
         self.told, self.worth = (
-            [[unit.text, unit.role, unit.worth] for unit in telling(units, _TOLD_CHARS)],
+            [[unit.text, unit.role, unit.worth] for unit in most_informative(units, _TOLD_CHARS)],
             worth,
         )
         self.last_words = shortened(" ".join(unit.text for unit in units), 220)

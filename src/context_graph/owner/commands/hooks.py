@@ -29,8 +29,8 @@ from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import Gates, HookCall, entries_of
+from context_graph.owner.sessions.identity_notices import CHANGES, notice
 from context_graph.owner.sessions.live_sessions import Applied
-from context_graph.owner.sessions.telling import CHANGES, notice
 from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
@@ -165,7 +165,7 @@ def _session_start(answering: _Answering) -> Reply:
     started = answering.applied
     if started.twin and answering.for_client:
         return reply(flags=APPLIED)
-    follows = answering.call.context.telling.at_start(started.text, answering.mode)
+    follows = answering.call.context.notices.at_start(started.text, answering.mode)
     text = "\n".join(part for part in (follows, _last_summary(answering, started)) if part)
     call = answering.call
     is_seen = answering.for_client and not is_late(call.request)
@@ -217,10 +217,10 @@ def _before_call(answering: _Answering) -> str:
         return ""
     due = earlier = ""
     if not is_late(answering.call.request):
-        telling, hooks = answering.call.context.telling, answering.call.context.memory_hooks
-        due = telling.at_call(answering.applied.live, answering.mode)
+        notices, hooks = answering.call.context.notices, answering.call.context.memory_hooks
+        due = notices.at_call(answering.applied.live, answering.mode)
         tell = partial(hooks.for_work, answering.event, answering.call.settings)
-        earlier = telling.of_earlier_work(answering.event.session_id, tell)
+        earlier = notices.of_earlier_work(answering.event.session_id, tell)
     parts = (due, earlier, _at_call(answering, before=True))
     return "\n".join(part for part in parts if part)
 
@@ -254,13 +254,13 @@ def _held(answering: _Answering) -> str:
 
 
 def _post_tool(answering: _Answering) -> Reply:
-    applied, telling = answering.applied, answering.call.context.telling
+    applied, notices = answering.applied, answering.call.context.notices
     if answering.for_client:
         if applied.twin:
             return reply(flags=APPLIED)
         is_told_before = takes_context(answering.format, EventKind.PRE_TOOL)
         is_own = is_told_before and not answering.event.agent_id
-        state = telling.alarm(applied.live, answering.mode) if is_own else _before_call(answering)
+        state = notices.alarm(applied.live, answering.mode) if is_own else _before_call(answering)
         known = answering.call.context.memory_hooks.for_error(answering.event, answering.call.settings)
         parts = (state, known, _at_call(answering, before=False))
         return answering.tell(context="\n".join(part for part in parts if part))
@@ -281,7 +281,7 @@ def _prompt_submit(answering: _Answering) -> Reply:
     live, settings, text = applied.live, answering.call.settings, ""
     if answering.event.is_prompt:  # else nobody asked for anything
         is_awaited = not is_late(answering.call.request)
-        state = answering.call.context.telling.at_prompt(live, answering.mode, is_awaited=is_awaited)
+        state = answering.call.context.notices.at_prompt(live, answering.mode, is_awaited=is_awaited)
         recalled = answering.call.context.memory_hooks.for_prompt(answering.event, settings)
         text = "\n".join(part for part in (state, recalled) if part)
     return (

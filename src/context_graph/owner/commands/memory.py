@@ -39,7 +39,7 @@ from context_graph.operations.context import Job as AnyJob
 from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
-from context_graph.owner.sessions.telling import ALARMS
+from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.system import processes
 from context_graph.wire.frames import CLIENT_PID, ENV_NAMES, Reply, Request
 

@@ -25,7 +25,7 @@ from context_graph.errors import (
 from context_graph.owner.chores import SetAside
 from context_graph.owner.consolidations.schedule import Schedule
 from context_graph.owner.ends import when_ended
-from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, Trigger, Wish
+from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, ScheduledRun, Trigger
 from context_graph.owner.sessions.store_context import CONSOLIDATION
 from context_graph.system import watchdog
 from context_graph.system.watchdog import Piece, TookTooLong
@@ -367,15 +367,15 @@ class Consolidations:
         return True
 
     def _give_way(self) -> None:
-        """End the owner's own run, if one is under way, and wish for it again."""
+        """End the owner's own run, if one is under way, and schedule it again."""
         execution = self._running
         if execution is None or self._schedule is None or execution.finishing or execution.job.over:
             return
-        wish = execution.job.wish
-        if wish is None:
+        scheduled = execution.job.scheduled
+        if scheduled is None:
             return
         execution.job.end(JobState.CANCELLED)
-        self._schedule.gave_way(wish)
+        self._schedule.gave_way(scheduled)
         execution.cancel(self._gone)
         self._log.info("dream %s gave way to a query", execution.job.name)
 
@@ -397,8 +397,8 @@ class Consolidations:
             self._schedule.look()
             self._schedule.plan()
 
-    def _fulfil(self, wish: Wish) -> None:
-        place, began_ms = wish.place, time.time_ns() // 1_000_000
+    def _fulfil(self, scheduled: ScheduledRun) -> None:
+        place, began_ms = scheduled.place, time.time_ns() // 1_000_000
         try:
             what = "the opening of a store for its consolidation"
             context = self._watched(what, place, lambda: self._stores.open_place(place))
@@ -409,9 +409,11 @@ class Consolidations:
                 self._soon()
                 return
             params: dict[str, Any] = {"unattended": True}
-            job = self._admitted(context, place, wish.mode, params, session_id=wish.session_id, wish=wish)
+            job = self._admitted(
+                context, place, scheduled.mode, params, session_id=scheduled.session_id, scheduled=scheduled
+            )
         except ContextGraphError as error:
-            self._refused(wish, error)
+            self._refused(scheduled, error)
             self._soon()
             return
         self._know(job)
@@ -456,8 +458,8 @@ class Consolidations:
             self._log.error("dream %s of %s: %s%s", job.name, job.place.store.name, outcome, notes)
             if isinstance(outcome, TookTooLongError):
                 self._stores.drop_place(job.place)
-            if job.wish is not None:
-                self._refused(job.wish, outcome)
+            if job.scheduled is not None:
+                self._refused(job.scheduled, outcome)
         self._conclude(execution, outcome)
         self._stores.tidy()
         self._soon()
@@ -487,13 +489,13 @@ class Consolidations:
         if self._schedule is not None:
             self._schedule.done(job.place, job.request.mode, cooldown_s)
 
-    def _refused(self, wish: Wish, error: Exception) -> None:
-        self._log.error("dream for %s of %s: %s", wish.trigger, wish.place.store.name, error)
-        what = f"the owner's own consolidation ({wish.trigger})"
+    def _refused(self, scheduled: ScheduledRun, error: Exception) -> None:
+        self._log.error("dream for %s of %s: %s", scheduled.trigger, scheduled.place.store.name, error)
+        what = f"the owner's own consolidation ({scheduled.trigger})"
         circumstance = isinstance(error, ContextGraphError) and error.retryable
-        if not circumstance and self._stores.aside_of(wish.place.store).failed(
+        if not circumstance and self._stores.aside_of(scheduled.place.store).failed(
             CONSOLIDATION, what, str(error)
         ):
             return
         if self._schedule is not None:
-            self._schedule.failed(wish, float(self._settings.dream_cooldown_s))
+            self._schedule.failed(scheduled, float(self._settings.dream_cooldown_s))

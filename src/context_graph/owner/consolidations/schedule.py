@@ -1,6 +1,6 @@
 """Decides when the owner consolidates by itself: on crises, high entropy, ended sessions and idleness.
 
-Each of these makes a wish, which becomes a run at the next quiet time. There is one timer, and none while
+Each of these schedules a run, which begins at the next quiet time. There is one timer, and none while
 nothing is pending.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.owner.ends import when_ended
-from context_graph.owner.jobs import Place, Trigger, Wish, trigger_of
+from context_graph.owner.jobs import Place, ScheduledRun, Trigger, trigger_of
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
@@ -36,68 +36,68 @@ _NEVER: Final = float("inf")
 _URGENCY: Final = {trigger: at for at, trigger in enumerate(Trigger)}
 
 
-class Wishes:
-    """All wishes of one owner, one per store and reason.
+class ScheduledRuns:
+    """The scheduled runs of one owner, one per store and reason.
 
     Knows neither clock nor processes: times are the caller's, in monotonic seconds.
     """
 
     def __init__(self) -> None:
-        self._wishes: dict[tuple[Path, Trigger], Wish] = {}
+        self._runs: dict[tuple[Path, Trigger], ScheduledRun] = {}
         self._rests: dict[Path, float] = {}
         """When a store's cool-down ends."""
         self._failures: dict[Path, int] = {}
 
-    def add(self, wish: Wish) -> Wish:
-        """Add a wish, unless it exists already; returns the wish that holds now."""
-        known = self._wishes.setdefault((wish.place.store, wish.trigger), wish)
-        if known is not wish:
-            known.session_id, known.mode = wish.session_id, wish.mode
-            known.not_before = max(known.not_before, wish.not_before)
-            known.waits_for_client |= wish.waits_for_client
+    def add(self, scheduled: ScheduledRun) -> ScheduledRun:
+        """Schedule a run, unless it is already; returns the one that holds now."""
+        known = self._runs.setdefault((scheduled.place.store, scheduled.trigger), scheduled)
+        if known is not scheduled:
+            known.session_id, known.mode = scheduled.session_id, scheduled.mode
+            known.not_before = max(known.not_before, scheduled.not_before)
+            known.waits_for_client |= scheduled.waits_for_client
         return known
 
     def has(self, store: Path, trigger: Trigger | None = None) -> bool:
         """Whether a run of that store (for that reason) is wanted."""
-        return any(key[0] == store and trigger in (None, key[1]) for key in self._wishes)
+        return any(key[0] == store and trigger in (None, key[1]) for key in self._runs)
 
-    def of(self, store: Path | None = None) -> list[Wish]:
-        """The wishes of one store, or all."""
-        return [wish for wish in self._wishes.values() if store in (None, wish.place.store)]
+    def of(self, store: Path | None = None) -> list[ScheduledRun]:
+        """The scheduled runs of one store, or all."""
+        return [scheduled for scheduled in self._runs.values() if store in (None, scheduled.place.store)]
 
-    def due_at(self, wish: Wish, busy_at: float) -> float:
-        """When the wish may begin, if no request comes after ``busy_at``; inf in a store that keeps
+    def due_at(self, scheduled: ScheduledRun, busy_at: float) -> float:
+        """When the run may begin, if no request comes after ``busy_at``; inf in a store that keeps
         failing.
         """
-        store = wish.place.store
+        store = scheduled.place.store
         if self._failures.get(store, 0) >= _FAILURES_MOST:
             return _NEVER
-        return max(wish.not_before, self._rests.get(store, 0.0), busy_at + QUIET_S)
+        return max(scheduled.not_before, self._rests.get(store, 0.0), busy_at + QUIET_S)
 
-    def next(self, busy_at: float, now: float) -> tuple[float, Wish] | None:
-        """The most urgent wish that is due, or the first to be due, and when."""
-        due = [(max(now, self.due_at(wish, busy_at)), wish) for wish in self._wishes.values()]
-        due = [(at, wish) for at, wish in due if at != _NEVER]
+    def next(self, busy_at: float, now: float) -> tuple[float, ScheduledRun] | None:
+        """The most urgent run that is due, or the first to be due, and when."""
+        due = [(max(now, self.due_at(scheduled, busy_at)), scheduled) for scheduled in self._runs.values()]
+        due = [(at, scheduled) for at, scheduled in due if at != _NEVER]
         return min(due, key=lambda pair: (pair[0], _URGENCY[pair[1].trigger]), default=None)
 
-    def begun(self, wish: Wish) -> None:
-        """Remove a wish whose run begins."""
-        self._wishes.pop((wish.place.store, wish.trigger), None)
+    def begun(self, scheduled: ScheduledRun) -> None:
+        """Remove a run that begins."""
+        self._runs.pop((scheduled.place.store, scheduled.trigger), None)
 
-    def aborted(self, wish: Wish, now: float) -> None:
-        """Add a wish again whose run was cancelled by a query, later each time."""
-        wish.aborts += 1
-        wish.not_before = now + min(QUIET_S * 2 ** (wish.aborts - 1), _BACK_OFF_MOST_S)
-        self.add(wish)
+    def aborted(self, scheduled: ScheduledRun, now: float) -> None:
+        """Schedule a run again that was cancelled by a query, later each time."""
+        scheduled.aborts += 1
+        scheduled.not_before = now + min(QUIET_S * 2 ** (scheduled.aborts - 1), _BACK_OFF_MOST_S)
+        self.add(scheduled)
 
     def done(self, store: Path, mode: Mode, rest_until: float) -> None:
-        """Remove the store's wishes after a run of that mode, except those for deeper modes."""
+        """Remove the store's scheduled runs after a run of that mode, except those for deeper modes."""
         from context_graph.consolidation.plan import Mode
 
         ranks = list(Mode)
-        for key, wish in list(self._wishes.items()):
-            if key[0] == store and ranks.index(wish.mode) <= ranks.index(mode):
-                del self._wishes[key]
+        for key, scheduled in list(self._runs.items()):
+            if key[0] == store and ranks.index(scheduled.mode) <= ranks.index(mode):
+                del self._runs[key]
         self._rests[store] = rest_until
         self._failures.pop(store, None)
 
@@ -136,7 +136,7 @@ class EntropyWatch:
 
 
 class Schedule:
-    """The wishes of one owner, and the timer that starts their runs."""
+    """The scheduled runs of one owner, and the timer that starts them."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Schedule:
         contexts: Callable[[], Iterable[StoreContext]],
         last_run: Callable[[Path], LastRun],
         *,
-        start: Callable[[Wish], None],
+        start: Callable[[ScheduledRun], None],
         free: Callable[[], bool],
         log: logging.Logger,
     ) -> None:
@@ -154,7 +154,7 @@ class Schedule:
         self._start = start
         self._free = free
         self._log = log
-        self.wishes = Wishes()
+        self.runs = ScheduledRuns()
         self.busy_at = loop.time()
         """When the last request came."""
         self._entropy: dict[Path, EntropyWatch] = {}
@@ -193,10 +193,10 @@ class Schedule:
             mode = context.settings.dream_session_end if after_end else "light"
             if mode == "off":
                 continue
-            wish = self._wish(context, trigger, mode)
-            wish.session_id = str(request["session_id"])
+            scheduled = self._scheduled(context, trigger, mode)
+            scheduled.session_id = str(request["session_id"])
             if after_end and context.folder in self._clients:
-                wish.waits_for_client, wish.not_before = True, self.loop.time() + _CLIENT_S
+                scheduled.waits_for_client, scheduled.not_before = True, self.loop.time() + _CLIENT_S
         return True
 
     def _sample(self, context: StoreContext) -> bool:
@@ -216,15 +216,15 @@ class Schedule:
         return watch.due_at != before
 
     def plan(self) -> None:
-        """Begin what is due, or set the timer for the next wish."""
+        """Begin what is due, or set the timer for the next run."""
         self._stop_timer()
         if self._stopped or not self._free():
             return  # whoever is under way plans anew when it is over
         now = self.loop.time()
-        self._wish_by_time(now)
-        first = self.wishes.next(self.busy_at, now)
+        self._schedule_by_time(now)
+        first = self.runs.next(self.busy_at, now)
         if first is not None and first[0] <= now:
-            self.wishes.begun(first[1])
+            self.runs.begun(first[1])
             self._start(first[1])
             return
         due = self._due()
@@ -242,73 +242,78 @@ class Schedule:
         for context in self._contexts():
             watch = self._entropy.get(context.folder)
             times += [watch.due_at if watch is not None else None, self._idle_at(context)]
-        first = self.wishes.next(self.busy_at, self.loop.time())
+        first = self.runs.next(self.busy_at, self.loop.time())
         times.append(first[0] if first is not None else None)
         return min((at for at in times if at is not None), default=None)
 
     def _idle_at(self, context: StoreContext) -> float | None:
         """When the store will have been idle long enough; None if it has not changed since its last run.
 
-        Nor is an empty one wished for, however it became so: there would be no run that could be noted, and
-        the wish would come again at once.
+        Nor is one scheduled for an empty store, however it became so: no run could be noted, and it would be
+        scheduled again at once.
         """
         settings, seq = context.settings, context.memory_seq()
         if not context.dreams_by_itself or settings.dream_idle == "off" or not seq:
             return None
-        if not context.memory_count() or self.wishes.has(context.folder):
+        if not context.memory_count() or self.runs.has(context.folder):
             return None
         if seq == self._last_run(context.folder).seq:
             return None
         return self.busy_at + settings.dream_idle_s
 
-    def _wish_by_time(self, now: float) -> None:
-        """Wish for the runs that time alone asks for."""
+    def _schedule_by_time(self, now: float) -> None:
+        """Schedule the runs that time alone asks for."""
         for context in self._contexts():
             mode = context.settings.dream_idle
             watch = self._entropy.get(context.folder)
             if watch is not None and watch.due_at is not None and watch.due_at <= now:
                 watch.asked()
                 if context.dreams_by_itself and mode != "off":
-                    self._wish(context, Trigger.ENTROPY, mode)
+                    self._scheduled(context, Trigger.ENTROPY, mode)
             idle_at = self._idle_at(context)
             if idle_at is not None and idle_at <= now:
-                self._wish(context, Trigger.IDLE, mode)
+                self._scheduled(context, Trigger.IDLE, mode)
 
-    def _wish(self, context: StoreContext, trigger: Trigger, mode: str) -> Wish:
+    def _scheduled(self, context: StoreContext, trigger: Trigger, mode: str) -> ScheduledRun:
         from context_graph.consolidation.plan import Mode
 
-        if not self.wishes.has(context.folder, trigger):
+        if not self.runs.has(context.folder, trigger):
             self._log.info("dream wanted: store=%s trigger=%s mode=%s", context.folder.name, trigger, mode)
-        return self.wishes.add(Wish(Place(context.folder, context.project), trigger, Mode(mode)))
+        return self.runs.add(ScheduledRun(Place(context.folder, context.project), trigger, Mode(mode)))
 
     def done(self, place: Place, mode: Mode, cooldown_s: float) -> None:
         """Note that a run of that store succeeded."""
-        self.wishes.done(place.store, mode, self.loop.time() + cooldown_s)
+        self.runs.done(place.store, mode, self.loop.time() + cooldown_s)
 
-    def gave_way(self, wish: Wish) -> None:
-        """Wish again for a run that was ended for a query."""
-        self.wishes.aborted(wish, self.loop.time())
+    def gave_way(self, scheduled: ScheduledRun) -> None:
+        """Schedule again a run that was ended for a query."""
+        self.runs.aborted(scheduled, self.loop.time())
 
-    def failed(self, wish: Wish, cooldown_s: float) -> None:
+    def failed(self, scheduled: ScheduledRun, cooldown_s: float) -> None:
         """Retry a failed run of the owner's own after a while, but not for ever."""
-        if self.wishes.failed(wish.place.store, self.loop.time() + max(_RETRY_S, cooldown_s)):
-            self.wishes.add(wish)
+        if self.runs.failed(scheduled.place.store, self.loop.time() + max(_RETRY_S, cooldown_s)):
+            self.runs.add(scheduled)
         else:
-            name = wish.place.store.name
+            name = scheduled.place.store.name
             self._log.error("store %s: no more automatic consolidations, too many have failed", name)
 
     def soon(self, seconds: float) -> bool:
         """Whether a run may begin within so many seconds if no request comes."""
-        first = self.wishes.next(self.busy_at, self.loop.time())
+        first = self.runs.next(self.busy_at, self.loop.time())
         return first is not None and first[0] <= self.loop.time() + seconds
 
     def view(self, store: Path | None = None) -> list[dict[str, Any]]:
         """What is scheduled, of one store or all, the next first."""
         now = self.loop.time()
         rows: list[dict[str, Any]] = []
-        for wish in self.wishes.of(store):
-            in_s = self.wishes.due_at(wish, self.busy_at) - now
-            rows.append({**_row(wish.place.store, wish.trigger, wish.mode, in_s), "aborted": wish.aborts})
+        for scheduled in self.runs.of(store):
+            in_s = self.runs.due_at(scheduled, self.busy_at) - now
+            rows.append(
+                {
+                    **_row(scheduled.place.store, scheduled.trigger, scheduled.mode, in_s),
+                    "aborted": scheduled.aborts,
+                }
+            )
         for context in self._contexts():
             idle_at = self._idle_at(context) if store in (None, context.folder) else None
             if idle_at is not None:
@@ -325,9 +330,9 @@ class Schedule:
 
     def _client_gone(self, store: Path) -> None:
         self._clients.pop(store, None)
-        for wish in self.wishes.of(store):
-            if wish.waits_for_client:
-                wish.waits_for_client, wish.not_before = False, 0.0
+        for scheduled in self.runs.of(store):
+            if scheduled.waits_for_client:
+                scheduled.waits_for_client, scheduled.not_before = False, 0.0
         self.plan()
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     from context_graph.config import Settings
     from context_graph.owner.chores import Chores
+    from context_graph.owner.sessions.identity_notices import IdentityNotices
     from context_graph.owner.sessions.lineage import Lineage
     from context_graph.owner.sessions.live_sessions import Applied, LiveSessions
     from context_graph.owner.sessions.memory_hooks import MemoryHooks
     from context_graph.owner.sessions.next_start import NextStart
-    from context_graph.owner.sessions.telling import Telling
     from context_graph.redact import TextRedactor
     from context_graph.store.sessions.sessions import SessionStore
 
@@ -73,7 +73,7 @@ class OpenStore(Protocol):
     memory_hooks: MemoryHooks
     next_start: NextStart
     lineage: Lineage
-    telling: Telling
+    notices: IdentityNotices
 
     def has_session(self, session_id: str) -> bool:
         """Whether the store knows the session."""
@@ -280,7 +280,7 @@ class EventReader:
         context.note_tool_use(event)
         self._note_task(hook, event)
         if is_client and not applied.twin:
-            context.telling.note(applied, event)
+            context.notices.note(applied, event)
         return applied
 
     def _note_task(self, hook: HookCall, event: HookEvent) -> None:

@@ -16,8 +16,8 @@ from context_graph.errors import ContextGraphError
 from context_graph.git.repository import branch_of
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.last_run import LastRun
+from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.owner.sessions.injections import composed
-from context_graph.owner.sessions.telling import ALARMS
 from context_graph.store.sessions.sessions import SessionStore
 from context_graph.wire.prepared_start import PreparedStart
 

@@ -19,11 +19,11 @@ from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.event_reader import EventReader
+from context_graph.owner.sessions.identity_notices import IdentityNotices
 from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks, Users
 from context_graph.owner.sessions.next_start import NextStart
-from context_graph.owner.sessions.telling import Telling
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
@@ -110,7 +110,7 @@ class StoreContext:
         )
         self.next_start = NextStart(folder, project, store, self.memory_hooks, left=left, log=log)
         self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)
-        self.telling = Telling(self._brief, settings)
+        self.notices = IdentityNotices(self._brief, settings)
         self.events = EventReader(self)
         self._note_project()
         self._elsewhere: str | None = None

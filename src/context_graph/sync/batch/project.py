@@ -28,7 +28,7 @@ from context_graph.sync.hub import runs
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import stamp_all
 from context_graph.sync.side import Merged, Stretch
-from context_graph.sync.transport import Head, Told, TransportError
+from context_graph.sync.transport import Head, LoggedChange, TransportError
 
 URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
 """Where a worker finds the hub's address: it is a secret, and no scheduler needs to know it."""
@@ -109,7 +109,7 @@ def _committed(task: Task, hub: Hub, outcome: Outcome) -> None:
 
 def _consolidate(
     task: Task, hub: Hub, run: runs.Run | None, outcome: Outcome
-) -> tuple[list[Told], list[runs.Reversal]]:
+) -> tuple[list[LoggedChange], list[runs.Reversal]]:
     """The run's changes, and what takes them back."""
     with _rebuilt() as memex:
         side, report = _Copy(memex, hub, run), Report()
@@ -135,7 +135,7 @@ def _consolidate(
         return lines, _reversals(lines, [line.change for line in _lines(side, hub.name, end)])
 
 
-def _reversals(lines: list[Told], back: list[Change]) -> list[runs.Reversal]:
+def _reversals(lines: list[LoggedChange], back: list[Change]) -> list[runs.Reversal]:
     """Of each change what its undoing sets of the same fields."""
     touched: dict[tuple[str, str], set[str]] = {}
     for line in lines:
@@ -149,14 +149,14 @@ def _reversals(lines: list[Told], back: list[Change]) -> list[runs.Reversal]:
     return reversals
 
 
-def _lines(side: OpenStore, place: str, head: Head | None) -> list[Told]:
+def _lines(side: OpenStore, place: str, head: Head | None) -> list[LoggedChange]:
     """All that is new in the store, as lines that follow ``head``."""
     stamp_all(side)
-    lines: list[Told] = []
+    lines: list[LoggedChange] = []
     more = True
     while more:
         out = side.outgoing(place, head)
-        lines += [Told(decode(line), line) for line in out.lines]
+        lines += [LoggedChange(decode(line), line) for line in out.lines]
         if out.lines:
             side.pushed(place)
             head = Head(lines[-1].change.seq, digest(lines[-1].line))

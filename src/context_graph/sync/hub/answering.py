@@ -18,7 +18,7 @@ import msgspec
 from context_graph.errors import ConfigError, ContextGraphError
 from context_graph.sync.hub import place_name
 from context_graph.sync.hub.membership import Membership, joined
-from context_graph.sync.hub.search import Found, Question, Search
+from context_graph.sync.hub.search import Candidate, Question, Search
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.once import last_exchanges
 
@@ -43,7 +43,7 @@ class Answered(msgspec.Struct, frozen=True):
     """Its answer."""
 
     number: int
-    matches: list[Found] = []
+    matches: list[Candidate] = []
     failed: str = ""
     """Why there is none, for people."""
 

@@ -44,7 +44,7 @@ SELECT seq, subject FROM (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HubMemory:
     """A live memory of a hub's project."""
 
     values: Mapping[str, Any]
@@ -83,7 +83,7 @@ def registers(changes: Iterable[tuple[Change, str]], kind: str) -> dict[str, Reg
     return registers
 
 
-def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, Held]:
+def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, HubMemory]:
     """The live memories that these changes tell of; as `registers`."""
     authors = {
         (change.subject, change.clock, change.by): login
@@ -95,7 +95,9 @@ def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, Held]:
         if register.removed or register.buried or not register.values.keys() >= _NEEDED:
             continue
         stamp = register.stamps["content"]
-        memories[subject] = Held(register.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by)
+        memories[subject] = HubMemory(
+            register.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by
+        )
     return memories
 
 
@@ -154,7 +156,7 @@ class Indexer:
         ).fetchone()
         return len(rows) if done is not None and done[0] else 0
 
-    def _rows(self, memories: Mapping[str, Held]) -> list[dict[str, Any]]:
+    def _rows(self, memories: Mapping[str, HubMemory]) -> list[dict[str, Any]]:
         rows = list[dict[str, Any]]()
         for subject, memory in memories.items():
             encoded = self._provider.encode(memory.searched_text(subject))

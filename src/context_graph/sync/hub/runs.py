@@ -20,7 +20,7 @@ from context_graph.sync.change import VERSION, Change, decode, digest, encode
 from context_graph.sync.clock import after
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.transport import Told, TransportError
+from context_graph.sync.transport import LoggedChange, TransportError
 from context_graph.system.machine import machine_id
 from context_graph.system.processes import look
 
@@ -103,7 +103,11 @@ def fail(hub: Hub, run: Run) -> None:
 
 
 def commit(
-    hub: Hub, run: Run, changes: Sequence[Told], reversals: Sequence[Reversal], counts: Mapping[str, int]
+    hub: Hub,
+    run: Run,
+    changes: Sequence[LoggedChange],
+    reversals: Sequence[Reversal],
+    counts: Mapping[str, int],
 ) -> None:
     """Tell a run's changes and end it, both or neither.
 
@@ -143,7 +147,7 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
                 _reversed(Reversal(change.kind, change.subject, change.fields), run.machine, end + at, clock)
                 for at, change in enumerate(lines, 1)
             ]
-            new_lines = [Told(change, encode(change)) for change in changes]
+            new_lines = [LoggedChange(change, encode(change)) for change in changes]
             _end(connection, hub, run, new_lines, {"changes": len(new_lines)})
             connection.execute(
                 "SELECT context_graph.mark_undone(%s, %s, %s)", (hub.project, number, run.number)
@@ -165,7 +169,7 @@ def last_run(connection: Connection, project: str) -> dict[str, object] | None:
 
 
 def _end(
-    connection: Connection, hub: Hub, run: Run, lines: Sequence[Told], counts: Mapping[str, int]
+    connection: Connection, hub: Hub, run: Run, lines: Sequence[LoggedChange], counts: Mapping[str, int]
 ) -> None:
     first, last = (lines[0].change.seq, lines[-1].change.seq) if lines else (None, None)
     row = _ended(connection, hub, run.number, "committed", run.machine, first, last, Jsonb(dict(counts)))

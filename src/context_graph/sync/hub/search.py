@@ -52,7 +52,7 @@ class Question(msgspec.Struct, frozen=True):
     """Search this project too: the machine has not all of it."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True):
     """One candidate."""
 
     id: str
@@ -81,7 +81,7 @@ class Search:
         self._hub = hub
         self._known: _Known | None = None
 
-    def find(self, question: Question) -> list[Found]:
+    def find(self, question: Question) -> list[Candidate]:
         """Candidates, in no order; at most NEAREST and WORDED.
 
         Raises TransportError.
@@ -127,7 +127,7 @@ class Search:
         few = count is not None and int(str(count[0])) <= _EXACT_UP_TO
         return _Known(names, few, until)
 
-    def _made(self, known: _Known, rows: Iterable[Sequence[object]]) -> list[Found]:
+    def _made(self, known: _Known, rows: Iterable[Sequence[object]]) -> list[Candidate]:
         lines_of: dict[str, list[Sequence[object]]] = {}
         for project, *line in rows:
             lines_of.setdefault(str(project), []).append(line)
@@ -136,7 +136,7 @@ class Search:
             told_there = changes(lines)
             newer = _superseded(told_there)
             matches += [
-                Found(
+                Candidate(
                     *(subject, known.names[project], memory.author, memory.machine),
                     newer.get(subject, ""),
                     {name: memory.values[name] for name in NODE_FIELDS if name in memory.values},

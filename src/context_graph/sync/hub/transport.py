@@ -22,9 +22,9 @@ from context_graph.sync.transport import (
     ClockError,
     ConflictError,
     Head,
+    LoggedChange,
     Page,
     Refusal,
-    Told,
     Transport,
     TransportError,
 )
@@ -119,7 +119,7 @@ class Hub(Transport):
         with self.asking() as connection:
             return self.head_in(connection, machine)
 
-    def push(self, machine: str, lines: Sequence[Told]) -> Head:
+    def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
         with self.committing() as connection:
             return self.append(connection, machine, lines)
 
@@ -130,7 +130,7 @@ class Hub(Transport):
             limit(connection)
             yield connection
 
-    def append(self, connection: Connection, machine: str, lines: Sequence[Told]) -> Head:
+    def append(self, connection: Connection, machine: str, lines: Sequence[LoggedChange]) -> Head:
         """As `push`, within a transaction of `committing`."""
         there = self.head_in(connection, machine)
         fresh = [line for line in lines if there is None or line.change.seq > there.seq]
@@ -212,7 +212,7 @@ class Hub(Transport):
         read = dict[str, int]()
         while pages := list(self.news(read, ())):
             for machine, page in pages:
-                yield from ((page.author, line.line) for line in page.told)
+                yield from ((page.author, line.line) for line in page.changes)
                 read[machine] = page.upto
 
     def head_in(self, connection: Connection, machine: str) -> Head | None:
@@ -222,7 +222,9 @@ class Hub(Transport):
         ).fetchone()
         return None if row is None or not row[0] else Head(int(str(row[0])), str(row[1]))
 
-    def _check(self, machine: str, lines: Sequence[Told], fresh: Sequence[Told], there: Head | None) -> None:
+    def _check(
+        self, machine: str, lines: Sequence[LoggedChange], fresh: Sequence[LoggedChange], there: Head | None
+    ) -> None:
         """What is pushed again must be what is there; that the rest follows, `tell` sees to."""
         if any(
             line.change.seq != number
@@ -278,9 +280,9 @@ class Listener:
         self._open.close()
 
 
-def _parts(lines: Sequence[Told]) -> Iterator[list[Told]]:
+def _parts(lines: Sequence[LoggedChange]) -> Iterator[list[LoggedChange]]:
     """As few portions as may be, each of which the hub takes in one call."""
-    part: list[Told] = []
+    part: list[LoggedChange] = []
     size = 0
     for line in lines:
         if len(line.line) > MAX_LINE_BYTES:
@@ -308,7 +310,7 @@ def _error_of(error: psycopg.Error) -> ContextGraphError:
 
 def _page(machine: str, rows: Sequence[Sequence[object]], after: int, last: int, author: str = "") -> Page:
     """Rows of one log that follow line ``after``, (number, line, clock) each; ``last`` is the log's end."""
-    lines: list[Told] = []
+    lines: list[LoggedChange] = []
     refused: list[Refusal] = []
     missing: list[tuple[int, int]] = []
     where, upto, mark = f"{machine} of {author}" if author else machine, after, ""
@@ -330,7 +332,7 @@ def _page(machine: str, rows: Sequence[Sequence[object]], after: int, last: int,
             change = decode(line)
             if (change.machine, change.seq) != (machine, upto):
                 raise InvalidInputError("a change of another log or number")
-            lines.append(Told(change, line))
+            lines.append(LoggedChange(change, line))
         except InvalidInputError as error:
             refused.append(Refusal(f"{where} line {upto}", str(error)))
     return Page(lines, refused, upto, upto < last, author, missing, mark)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from context_graph.config import Settings
 from context_graph.identity.brief import brief_line, crisis_text, state_block
-from context_graph.identity.changes import Told, change_text, off_track, standing
+from context_graph.identity.changes import StateAndLevel, change_text, off_track, state_and_level
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.earlier_work import TOLD_AFTER
@@ -29,7 +29,7 @@ _SESSIONS: Final = 64
 _CIRCLING: Final = ConsciousnessState.HYPERSYNC.name
 
 
-class Telling:
+class IdentityNotices:
     """Of one store's sessions. In memory only: an alarm that nobody was told before the owner ends is gone.
 
     Each ``mode`` is a choice of the setting `identity_lines`: sentences that a model can act on; those and
@@ -44,7 +44,7 @@ class Telling:
         self._looks_back: OrderedDict[str, bool] = OrderedDict()
         """Of sessions with work: whether an earlier one that worked on the like is to be looked for; none of
         those that were told of one."""
-        self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
+        self._standings: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
 
     def note(self, applied: Applied, event: HookEvent) -> None:
@@ -52,7 +52,7 @@ class Telling:
         live, session_id = applied.live, event.session_id
         if event.kind not in MEASURED or event.agent_id:
             return
-        now = standing(live.metrics)
+        now = state_and_level(live.metrics)
         last, calls = self._standings.pop(session_id, (now, 0))
         self._standings[session_id] = now, calls + 1 if last == now else 1
         _keep_newest(self._standings)
@@ -77,9 +77,9 @@ class Telling:
         """
         lines = [self.alarm(live, mode)]
         if self._wants_line(live, mode):
-            begins = live.told is None or live.told[0] != standing(live.metrics)[0]
+            begins = live.told is None or live.told[0] != state_and_level(live.metrics)[0]
             lines += [brief_line(live.metrics) if mode != ALARMS else "", live.circle if begins else ""]
-            live.told = standing(live.metrics)
+            live.told = state_and_level(live.metrics)
         due = self._settings.identity_lines == ALWAYS and live.has_evidence
         self._brief.set_due(live.snapshot.session_id, due=due)
         return _joined(lines)
@@ -110,7 +110,7 @@ class Telling:
         else:
             state = _joined((state_block(live.metrics), live.circle))
         if state and is_awaited:
-            live.told = standing(live.metrics)
+            live.told = state_and_level(live.metrics)
         return _joined((alarm, state))
 
     def alarm(self, live: LiveSession, mode: str) -> str:
@@ -119,7 +119,7 @@ class Telling:
         if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
             return ""
         if live.told:  # the level is told, the state is not
-            live.told = live.told[0], standing(live.metrics)[1]
+            live.told = live.told[0], state_and_level(live.metrics)[1]
         means = off_track([*live.ic_history] or [ic])
         return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
@@ -127,7 +127,7 @@ class Telling:
         """Whether a line goes to the model with the session's next tool call, alarms aside."""
         if not live.has_evidence:
             return False
-        now, before = standing(live.metrics), live.told
+        now, before = state_and_level(live.metrics), live.told
         if mode == ALARMS:
             if before is not None and before[0] == _CIRCLING and not live.circle:
                 live.told = None  # the circle is over; the next one is told again
@@ -136,7 +136,7 @@ class Telling:
             return True
         return before != now and (self._is_steady(live, now) or (before[0] != now[0] and bool(live.circle)))
 
-    def _is_steady(self, live: LiveSession, now: Told) -> bool:
+    def _is_steady(self, live: LiveSession, now: StateAndLevel) -> bool:
         """Whether the session stands where it stood at the last few calls: a state that comes and goes says
         nothing of the work, and each line of it stays in the context."""
         last, calls = self._standings.get(live.snapshot.session_id, (now, 0))
