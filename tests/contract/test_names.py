@@ -22,7 +22,7 @@ LEFT = {
     "identity": 1,
     "memory": 1,
     "notes": 2,
-    "sync": 4,
+    "sync": 3,
 }
 
 

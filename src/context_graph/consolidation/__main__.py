@@ -26,7 +26,7 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 """One: finders share out what is worth it themselves, and BLAS's threads wait for each other at work, which
 on a busy machine is most of what they do."""
 _OOM_SCORE = "600"
-"""Of 1000: when memory runs out, this process goes before the owner and the user's programs."""
+"""Out of 1000: when memory runs out, this process goes before the owner and the user's programs."""
 
 
 def main(argv: list[str]) -> int:

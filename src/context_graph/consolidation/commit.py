@@ -41,7 +41,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the store that are written with it."""
 
     def result(self) -> Result:
-        """The result of a dry run: the same as a commit's, if no other change comes in between."""
+        """Return the result of a dry run: the same as a commit's, if no other change comes in between."""
         gone = sum(len(merge.losers) for merge in self.plan.merges) + len(self.plan.prunes)
         return Result(plan=self.plan, final_memory_count=self.plan.memories - gone, dry_run=True)
 
@@ -52,7 +52,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Prepared:
-        """What `to_bytes` wrote.
+        """Return what `to_bytes` wrote.
 
         Raises:
             ValueError: Other bytes, or damaged ones.
@@ -175,13 +175,13 @@ class Result:
 
 
 def goal_view(goal: Goal) -> dict[str, Any]:
-    """A goal as answers tell it, JSON-able; without its members and its centroid."""
+    """Return a goal as answers tell it, JSON-able; without its members and its centroid."""
     names = ("goal_id", "description", "level", "confidence", "coherence", "parent")
     return {name: _plain(getattr(goal, name)) for name in names} | {"member_count": len(goal.members)}
 
 
 def _views(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:
-    """The first of ``items`` with those fields, JSON-able."""
+    """Return the first of ``items`` with those fields, JSON-able."""
     return [{name: _plain(getattr(item, name)) for name in names} for item in items[:LISTED]]
 
 

@@ -73,13 +73,13 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_map(drawn: StoreMap) -> dict[str, Any]:
-    """The fact: JSON-able, at most some 150 KB."""
+    """Return the fact: JSON-able, at most some 150 KB."""
     document: dict[str, Any] = msgspec.to_builtins(drawn)
     return document
 
 
 def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
-    """What `encode_map` was given; None without such a fact.
+    """Return what `encode_map` was given; None without such a fact.
 
     Raises DatabaseCorruptionError if it can't be read or is of a later version; nothing is guessed.
     """
@@ -96,14 +96,14 @@ def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
 
 
 def with_drift(kept: tuple[Measured, ...], now: Measured | None) -> tuple[Measured, ...]:
-    """The measurements with ``now`` at the end, unless it says the same as the last."""
+    """Return the measurements with ``now`` at the end, unless it says the same as the last."""
     if now is None or (kept and kept[-1] == msgspec.structs.replace(now, at_ms=kept[-1].at_ms)):
         return kept
     return (*kept, now)[-MAX_DRIFT:]
 
 
 def is_redrawn(kept: StoreMap | None, drawn: StoreMap) -> bool:
-    """Whether anything but the time differs, so that a run with nothing to do writes nothing.
+    """Return whether anything but the time differs, so that a run with nothing to do writes nothing.
 
     The first map of a store needs something to show: a cluster, a pattern or drift.
     """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "dream"
 """Beside a store's database, so that a checkpoint's files can be hard links: holds the runs' folders."""
 DATABASE: Final = "db"
-"""In a run's folder: the checkpoint."""
+"""The checkpoint in a run's folder."""
 PREPARED: Final = "prepared"
 ABANDONED: Final = 3
 """Exit code of a process whose standard input was closed."""
@@ -69,7 +69,7 @@ _REQUESTS: Final = msgspec.json.Decoder(Request)
 
 
 def arguments(folder: Path) -> list[str]:
-    """The command that computes what is prepared in ``folder``."""
+    """Return the command that computes what is prepared in ``folder``."""
     # -P: a folder that the owner happens to run in must not shadow our modules.
     return [sys.executable, "-P", "-m", "context_graph.consolidation", str(folder)]
 
@@ -80,7 +80,7 @@ def write_line(line: Line | Request) -> bytes:
 
 
 def read_line(raw: bytes) -> Line:
-    """What the process said. Raises OwnerError: it is no such line."""
+    """Return what the process said. Raises OwnerError: it is no such line."""
     try:
         return _LINES.decode(raw)
     except msgspec.DecodeError as error:
@@ -88,12 +88,12 @@ def read_line(raw: bytes) -> Line:
 
 
 def read_request(raw: bytes) -> Request:
-    """The first line of standard input. Raises msgspec.DecodeError, InvalidParamsError: it is none."""
+    """Return the first line of standard input. Raises msgspec.DecodeError, InvalidParamsError: it is none."""
     return _REQUESTS.decode(raw)
 
 
 def run_folder(store: Path, name: str) -> Path:
-    """Where the run of that name is computed, in the store folder ``store``."""
+    """Return where the run of that name is computed, in the store folder ``store``."""
     return store / FOLDER / name
 
 

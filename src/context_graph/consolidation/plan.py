@@ -65,7 +65,7 @@ class NewLink:
     """Which finder made it, for the edge's metadata: cluster, causal, shortcut."""
     shortcut: bool = False
     path: tuple[UUID, ...] = ()
-    """Of a shortcut: the memories that it leads past."""
+    """The memories that a shortcut leads past; empty for any other link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Hindsight:
     shown: int
     """Sessions that are told of one by that."""
     right: int
-    """Those told of one that changed a file which they changed too."""
+    """Sessions that are told of one which changed a file that they changed too."""
     floor_before: float
     shown_before: int
     right_before: int
@@ -185,7 +185,7 @@ class Plan:
     memories: int
     """Live memories in the store."""
     considered: int
-    """Those that the run examined."""
+    """Memories that the run examined."""
     merges: tuple[Merge, ...] = ()
     prunes: tuple[Prune, ...] = ()
     links: tuple[NewLink, ...] = ()
@@ -206,7 +206,7 @@ class Plan:
         return self.hindsight is not None and self.hindsight.is_moved
 
     def changes(self) -> Mapping[str, int]:
-        """How many of each kind of change it makes."""
+        """Return how many of each kind of change it makes."""
         return {
             "merged": sum(len(merge.losers) for merge in self.merges),
             "pruned": len(self.prunes),
@@ -216,18 +216,19 @@ class Plan:
 
 
 def encode_hindsight(hindsight: Hindsight, at_ms: int) -> dict[str, Any]:
-    """The fact by which sessions are told of earlier ones from then on."""
+    """Return the fact by which sessions are told of earlier ones from then on."""
     return {"version": _HINDSIGHT_VERSION, "at_ms": at_ms, **msgspec.to_builtins(hindsight)}
 
 
 def floor_of(fact: Mapping[str, Any] | None, default: float) -> float:
-    """The floor in what `encode_hindsight` made; ``default`` without such a fact, or of another version."""
+    """Return the floor in what `encode_hindsight` made; ``default`` without such a fact, or of another
+    version."""
     floor = fact.get("floor") if fact is not None and fact.get("version") == _HINDSIGHT_VERSION else None
     return floor if isinstance(floor, float) and 0.0 < floor < 1.0 else default
 
 
 def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
-    """The fact: JSON-able, some 15 KB a goal; at most 50 goals, the most certain ones."""
+    """Return the fact: JSON-able, some 15 KB a goal; at most 50 goals, the most certain ones."""
     kept = sorted(goals, key=lambda goal: (-goal.confidence, goal.goal_id))[:MAX_GOALS]
     known = {goal.goal_id for goal in kept}
     short = [
@@ -240,7 +241,7 @@ def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
 
 
 def decode_goals(fact: Mapping[str, Any] | None) -> list[Goal]:
-    """The goals given to `encode_goals`, with at most 200 members each; [] without such a fact.
+    """Return the goals given to `encode_goals`, with at most 200 members each; [] without such a fact.
 
     Raises DatabaseCorruptionError if it can't be read or is of a later version; nothing is guessed.
     """

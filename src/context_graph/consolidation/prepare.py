@@ -42,7 +42,7 @@ MAX_TAGS: Final = 32
 MAX_MERGED: Final = 64
 """Memories merged into one of which something is kept; beyond that the oldest go."""
 MAX_MERGED_BYTES: Final = 65_536
-"""Of all their texts; beyond that entries go without theirs."""
+"""Bytes of all their texts; beyond that entries go without theirs."""
 _KINDS: Final = tuple(KINDS)
 Item = tuple[str, int]
 """A change: its kind, and its place among the plan's of that kind."""
@@ -51,7 +51,7 @@ Item = tuple[str, int]
 def prepare(
     store: GraphStore, plan: Plan, *, facts: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Prepared:
-    """What committing ``plan`` would write.
+    """Return what committing ``plan`` would write.
 
     Args:
         store: As the plan was made from it: a checkpoint, or under its lock. May be read-only.
@@ -78,7 +78,7 @@ def prepare(
 
 
 def _renumbered(groups: list[Group]) -> list[Group]:
-    """The same with the places that the items have in the reduced plan."""
+    """Return the same with the places that the items have in the reduced plan."""
     place: dict[Item, Item] = {}
     count = dict.fromkeys(KINDS, 0)
     for kind, number in sorted(item for group in groups for item in group.items):
@@ -150,7 +150,7 @@ class _Preparation:
         self._touch(item, edge.id, slot)
 
     def groups(self) -> list[Group]:
-        """What is to be done, each change with all that it hangs together with."""
+        """Return what is to be done, each change with all that it hangs together with."""
         parts: dict[Item, list[Item]] = defaultdict(list)
         for item in sorted({*self._edits, *self._touched_edges}, key=_order):
             parts[self._sets.root(item)].append(item)
@@ -168,7 +168,8 @@ class _Preparation:
         return forget_edit(self._store, node, Tombstone(node.id, self._taken_ms, reason, soft=True))
 
     def _free_id(self, name: bytes) -> UUID:
-        """An edge's id made of its place; another one where an edge of that id was moved elsewhere since."""
+        """Return an edge's id made of its place; another one where an edge of that id was moved elsewhere
+        since."""
         for number in count():
             made = blake2b(name + number.to_bytes(4, "big"), digest_size=16).digest()
             edge_id = UUID(bytes=made, version=5)
@@ -264,7 +265,8 @@ class _Edges:
             self.put(moved)
 
     def edits(self, ids: list[UUID]) -> list[Edit]:
-        """What must be written for these edges: first those that leave their place, then the others."""
+        """Return what must be written for these edges: first those that leave their place, then the
+        others."""
         gone, come = [], []
         for edge_id in ids:
             before = self._table.get(edge_id.bytes)
@@ -301,7 +303,7 @@ class _Sets:
         self._holder: dict[bytes | Slot, Item] = {}
 
     def root(self, item: Item) -> Item:
-        """The item that represents the group of ``item``."""
+        """Return the item that represents the group of ``item``."""
         while (parent := self._parent.get(item, item)) != item:
             self._parent[item] = self._parent.get(parent, parent)
             item = parent
@@ -319,7 +321,7 @@ def _order(item: Item) -> tuple[int, int]:
 
 
 def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:
-    """The survivor after the merge (D5.2): the greatest importance, the earliest time, all tags."""
+    """Return the survivor after the merge (D5.2): the greatest importance, the earliest time, all tags."""
     nodes = (survivor, *losers)
     return replace(
         survivor,
@@ -332,7 +334,8 @@ def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:
 
 
 def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dict[str, Any]]:
-    """What is kept of ``losers``, and of those merged into them before: texts only where they differ."""
+    """Return what is kept of ``losers``, and of those merged into them before: texts only where they
+    differ."""
     entries = _merged_before(survivor)
     for loser in losers:
         entries += _merged_before(loser)
@@ -352,7 +355,8 @@ def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dic
 
 
 def _merged_before(node: MemoryNode) -> list[dict[str, Any]]:
-    """What an earlier merge left; a value of that name that is none of ours becomes an entry as it is."""
+    """Return what an earlier merge left; a value of that name that is none of ours becomes an entry as it
+    is."""
     value = node.metadata.get(MERGED_FROM)
     if value is None:
         return []

@@ -21,7 +21,7 @@ Part = TypeVar("Part")
 Made = TypeVar("Made")
 
 _EVERY_S: Final = 0.05
-"""Between two updates of one stage."""
+"""Seconds between two updates of one stage."""
 
 
 class Cancelled(ContextGraphError):
@@ -37,9 +37,9 @@ class Update(msgspec.Struct, frozen=True, tag="progress"):
     """What it does now: reading, duplicates, salience, …"""
     done: int
     total: int
-    """Of the stage, in units of its own."""
+    """All there is to do in the stage, in units of its own."""
     fraction: float
-    """Of the whole run, [0, 1], never less than before."""
+    """Progress of the whole run, [0, 1], never less than before."""
 
 
 Report = Callable[[Update], None]
@@ -64,7 +64,7 @@ class Stages:
         self._told = 0.0
 
     def begin(self, stage: str) -> Progress:
-        """The Progress of ``stage``; those before it count as done."""
+        """Return the Progress of ``stage``; those before it count as done."""
         names, whole = list(self._weights), sum(self._weights.values())
         before = sum(self._weights[name] for name in names[: names.index(stage)]) / whole
         share = self._weights[stage] / whole

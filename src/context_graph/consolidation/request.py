@@ -11,7 +11,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.model.memory import check_range, check_unit
 
 DEFAULT_THRESHOLD: Final = 0.3
-"""Of salience (seed 002)."""
+"""The salience below which a memory is pruned (seed 002)."""
 _MOST: Final = (1 << 31) - 1
 
 
@@ -55,7 +55,7 @@ class Request:
 
 
 def mode_of(value: Any) -> Mode:
-    """The mode of that name; InvalidParamsError names the three."""
+    """Return the mode of that name; InvalidParamsError names the three."""
     try:
         return Mode(value)
     except ValueError:
@@ -72,7 +72,7 @@ class DreamState(StrEnum):
 
     @classmethod
     def of(cls, consciousness: float) -> DreamState:
-        """The state of a C in [0, 1]; InvalidParamsError outside of it, or for NaN."""
+        """Return the state of a C in [0, 1]; InvalidParamsError outside of it, or for NaN."""
         check_unit("consciousness", consciousness)
         return next(state for state, (least, _) in reversed(_STATES.items()) if consciousness >= least)
 
@@ -121,7 +121,7 @@ class ModeNotAllowedError(InvalidParamsError):
 def allowed_mode(
     requested: Mode, consciousness: Consciousness, *, strict: bool = False, any_state: bool = False
 ) -> Mode:
-    """The mode to run: ``requested``, or the highest that a measured C allows.
+    """Return the mode to run: ``requested``, or the highest that a measured C allows.
 
     Args:
         strict: Refuse instead of doing less.

@@ -84,7 +84,7 @@ def compute(folder: Path, request: Request, report: Report) -> Ready:
 def prepared_run(
     store: GraphStore, request: Request, report: Report, search: Search | None = None
 ) -> Prepared:
-    """What ``request`` finds in ``store``, as the changes of records that it means.
+    """Return what ``request`` finds in ``store``, as the changes of records that it means.
 
     Duplicates are looked for by ``search``, if given. Raises as `compute`.
     """
@@ -273,7 +273,7 @@ class _Work:
 
 
 def _first_of_each(links: Iterable[NewLink]) -> tuple[NewLink, ...]:
-    """The links without those that another finder made already: one edge per pair and relation."""
+    """Return the links without those that another finder made already: one edge per pair and relation."""
     known: dict[tuple[UUID, UUID, str], NewLink] = {}
     for link in links:
         known.setdefault((link.source, link.target, link.relationship_type), link)

@@ -88,7 +88,7 @@ class Snapshot:
     session: I32
     """Which memories are of one session: a number from 1, 0 for none."""
     project: I32
-    """The same of projects."""
+    """Which memories are of one project: a number from 1, 0 for none."""
     modality: list[str]
     """text, image, audio or video."""
     source: list[str]
@@ -116,13 +116,13 @@ class Snapshot:
         return len(self.ids)
 
     def row_of(self, node_id: UUID) -> int | None:
-        """The memory's row; None if it is not in here."""
+        """Return the memory's row; None if it is not in here."""
         if not self._row:
             self._row = {node_id: row for row, node_id in enumerate(self.ids)}
         return self._row.get(node_id)
 
     def rows_of(self, ids: Iterable[UUID]) -> I64:
-        """The rows of those memories that are in here, in their order."""
+        """Return the rows of those memories that are in here, in their order."""
         return np.array([row for row in map(self.row_of, ids) if row is not None], np.int64)
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, F32]]:
@@ -168,13 +168,14 @@ def unit_rows(values: F32) -> F32:
 
 
 def numbered(names: Iterable[str | bytes | None]) -> I32:
-    """Each name's number in order of appearance, from 1; 0 for none."""
+    """Return each name's number in order of appearance, from 1; 0 for none."""
     known: dict[str | bytes, int] = {}
     return np.array([known.setdefault(name, len(known) + 1) if name else 0 for name in names], np.int32)
 
 
 def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Progress = silent) -> Snapshot:
-    """The live memories of ``store``, which must not change meanwhile (a checkpoint, or under its lock).
+    """Return the live memories of ``store``, which must not change meanwhile (a checkpoint, or under its
+    lock).
 
     Only the ``newest`` stored, 0 for all; ``taken_ms`` are Unix ms that count as now for ages.
 
@@ -243,7 +244,8 @@ def _used(records: InjectionRecords, at: Mapping[bytes, int]) -> I64:
 
 
 def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, list[NodeHead]]:
-    """The heads of the live memories in order of commit, as a structured array and as they were read."""
+    """Return the heads of the live memories in order of commit, as a structured array and as they were
+    read."""
     rows: list[NodeHead] = []
     for number, head in enumerate(columns.nodes()):
         rows.append(head)
@@ -257,7 +259,8 @@ def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, l
 
 
 def _links(columns: Columns, rows: list[NodeHead], newest: int) -> tuple[Links, I32]:
-    """The edges among the ``newest`` memories (0 for all), and how many each of ``rows`` has among all."""
+    """Return the edges among the ``newest`` memories (0 for all), and how many each of ``rows`` has among
+    all."""
     at = {head.id: row for row, head in enumerate(rows)}
     first = max(0, len(rows) - newest) if newest else 0
     degree = np.zeros(len(rows), np.int32)

@@ -24,10 +24,10 @@ EVENTS_NEEDED: Final = 3
 """Tool results, beside one prompt, before anything is said."""
 
 CONTINUES_FROM: Final = 0.5
-"""From here on a session counts as going on with the earlier one's work."""
+"""The likelihood from which a session counts as going on with the earlier one's work."""
 
 PROMPT_SHARE: Final = 0.25
-"""Of the prompts in what a session has begun with; the rest are its tool results."""
+"""Share of the prompts in what a session has begun with; the rest are its tool results."""
 
 VIEWS: Final = ("semantic", "graph", "trigram", "dotted")
 """The goals that are compared: stems, paths, letter triples, dotted names."""
@@ -41,7 +41,7 @@ MOST_WORK: Final = 64
 """Pieces of work that are counted apart; then all counts are halved, so that old work fades."""
 
 COVERED: Final = 0.003
-"""Of a goal's length: what is fainter is a trace of work long past, and no term of this one."""
+"""Share of a goal's length from which a term counts: what is fainter is a trace of work long past."""
 
 _BUCKETS: Final = features.BUCKETS
 _NAMES: Final = [space.name for space in SPACES]
@@ -59,7 +59,7 @@ def relation(similarity: float | None) -> str:
 
 
 def likelihood(similarities: Sequence[float], works: int) -> float:
-    """How likely it is, in [0, 1], that work with these similarities, one a view, is the same work.
+    """Return how likely it is, in [0, 1], that work with these similarities, one a view, is the same work.
 
     Args:
         similarities: Cosines in [0, 1], in the order of VIEWS.
@@ -93,13 +93,13 @@ class CommonTerms:
                 counts[:] = array("H", [count // 2 for count in counts])
 
     def copy(self) -> CommonTerms:
-        """The same counts, to be counted on apart."""
+        """Return the same counts, to be counted on apart."""
         made = CommonTerms()
         made.works, made.counts = self.works, tuple(counts[:] for counts in self.counts)
         return made
 
     def cosine(self, view: int, own: dict[int, float], other: Terms) -> float:
-        """How alike two bags of terms are, rare terms counting more; 0 where one is empty."""
+        """Return how alike two bags of terms are, rare terms counting more; 0 where one is empty."""
         counts, whole = self.counts[view], self.works + 1.5
         rarity = [math.log(whole / (count + 0.5)) for count in range(max(counts, default=0) + 1)]
         weighted = {b: value * rarity[counts[b]] for b, value in zip(*other, strict=True)}
@@ -143,7 +143,7 @@ class Opening:
         return self.asked and self.events >= EVENTS_NEEDED
 
     def mixed(self, view: int) -> dict[int, float]:
-        """The mean event and the mean prompt together, in one view."""
+        """Return the mean event and the mean prompt together, in one view."""
         share = PROMPT_SHARE if self.prompts else 0.0
         parts = ((1.0 - share) / max(1, self.events), share / max(1, self.prompts))
         mixed: dict[int, float] = {}
@@ -171,7 +171,8 @@ class SessionLink:
 
     @classmethod
     def after(cls, previous: SessionLink, goals: Goals) -> SessionLink:
-        """The link of a session that follows one with these goals, as they are now. Cost: some 1 ms."""
+        """Return the link of a session that follows one with these goals, as they are now. Cost: some 1
+        ms."""
         terms = terms_of(goals)
         return cls(terms if any(len(values) for _, values in terms) else None, previous.common.copy())
 
@@ -195,12 +196,13 @@ class SessionLink:
         return continuity
 
     def similarities(self, others: tuple[Terms, ...]) -> list[float]:
-        """How alike the beginning and ``others`` are, one cosine a view."""
+        """Return how alike the beginning and ``others`` are, one cosine a view."""
         mixed, cosine = self.opening.mixed, self.common.cosine
         return [cosine(view, mixed(view), others[view]) for view in range(len(VIEWS))]
 
     def to_bytes(self) -> bytes:
-        """All of it, lossless; b"" where there is nothing. Some 40 KB until it is measured, then some 10."""
+        """Return all of it, lossless; b"" where there is nothing. Some 40 KB until it is measured, then some
+        10."""
         if self.earlier is None and not self.common.works:
             return b""
         opening = self.opening
@@ -220,7 +222,7 @@ class SessionLink:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> SessionLink:
-        """The link that to_bytes gave. Raises ValueError for other bytes."""
+        """Return the link that to_bytes gave. Raises ValueError for other bytes."""
         if not packed:
             return cls()
         try:
@@ -288,7 +290,7 @@ _SIZE: Final = Struct("<I")
 
 
 def join_goals(goals: bytes, link: bytes) -> bytes:
-    """The record of both; `part_goals` parts them."""
+    """Return the record of both; `part_goals` parts them."""
     return b"".join((_LINKED, _SIZE.pack(len(goals)), goals, link)) if link else goals
 
 
@@ -309,7 +311,7 @@ _CELL: Final = 6
 
 
 def terms_of(goals: Goals, views: Sequence[str] = VIEWS) -> tuple[Terms, ...]:
-    """What the goals are about, one bag a view: read from their record, whose layout never changes."""
+    """Return what the goals are about, one bag a view: read from their record, whose layout never changes."""
     packed = goals.to_bytes()
     starts, at = [], _GOALS_HEAD
     for _ in SPACES:

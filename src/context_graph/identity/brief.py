@@ -47,7 +47,7 @@ def guidance(ic: float, r: float) -> str:
 
 
 def state_block(metrics: Metrics | None) -> str:
-    """The four lines of seed 000 REQ-SESSION-15, without a final newline."""
+    """Return the four lines of seed 000 REQ-SESSION-15, without a final newline."""
     if metrics is None:
         return _COLD_BLOCK
     return (
@@ -59,7 +59,7 @@ def state_block(metrics: Metrics | None) -> str:
 
 
 def compact_line(metrics: Metrics | None) -> str:
-    """The brief with the system's Johari quadrant and the action it suggests."""
+    """Return the brief with the system's Johari quadrant and the action it suggests."""
     if metrics is None:
         return "[C:? r=? IC=? Q=? A=?]"
     quadrant = johari_system(metrics.consciousness, metrics.integration)
@@ -67,7 +67,7 @@ def compact_line(metrics: Metrics | None) -> str:
 
 
 def crisis_text(ic: float, *, queued: bool) -> str:
-    """The text of a crisis. A consolidation is only queued here; the owner runs it (D3.7)."""
+    """Return the text of a crisis. A consolidation is only queued here; the owner runs it (D3.7)."""
     if queued:
         return f"IC crisis ({ic:.2f}), dream triggered (queued for the owner)"
     return f"IC crisis: {ic:.2f}"

@@ -17,12 +17,12 @@ StateAndLevel = tuple[str, str]
 
 
 def state_and_level(metrics: Metrics) -> StateAndLevel:
-    """What a model is told of when it changes."""
+    """Return what a model is told of when it changes."""
     return metrics.state.name, ICLevel.from_value(metrics.ic).value
 
 
 def change_text(before: StateAndLevel | None, metrics: Metrics, circle: str) -> str:
-    """The sentences for a prompt, one a line; "" if there is nothing new to say.
+    """Return the sentences for a prompt, one a line; "" if there is nothing new to say.
 
     Args:
         before: What the model was told last, None for nothing. It then takes a healthy IC for granted.
@@ -40,7 +40,7 @@ def change_text(before: StateAndLevel | None, metrics: Metrics, circle: str) -> 
 
 
 def off_track(history: Sequence[float]) -> str:
-    """What an alarm says: since how many calls the session is off its track, and what to do about it.
+    """Return what an alarm says: since how many calls the session is off its track, and what to do about it.
 
     Args:
         history: The session's IC after each call, in [0, 1], the last at the end; one at least.
@@ -70,6 +70,6 @@ _ROSE: Final = "the last calls are closer again to what this session has been ab
 
 
 def is_known(names: StateAndLevel) -> bool:
-    """Whether both names are of this version; a record may have been damaged."""
+    """Return whether both names are of this version; a record may have been damaged."""
     state, level = names
     return state in ConsciousnessState.__members__ and level in list(ICLevel)

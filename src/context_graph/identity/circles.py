@@ -101,7 +101,8 @@ class Circles:
         self._results.append(_Result(sign, before.times + 1, success, False, label))
 
     def sentence(self) -> str:
-        """What repeats, as one line of at most 400 characters; "" if the session does not go in circles.
+        """Return what repeats, as one line of at most 400 characters; "" if the session does not go in
+        circles.
 
         Commands and paths in it come from the event, so secrets in them are masked.
         """
@@ -117,7 +118,7 @@ class Circles:
         )
 
     def to_state(self) -> CirclesState:
-        """The state as plain tuples, for from_state; at most some 1 KB."""
+        """Return the state as plain tuples, for from_state; at most some 1 KB."""
         results = tuple(
             (result.sign, result.times, result.success, result.stale, result.label)
             for result in self._results
@@ -126,7 +127,7 @@ class Circles:
 
     @classmethod
     def from_state(cls, state: Sequence[Any]) -> Circles:
-        """The object that to_state described; lists do as well as tuples.
+        """Return the object that to_state described; lists do as well as tuples.
 
         Raises ValueError for anything else.
         """
@@ -148,7 +149,7 @@ class Circles:
 
 
 def _sign(event: HookEvent, success: bool) -> int:
-    """A checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
+    """Return a checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
     call_text = event.parts.command or event.input_text
     call = _bytes(f"{event.tool_name}\0{call_text}\0{int(success)}\0")
     output = _bytes(event.output_text)
@@ -161,7 +162,8 @@ def _bytes(text: str) -> bytes:
 
 
 def _label(event: HookEvent) -> str:
-    """The call in at most _LABEL_CHARS characters of one line: a command, else the tool and its file."""
+    """Return the call in at most _LABEL_CHARS characters of one line: a command, else the tool and its
+    file."""
     from context_graph.text.phrases import command_line  # late: few sessions need it, no start does
 
     command = command_line(event.parts.command)

@@ -45,7 +45,7 @@ _SHORT_NAMES = ("DOR", "FRG", "EMG", "CON", "HYP")
 
 
 def state_for(consciousness: float, circling: bool = False) -> ConsciousnessState:
-    """The state of C, in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
+    """Return the state of C, in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
 
     HYP also when the session goes in circles (``circling``), whatever C is. Raises ValueError outside [0, 1]
     and for NaN: that is never a state. Source: docs/adr/0022-state.md.
@@ -76,7 +76,7 @@ class Metrics:
 
     @classmethod
     def of_snapshot(cls, snapshot: SessionIdentitySnapshot, *, circling: bool = False) -> Metrics:
-        """The measures a snapshot holds: those after its session's last event.
+        """Return the measures a snapshot holds: those after its session's last event.
 
         A snapshot does not say whether the session went in circles; a live session knows it.
         """
@@ -90,7 +90,7 @@ class Metrics:
         )
 
     def reported(self) -> ConsciousnessMeasures:
-        """The same as seed 001 reports it, with the system's Johari quadrant."""
+        """Return the same as seed 001 reports it, with the system's Johari quadrant."""
         return ConsciousnessMeasures(
             consciousness=self.consciousness,
             integration=self.integration,
@@ -120,7 +120,8 @@ def consciousness_of(integration: float, reflection: float, differentiation: flo
 
 
 def measure(r: float, accuracy: float, purpose_vector: Sequence[float], ic: float) -> Metrics:
-    """All measures after one event: I = r, R of ``accuracy``, D of ``purpose_vector``, and their product.
+    """Return all measures after one event: I = r, R of ``accuracy``, D of ``purpose_vector``, and their
+    product.
 
     Args:
         r: Order parameter, in [0, 1].
@@ -182,7 +183,7 @@ class KuramotoNetwork:
 
     @classmethod
     def synchronised(cls) -> KuramotoNetwork:
-        """A network locked at K = COUPLING_MAX (r = 0.97): how a live session starts (D3.1).
+        """Return a network locked at K = COUPLING_MAX (r = 0.97): how a live session starts (D3.1).
 
         From zero phases r would fall from 1 to 0.97 while it settles; from here only the coupling changes it.
         """

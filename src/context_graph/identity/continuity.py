@@ -58,7 +58,7 @@ def classify_ic(ic: float) -> str:
 
 
 def is_ic_crisis(ic: float, threshold: float = CRISIS_THRESHOLD) -> bool:
-    """Whether ``ic`` is below the crisis threshold; exactly at it is no crisis (IDENTITY-007).
+    """Return whether ``ic`` is below the crisis threshold; exactly at it is no crisis (IDENTITY-007).
 
     Raises ValueError for NaN and infinity.
     """
@@ -66,7 +66,7 @@ def is_ic_crisis(ic: float, threshold: float = CRISIS_THRESHOLD) -> bool:
 
 
 def is_ic_warning(ic: float) -> bool:
-    """Whether 0.5 <= ``ic`` < 0.7 (REQ-SESSION-07). Raises ValueError for NaN and infinity."""
+    """Return whether 0.5 <= ``ic`` < 0.7 (REQ-SESSION-07). Raises ValueError for NaN and infinity."""
     return vectors.ic_index(ic) == ICLevel.WARNING.rank
 
 
@@ -94,7 +94,7 @@ def identity_continuity(purpose_vector: Sequence[float], previous: Sequence[floa
 
 
 def cross_session_ic(current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot) -> float:
-    """The formula on two snapshots' purpose vectors and the current one's phases (REQ-SESSION-06).
+    """Return the formula on two snapshots' purpose vectors and the current one's phases (REQ-SESSION-06).
 
     It says something only of vectors that were made apart: a vector that was taken over gives r. The owner
     measures the words of both sessions' work instead (`across`).
@@ -112,9 +112,9 @@ class ICChange:
     entered_crisis: bool
     """Below the crisis threshold now, and not before (or reset since)."""
     left_crisis: bool
-    """At or above the threshold again."""
+    """The value is at or above the threshold again."""
     entered_warning: bool
-    """In the warning class now, coming from a better one or from nothing."""
+    """The value is in the warning class now, and came from a better one or from nothing."""
 
 
 class ICMonitor:
@@ -159,7 +159,7 @@ class ICMonitor:
         )
 
     def is_crisis(self) -> bool:
-        """Whether the last IC was below the threshold, and no dream has reset it since."""
+        """Return whether the last IC was below the threshold, and no dream has reset it since."""
         return self._in_crisis
 
     def reset_crisis(self) -> None:
@@ -167,7 +167,7 @@ class ICMonitor:
         self._in_crisis = False
 
     def claim_dream(self, at_ms: int) -> bool:
-        """Whether a dream may be requested at ``at_ms``; True starts the cool-down.
+        """Return whether a dream may be requested at ``at_ms``; True starts the cool-down.
 
         Only in a crisis, and DREAM_COOLDOWN_MS or more from the last request in either direction: a clock
         that was set back must not silence the alarm for as long as it was wrong.
@@ -180,12 +180,13 @@ class ICMonitor:
         return True
 
     def to_state(self) -> MonitorState:
-        """All but the threshold, which the snapshot has, as a plain tuple; from_state gives it back."""
+        """Return all but the threshold, which the snapshot has, as a plain tuple; from_state gives it
+        back."""
         return self.current_ic, self._in_crisis, self._last_dream_ms
 
     @classmethod
     def from_state(cls, state: Sequence[Any], crisis_threshold: float = CRISIS_THRESHOLD) -> ICMonitor:
-        """The monitor that to_state described; a list does as well as a tuple.
+        """Return the monitor that to_state described; a list does as well as a tuple.
 
         Raises ValueError for anything else.
         """
@@ -203,7 +204,7 @@ class ICMonitor:
 
 
 def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot) -> DriftMetrics:
-    """How far ``current`` is from the session it continues: seed 000's formula on two given snapshots.
+    """Return how far ``current`` is from the session it continues: seed 000's formula on two given snapshots.
 
     The owner reports what it measured instead (`live.LiveSession.drift`).
 

@@ -24,7 +24,7 @@ from context_graph.kernels import features
 from context_graph.kernels.lexical import TERM, Postings
 
 MOST_TERMS: Final = 64
-"""Of each view, the strongest."""
+"""Terms of each view that are kept: the strongest."""
 
 KEPT: Final = (*VIEWS, "code", "expanded")
 """What is kept of a session's work, by position for ever."""
@@ -36,7 +36,7 @@ LEAST_SAID: Final = 100.0
 ten times as much, and a few words that some session has too are no sign of the same work."""
 
 LEAST_WORDS: Final = 12
-"""Of a query that is compared with the work of sessions."""
+"""Words of a query at least, for it to be compared with the work of sessions."""
 EVENTS_NEEDED: Final = 3
 """Tool results that had something to say, before a session is compared."""
 TOLD_AFTER: Final = frozenset({3, 6, 12})
@@ -44,7 +44,7 @@ TOLD_AFTER: Final = frozenset({3, 6, 12})
 ALIKE_ENOUGH: Final = 0.4
 """Its least `Alike.share`, until a store's own sessions give another (`consolidation.finders.hindsight`)."""
 EVENTS_REPLAYED: Final = 256
-"""Of a session that another owner began: what is older has faded from its work."""
+"""Events that are replayed of a session which another owner began: what is older has faded from its work."""
 
 _STEMS: Final = features.BAGS.index("stem")
 _LEVELS: Final = 8
@@ -75,8 +75,8 @@ class Work:
             self.events += not prompt
 
     def strongest(self, views: Container[int] = range(len(KEPT))) -> bytes:
-        """The strongest terms of each view, 4 bytes each: what is kept of the session for later ones. b"" for
-        none. Cost: 0.1 to 0.5 ms.
+        """Return the strongest terms of each view, 4 bytes each: what is kept of the session for later ones.
+        b"" for none. Cost: 0.1 to 0.5 ms.
         """
         terms = []
         for view, (buckets, values) in enumerate(terms_of(self._goals, KEPT)):
@@ -143,7 +143,7 @@ class EarlierWork:
         self._live = bytearray([1]) * len(order)
 
     def like_query(self, query: str, without: Container[str]) -> list[Alike]:
-        """The sessions that did the like of what a query asks for, as `alike`; [] for a short one.
+        """Return the sessions that did the like of what a query asks for, as `alike`; [] for a short one.
 
         Cost: some 3 ms beside that of `alike`, almost nothing for a short query or without sessions.
         """
@@ -159,7 +159,7 @@ class EarlierWork:
     def alike(
         self, strongest: bytes, without: Container[str], views: Container[int] = BY_WORK
     ) -> list[Alike]:
-        """The sessions that have something in common with that work, most alike first.
+        """Return the sessions that have something in common with that work, most alike first.
 
         Args:
             without: Sessions that are left out: the one itself.

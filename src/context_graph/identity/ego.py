@@ -50,7 +50,8 @@ SPACES: Final = (
     Space("late", "word", goals.COVERAGE, _SLOW),
     Space("expanded", "expanded", goals.COSINE, _SLOW),
 )
-"""By position: the same oscillator, purpose-vector component and stored goal for ever. Never reorder."""
+"""The spaces by position: the same oscillator, purpose-vector component and stored goal for ever. Never
+reorder."""
 
 _ZEROS: Final = bytes(8 * len(SPACES))
 
@@ -146,7 +147,7 @@ class Goals:
         self._vectors = goals.GoalVectors(rows, kinds, shares)
 
     def compare(self, reader: EventReader) -> Comparison:
-        """The similarity of the text just read to each goal."""
+        """Return the similarity of the text just read to each goal."""
         comparison = Comparison(array("d", _ZEROS), array("d", _ZEROS))
         self._vectors.measure(reader.bags, *comparison)
         return comparison
@@ -156,19 +157,19 @@ class Goals:
         self._vectors.absorb(reader.bags, prompt)
 
     def as_prior(self, events: int) -> Goals:
-        """A copy that counts as no more than ``events`` events, so that new ones soon outweigh it."""
+        """Return a copy that counts as no more than ``events`` events, so that new ones soon outweigh it."""
         prior = Goals()
         prior._vectors.load_bytes(self._vectors.to_bytes())
         prior._vectors.cap_counts(events)
         return prior
 
     def to_bytes(self) -> bytes:
-        """All goals, lossless: restored goals continue bit for bit as these do. Some 40 to 120 KB."""
+        """Return all goals, lossless: restored goals continue bit for bit as these do. Some 40 to 120 KB."""
         return self._vectors.to_bytes()
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Goals:
-        """The goals that to_bytes gave. Raises ValueError for other bytes, or another version."""
+        """Return the goals that to_bytes gave. Raises ValueError for other bytes, or another version."""
         made = cls()
         made._vectors.load_bytes(packed)
         return made
@@ -182,7 +183,7 @@ class Reading(NamedTuple):
     identity: array[float]
     """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
     coherence: float
-    """For consciousness.coupling_for."""
+    """The coherence that consciousness.coupling_for takes."""
 
 
 class Purpose:
@@ -217,7 +218,8 @@ class Purpose:
         self.events = 0
 
     def continued(self) -> Purpose:
-        """A copy for a session that continues this purpose; it adapts slowly at first, as after a prompt."""
+        """Return a copy for a session that continues this purpose; it adapts slowly at first, as after a
+        prompt."""
         copy = Purpose(self._calibration)
         copy.alignment, copy.level, copy.identity = self.alignment[:], self.level[:], self.identity[:]
         return copy
@@ -286,12 +288,12 @@ class Alignment(NamedTuple):
     overall: float
     """Cosine of the session's weighted alignments and the texts', [-1, 1]."""
     spaces: tuple[float, ...]
-    """By space (`ego.SPACES`): 1 as near as the session's own work usually is, -1 as far as other work, 0
-    where the texts or the session say nothing."""
+    """A value for each space (`ego.SPACES`): 1 as near as the session's own work usually is, -1 as far as
+    other work, 0 where the texts or the session say nothing."""
 
 
 def align(purpose: Purpose, comparisons: Sequence[Comparison]) -> Alignment | None:
-    """The mean over texts, each counting by how far its comparison can be trusted.
+    """Return the mean over texts, each counting by how far its comparison can be trusted.
 
     Returns:
         None where no text and goal had anything to compare.

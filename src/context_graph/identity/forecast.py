@@ -48,7 +48,7 @@ MAX_KEYS: Final = 64
 MAX_CALLS: Final = 64
 """Exact calls whose last outcome is kept."""
 MAX_TRIALS: Final = 32
-"""At this many calls a rate's counts are halved, so that it follows a tool that begins to fail."""
+"""Calls at which a rate's counts are halved, so that it follows a tool that begins to fail."""
 MAX_NAME_CHARS: Final = 128
 
 _USUAL_ERROR: Final = BASE_RATE * (1.0 - BASE_RATE)
@@ -170,13 +170,13 @@ class PredictionTracker:
         return probability
 
     def to_state(self) -> TrackerState:
-        """The state as plain tuples, for from_state."""
+        """Return the state as plain tuples, for from_state."""
         rates = tuple((tool, head, good, trials) for (tool, head), (good, trials) in self._rates.items())
         return rates, self._scored, tuple(self._forecasts), tuple(self._calls.items())
 
     @classmethod
     def from_state(cls, state: Sequence[Any]) -> PredictionTracker:
-        """The tracker that to_state described; lists do as well as tuples.
+        """Return the tracker that to_state described; lists do as well as tuples.
 
         Raises ValueError for anything else.
         """
@@ -254,7 +254,8 @@ _MAX_COMMAND_CHARS: Final = 400
 
 
 def command_head(command: str) -> str:
-    """The program a shell command runs, as a key for success rates: "pytest" of "cd x && A=1 /bin/pytest -q".
+    """Return the program a shell command runs, as a key for success rates: "pytest" of "cd x && A=1
+    /bin/pytest -q".
 
     Steps that only prepare (cd, export, ...), assignments and wrappers (sudo, env, ...) are passed over;
     programs with subcommands keep theirs ("git commit", "python -m pytest"). At most 70 characters; "" when

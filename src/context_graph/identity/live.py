@@ -67,7 +67,7 @@ class Outcome:
     crisis_entered: bool = False
     warning_entered: bool = False
     recovered: bool = False
-    """At or above the crisis threshold again."""
+    """The value is at or above the crisis threshold again."""
     dream_requested: bool = False
     """A crisis that may ask for consolidation: none has within the cool-down."""
     work_events: int = 0
@@ -129,7 +129,7 @@ class LiveSession:
     def restore(
         cls, snapshot: SessionIdentitySnapshot, runtime: bytes | None, goals: bytes | None
     ) -> LiveSession:
-        """The session that gave these bytes; replay_goals what came after the goals were written.
+        """Return the session that gave these bytes; replay_goals what came after the goals were written.
 
         Without ``runtime`` (an imported snapshot) the alignments are those of its purpose vector. Without
         ``goals`` the next event is the first. Raises CorruptedIdentityError: Bytes that can't be read;
@@ -154,7 +154,7 @@ class LiveSession:
 
     @classmethod
     def continue_from(cls, previous: LiveSession, snapshot: SessionIdentitySnapshot) -> LiveSession:
-        """A new session that follows ``previous``; ``snapshot`` gives its id and time (D3.5).
+        """Return a new session that follows ``previous``; ``snapshot`` gives its id and time (D3.5).
 
         Purpose, identity, oscillators, trajectory and predictions are the earlier session's to begin with; so
         are the goals, but as a prior only, so that a new task does not look foreign for long. None of it says
@@ -183,7 +183,8 @@ class LiveSession:
 
     @classmethod
     def begin_afresh(cls, previous: LiveSession | None, snapshot: SessionIdentitySnapshot) -> LiveSession:
-        """A session that continues nothing; ``previous`` only tells it what the project's work shares."""
+        """Return a session that continues nothing; ``previous`` only tells it what the project's work
+        shares."""
         snapshot.cross_session_ic = None
         live = cls(snapshot)
         if previous is not None:
@@ -301,7 +302,7 @@ class LiveSession:
             self._absorb(prompt=event.is_prompt)
 
     def work(self, events: Callable[[], Iterable[HookEvent]]) -> Work:
-        """What the session itself has been about.
+        """Return what the session itself has been about.
 
         Args:
             events: Its last events, oldest first; asked once, in a session that was restored.
@@ -315,7 +316,7 @@ class LiveSession:
         return self._work
 
     def alignment(self, texts: Iterable[str]) -> Alignment | None:
-        """How the purpose vector aligns with what ``texts`` are about; changes nothing.
+        """Return how the purpose vector aligns with what ``texts`` are about; changes nothing.
 
         Returns:
             None while the session has no goals yet, or where the texts share no view with them.
@@ -333,7 +334,8 @@ class LiveSession:
         self.events_duplicate += 1
 
     def claim_dream(self, at_ms: int) -> bool:
-        """Whether the crisis may request a consolidation at ``at_ms``; True starts the cool-down (D3.7)."""
+        """Return whether the crisis may request a consolidation at ``at_ms``; True starts the cool-down
+        (D3.7)."""
         return self._monitor.claim_dream(at_ms)
 
     def close_crisis(self) -> bool:
@@ -344,7 +346,7 @@ class LiveSession:
         return True
 
     def runtime_bytes(self) -> bytes:
-        """The state that restore needs beside snapshot and goals; some 2 KB."""
+        """Return the state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
         rates, scored, forecasts, calls = self._predictions.to_state()
         return encode_runtime(
@@ -368,8 +370,8 @@ class LiveSession:
         )
 
     def goals_bytes(self) -> bytes:
-        """The goals and what ties it to the session before, lossless; 40 to 160 KB, so the owner writes them
-        only now and then."""
+        """Return the goals and what ties it to the session before, lossless; 40 to 160 KB, so the owner
+        writes them only now and then."""
         return join_goals(self._goals.to_bytes(), self._link.to_bytes())
 
     def _take(self, runtime: Runtime) -> None:
@@ -455,7 +457,7 @@ class LiveSession:
 
 
 def _is_own_result(event: HookEvent) -> bool:
-    """Whether it is the result of a call of the session itself: what subagents do is not its work."""
+    """Return whether it is the result of a call of the session itself: what subagents do is not its work."""
     return event.kind in MEASURED and not event.is_delegated
 
 
@@ -472,7 +474,8 @@ def _unit(vector: array[float]) -> list[float]:
 
 
 def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
-    """The snapshot's oscillators; a new one's zero phases mean a network that starts synchronised (D3.1)."""
+    """Return the snapshot's oscillators; a new one's zero phases mean a network that starts synchronised
+    (D3.1)."""
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)

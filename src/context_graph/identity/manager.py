@@ -68,7 +68,7 @@ class SessionIdentityManager:
     def load_or_create(
         self, session_id: str, previous_session_id: str | None = None
     ) -> SessionIdentitySnapshot:
-        """The session's snapshot; a new one is created and saved if there is none (REQ-HOOKS-23).
+        """Return the session's snapshot; a new one is created and saved if there is none (REQ-HOOKS-23).
 
         A new session that names a previous one continues it: linked, with its purpose vector, phases,
         coupling and trajectory (D3.5). A previous session that is not there means a fresh start; one that is
@@ -127,7 +127,7 @@ class SessionIdentityManager:
         return copy.deepcopy(snapshot)
 
     def get_cached(self, session_id: str | None = None) -> SessionIdentitySnapshot | None:
-        """The session used last, or the one of that id, if in memory; no reading (REQ-HOOKS-26)."""
+        """Return the session used last, or the one of that id, if in memory; no reading (REQ-HOOKS-26)."""
         if not self._cache:
             return None
         wanted = next(reversed(self._cache)) if session_id is None else cut_session_id(session_id)
@@ -169,11 +169,12 @@ class SessionIdentityManager:
         return copy.deepcopy(snapshot)
 
     def evidence(self, session_id: str) -> list[Evidence]:
-        """What update_ic_and_trajectory and persist_final were told, oldest first, the last 50 (D3.4)."""
+        """Return what update_ic_and_trajectory and persist_final were told, oldest first, the last 50
+        (D3.4)."""
         return self._store.load_evidence(session_id)
 
     def capture_snapshot(self, session_id: str) -> SessionIdentitySnapshot:
-        """The session as it is now, stamped with the present time; not saved (REQ-SESSION-06).
+        """Return the session as it is now, stamped with the present time; not saved (REQ-SESSION-06).
 
         Raises SessionNotFoundError if there is no such session.
         """
@@ -226,7 +227,7 @@ class SessionIdentityManager:
             return None
 
     def _own(self, session_id: str) -> SessionIdentitySnapshot:
-        """A copy of the session's snapshot, from memory or the store, free to be changed and saved."""
+        """Return a copy of the session's snapshot, from memory or the store, free to be changed and saved."""
         session_id = cut_session_id(session_id)
         cached = self._cache.get(session_id)
         if cached is None:

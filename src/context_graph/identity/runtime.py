@@ -62,7 +62,7 @@ def encode_runtime(runtime: Runtime) -> bytes:
 
 
 def decode_runtime(packed: bytes) -> Runtime:
-    """The runtime that encode_runtime gave.
+    """Return the runtime that encode_runtime gave.
 
     Raises CorruptedIdentityError for other bytes, a later version, or numbers no session can have.
     """

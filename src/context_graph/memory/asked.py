@@ -37,7 +37,7 @@ _OPENING_CHARS: Final = 200
 _OPENING_WORDS: Final = 4
 """A shorter first sentence is a heading; the next one belongs to it."""
 _CONTENT_CHARS: Final = 8000
-"""Of a memory's text."""
+"""Characters that are read of a memory's text."""
 _LEAD_CHARS: Final = 260
 _FAR: Final = 5.0
 """Standard deviations; where nothing else has a word of the question one common word is farther out."""
@@ -85,7 +85,7 @@ _WORKADAY_WORTH: Final = 0.2
 _WORK: Final = frozenset({"task", "conduct", "content"})
 """Lists of `notes.said.languages` that have such words in other languages."""
 _CODE_WORTH: Final = 0.5
-"""Of words of code and of its tools."""
+"""What words of code and of its tools count."""
 _FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
 """How the lines of a summary begin (`context.summary`)."""
 _SCRATCH: Final = ("repro", "scratch", "tmp", "temp", "debug", "verify")

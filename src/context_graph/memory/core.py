@@ -38,7 +38,7 @@ from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 _HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
-"""After these failures the database goes on as before."""
+"""Failures after which the database goes on as before."""
 
 
 class Core:

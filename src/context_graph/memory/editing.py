@@ -264,7 +264,7 @@ class Forgotten:
 
     tombstone: Tombstone
     along: tuple[Tombstone, ...] = ()
-    """Of the merged memories that were deleted for good with it."""
+    """The merged memories that were deleted for good with it."""
     left: tuple[Left, ...] = ()
     """The merged memories that stay."""
     unscrubbed: str = ""

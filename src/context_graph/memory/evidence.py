@@ -36,7 +36,7 @@ MAX_PATH_CHARS: Final = 1024
 HOOK_S: Final = 0.002
 """Processor time for all files of one hook's answer; those that are not reached are unchecked."""
 TOOL_S: Final = 0.05
-"""The same for a command's or tool's answer."""
+"""Processor time for a command's or tool's answer, in seconds."""
 WAIT_S: Final = 0.05
 """Beyond that, for a slow disk and for other threads: a busy machine alone makes nothing unchecked."""
 SUPERSEDES: Final = "supersedes"
@@ -44,7 +44,8 @@ SUPERSEDING: Final = frozenset({SUPERSEDES, "replaces"})
 """Types of links from a memory that holds to one that no longer does."""
 _CHAIN: Final = 8
 _BYTES_A_SECOND: Final = 400_000_000
-"""That are read and hashed, with a reserve: what would take longer than the time left isn't begun."""
+"""Bytes that are read and hashed in a second, with a reserve: what would take longer than the time left isn't
+begun."""
 _KEPT: Final = 4096
 _MERGED_KEPT: Final = 256
 _GIT_S: Final = 0.5

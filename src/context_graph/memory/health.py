@@ -44,7 +44,7 @@ class Health:
     records: int
     """Memories on disk, counted one by one."""
     live: int
-    """By the counters, without soft-deleted ones."""
+    """Memories by the counters, without soft-deleted ones."""
     forgotten: int
     rows: int
     """Memories in the index that a recall can find."""

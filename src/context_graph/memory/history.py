@@ -34,7 +34,7 @@ _WHAT: Final = {
     Op.RELINK: "relinked",
 }
 _LATE: Final = math.inf
-"""After every commit of the same millisecond."""
+"""Sorts after every commit of the same millisecond."""
 _NOT_TOLD: Final = ("id", "last_accessed_ms", "embedding")
 
 
@@ -55,9 +55,9 @@ class Version:
     after: dict[str, Any] = field(default_factory=dict)
     """The same fields as they became."""
     edge: GraphEdge | None = None
-    """For a change of an edge: the edge before it, or the new edge."""
+    """Of a change of an edge, the edge before it, or the new edge."""
     reason: str = ""
-    """For a deleted or merged memory: the reason in its tombstone."""
+    """Of a deleted or merged memory, the reason in its tombstone."""
 
 
 @dataclass(frozen=True, slots=True)

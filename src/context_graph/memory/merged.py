@@ -20,7 +20,7 @@ from context_graph.store.graph.records import decode_tombstone
 from context_graph.store.layout import GOALS_FACT, MAP_FACT, NODES, TOMBSTONES
 
 _QUOTES: Final = f'"{MERGED_FROM}":'.encode()
-"""In the record of each memory that quotes others (metadata is JSON)."""
+"""Bytes that the record of each memory has that quotes others (metadata is JSON)."""
 
 
 class Left(NamedTuple):

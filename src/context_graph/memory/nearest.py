@@ -18,7 +18,7 @@ from context_graph.text.phrases import sentences
 SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
 _CHARS: Final = 8000
-"""Of a memory's text."""
+"""Characters that are read of a memory's text."""
 _SENTENCES: Final = 64
 _KEPT: Final = 512
 """Memories whose sentences are remembered: some 3 KB each."""

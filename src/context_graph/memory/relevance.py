@@ -58,7 +58,7 @@ _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
     Kind.CODE: (0.581, 1.064, 2.204, 1.339, 0.0, 0.0, 0.0, 6.297, -3.012, 0.0),
     Kind.TEXT: (0.34, 1.699, 0.705, 2.667, 0.0, 0.0, 0.0, 1.434, -1.534, 0.0),
 }
-"""Of NAMES; but for notes made by `python -m research.fit.floor --fit DATA`."""
+"""Weights of NAMES; but for notes made by `python -m research.fit.floor --fit DATA`."""
 
 _LOOKED_UP: Final = (-4.0, (0.1, 0.7, 1.6, 0.0, 0.0, 0.5, 0.3, 2.0, 0.0, 4.0))
 """Constant and weights of notes where somebody asks: he asks in other words than theirs, and judges himself
@@ -107,7 +107,7 @@ _BESIDE_ASKED: Final = 0.4
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
-"""Of the characters; functions with a long description have no more."""
+"""Share of a text's characters from which it is code; functions with a long description have no more."""
 
 
 def kind_of(content: str) -> Kind:

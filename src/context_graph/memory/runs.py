@@ -35,7 +35,7 @@ class Undone:
     """The result of undoing a run."""
 
     token: UUID | None
-    """Of the undo, which can be undone too; None if nothing was left to undo."""
+    """The token of the undo, which can be undone too; None if nothing was left to undo."""
     undone: UUID
     """The run's."""
     mode: str

@@ -107,11 +107,11 @@ class Traces(NamedTuple):
     """What of the live memories has a text's words."""
 
     quoting: list[MemoryNode]
-    """Those that quote it beside other things, as they are without it."""
+    """The memories that quote it beside other things, as they are without it."""
     same: list[MemoryNode]
     """Notes of sessions that say nothing else."""
     alike: list[MemoryNode]
-    """Those that somebody stored in the same words; then those that may say it in others."""
+    """The memories that somebody stored in the same words; then those that may say it in others."""
 
 
 def traces_of(memex: Memex, node: MemoryNode) -> Traces:

@@ -35,7 +35,7 @@ class Files:
     made: list[str] = field(default_factory=list)
     """Files that the session wrote as new ones."""
     ran: list[str] = field(default_factory=list)
-    """Those of them that it ran as scripts."""
+    """Files among `made` that the session ran as scripts."""
 
     def changed(self, path: str, symbols: list[str], *, new: bool = False) -> None:
         """Note that ``path`` was changed, and what in it."""

@@ -22,7 +22,7 @@ from context_graph.text.sentences import shortened
 
 KINDS: Final = ("test", "build", "lint", "run")
 LINE_CHARS: Final = 400
-"""Of a command, how much is read."""
+"""Characters that are read of a command."""
 EXAMPLE_CHARS: Final = 120
 _LINES: Final = 8
 _FORM_CHARS: Final = 60

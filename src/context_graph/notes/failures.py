@@ -68,7 +68,7 @@ class Failure:
     command: str
     error: str
     number: int
-    """Of the event of its last failure."""
+    """The number of the event of its last failure."""
     at_ms: int
     times: int = 1
     ran: list[str] = field(default_factory=list)

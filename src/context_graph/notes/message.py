@@ -17,7 +17,7 @@ from context_graph.text.patterns import Linear, linear
 from context_graph.text.sentences import shortened
 
 MAX_CHARS: Final = 16_384
-"""Of a message, how much is read."""
+"""Characters that are read of a message."""
 UNIT_CHARS: Final = 420
 _WORTH: Final = {"cause": 5.0, "decision": 3.5, "fix": 2.0, "left": 2.0, "test": 1.0}
 KEPT_CHARS: Final = 2000

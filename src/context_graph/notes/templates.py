@@ -20,7 +20,7 @@ _RUN: Final = 4
 _LEAST: Final = 9
 """Words in a row that make a template; what people say twice is shorter."""
 _WORDS: Final = 600
-"""Of a prompt, from its beginning."""
+"""Words of a prompt that are compared, from its beginning."""
 _KEPT: Final = 3_000
 """Runs that are remembered, the last ones: some 50 KB."""
 _WORD: Final = linear(r"\S+")

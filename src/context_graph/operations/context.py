@@ -55,23 +55,24 @@ class Host(Protocol):
         ...
 
     def memory(self) -> Memex:
-        """The store's memory, opened if needed. Ask in each call: it may be closed between two."""
+        """Return the store's memory, opened if needed. Ask in each call: it may be closed between two."""
         ...
 
     def of_user(self, *, make: bool = False) -> Memex | None:
-        """The memory of what holds in all projects of the client's account; None if there is none, and none
-        is to be made or can be.
+        """Return the memory of what holds in all projects of the client's account; None if there is none, and
+        none is to be made or can be.
         """
         ...
 
     def recorded(self, words: Words, *, erase: bool) -> list[str]:
-        """The sessions whose recorded events have these words; ``erase`` takes them out there, and off the
-        disk.
+        """Return the sessions whose recorded events have these words; ``erase`` takes them out there, and off
+        the disk.
         """
         ...
 
     def session_of(self, tool_use_id: str | None) -> str | None:
-        """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
+        """Return the client's session of a call, by the hook that saw the same tool use, else by the
+        environment."""
         ...
 
     def alike(self, query: str, session_id: str | None) -> tuple[Mapping[str, float], bool]:
@@ -81,19 +82,19 @@ class Host(Protocol):
         ...
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
-        """The numbers of a live session (None: the one saved last), or SessionNotFoundError."""
+        """Return the numbers of a live session (None: the one saved last), or SessionNotFoundError."""
         ...
 
     def figures(self) -> dict[str, Any]:
-        """The owner's counts for the store: injections, consolidations."""
+        """Return the owner's counts for the store: injections, consolidations."""
         ...
 
     def injections(self, limit: int) -> list[Any]:
-        """The last injections, newest first."""
+        """Return the last injections, newest first."""
         ...
 
     def uses(self, node_id: UUID) -> Any:
-        """How often a memory was injected and used; None if it never was."""
+        """Return how often a memory was injected and used; None if it never was."""
         ...
 
     @property
@@ -127,7 +128,7 @@ class Host(Protocol):
         ...
 
     def job(self, job_id: str) -> Job:
-        """A running or recent job, or GraphQueryError."""
+        """Return a running or recent job, or GraphQueryError."""
         ...
 
     def ask_team(
@@ -142,11 +143,11 @@ class Host(Protocol):
         ...
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:
-        """The goals that the last consolidations keep."""
+        """Return the goals that the last consolidations keep."""
         ...
 
     def problems(self) -> list[str]:
-        """What the user should know: settings that were dropped, redaction that is limited."""
+        """Return what the user should know: settings that were dropped, redaction that is limited."""
         ...
 
     def failed(self, operation: str, error: Exception) -> None:
@@ -173,7 +174,7 @@ class Context(Protocol):
     talk: Any
 
     def new_id(self) -> UUID | None:
-        """An id for what this call creates; None to let the store choose."""
+        """Return an id for what this call creates; None to let the store choose."""
         ...
 
     def progress(self, done: float, total: float, message: str = "") -> None:

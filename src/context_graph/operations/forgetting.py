@@ -41,7 +41,7 @@ def forget_everywhere(
 
 
 def _places(host: Host, memex: Memex) -> list[Memex]:
-    """Where the words of a memory of ``memex`` may stand, itself first."""
+    """Return where the words of a memory of ``memex`` may stand, itself first."""
     places = [place for place in (memex, host.memory(), host.of_user()) if place is not None]
     return list({id(place): place for place in places}.values())
 
@@ -87,7 +87,8 @@ def _elsewhere(host: Host, node: MemoryNode, arguments: Forget, traces: Sequence
 
 
 def _of_summary(memex: Memex, summary: MemoryNode, arguments: Forget) -> dict[str, Any]:
-    """The notes of a session whose summary is forgotten: they go too where that is wanted, or are named."""
+    """Return the notes of a session whose summary is forgotten: they go too where that is wanted, or are
+    named."""
     ids = summary.metadata.get(_NOTES)
     notes = [memex.stored(note_id) for note_id in ids] if isinstance(ids, list) else []
     live = [note.node for note in notes if note is not None and not note.deleted]

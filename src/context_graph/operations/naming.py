@@ -9,14 +9,14 @@ from context_graph.errors import GraphQueryError, InvalidParamsError
 from context_graph.memory.memex import Memex
 
 _MIN_CHARS: Final = 4
-"""Of a shortened id: a single letter would fit some memory by chance, and forget it."""
+"""Characters of a shortened id at least: a single letter would fit some memory by chance, and forget it."""
 _HEX: Final = frozenset("0123456789abcdef")
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 60
 
 
 def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
-    """The id that ``text`` means: a whole one, or a unique beginning of at least four characters.
+    """Return the id that ``text`` means: a whole one, or a unique beginning of at least four characters.
 
     ``node_1a2b3c4d`` and ``[node_1a2b3c4d]``, as inject_context writes ids, are accepted too.
 
@@ -61,7 +61,7 @@ def _line(memex: Memex, node_id: UUID) -> str:
 
 
 def text_of(memex: Memex, node_id: UUID) -> str:
-    """The beginning of a memory's text, on one line."""
+    """Return the beginning of a memory's text, on one line."""
     stored = memex.stored(node_id)
     content = "" if stored is None else " ".join(stored.node.content.split())
     return content if len(content) <= _SHOWN_CHARS else content[:_SHOWN_CHARS] + "…"

@@ -112,7 +112,7 @@ class Parameter:
         return self.meta.description or ""
 
     def extra(self, name: str) -> Any:
-        """An argument that `about` was given."""
+        """Return an argument that `about` was given."""
         return (self.meta.extra or {}).get(name)
 
     @property
@@ -139,7 +139,7 @@ class Parameter:
 
 @cache
 def parameters(arguments: type[msgspec.Struct]) -> tuple[Parameter, ...]:
-    """The parameters of an operation: its own first, shared ones last."""
+    """Return the parameters of an operation: its own first, shared ones last."""
     hints = _hints(arguments)
     inherited = {field.name for base in arguments.__bases__ for field in _fields(base)}
     fields = sorted(_fields(arguments), key=lambda field: field.name in inherited)
@@ -174,7 +174,7 @@ def _bare(hint: Any) -> tuple[Any, msgspec.Meta]:
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words of a Literal or an Enum; () for anything else."""
+    """Return the words of a Literal or an Enum; () for anything else."""
     if get_origin(kind) is Literal:
         return tuple(map(str, get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -183,7 +183,7 @@ def choices(kind: Any) -> tuple[str, ...]:
 
 
 def read(arguments: type[A], params: Mapping[str, Any], name: str, hidden: Collection[str] = ()) -> A:
-    """The arguments of the operation ``name``, checked. null counts as missing, 3.0 as 3.
+    """Return the arguments of the operation ``name``, checked. null counts as missing, 3.0 as 3.
 
     ``hidden`` are parameters that this caller does not have. Raises InvalidParamsError, which names the
     parameter, its limit and what was given (ERR-CORE-004 to 006).
@@ -285,7 +285,7 @@ class Operation:
 
     arguments: "type[Called]"
     verb: str = ""
-    """In a request to the owner; the command's name is its last word."""
+    """The verb of a request to the owner; the command's name is its last word."""
     short: str = ""
     """The command's line in a list of commands."""
     tool: str = ""
@@ -304,7 +304,7 @@ class Operation:
 
 
 DEFINED: Final[dict[str, list[Operation]]] = {}
-"""By the module that defines them; `operations.OPERATIONS` has them in order."""
+"""Operations by the module that defines them; `operations.OPERATIONS` has them in order."""
 
 
 def operation(verb: str = "", **names: Any) -> Callable[[type[Any]], type[Any]]:

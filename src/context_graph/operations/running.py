@@ -97,7 +97,7 @@ def _act(context: Context, mode: str) -> Act:
 
 
 def _of_kind(context: Context, arguments: memories.Store) -> dict[str, Any]:
-    """The metadata of a memory, with its kind and who says so."""
+    """Return the metadata of a memory, with its kind and who says so."""
     if arguments.kind is None:
         return {"metadata": arguments.metadata}
     note = {"said_by": "user" if context.source == "cli" else "assistant"}
@@ -105,7 +105,7 @@ def _of_kind(context: Context, arguments: memories.Store) -> dict[str, Any]:
 
 
 def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> Memex:
-    """The memory of ``scope``. Raises InvalidParamsError where nothing holds in all projects yet."""
+    """Return the memory of ``scope``. Raises InvalidParamsError where nothing holds in all projects yet."""
     if scope == "project":
         return context.host.memory()
     memex = context.host.of_user(make=make)
@@ -116,7 +116,7 @@ def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> M
 
 
 def _holding(context: Context, named: str, parameter: str = "node_id") -> tuple[Memex, UUID]:
-    """The memory that ``named`` means, and whose it is: the project's, or else the user's.
+    """Return the memory that ``named`` means, and whose it is: the project's, or else the user's.
 
     Raises as `memory_named`.
     """
@@ -139,7 +139,7 @@ def _masked(masked: dict[str, int]) -> dict[str, Any]:
 
 
 def _content(arguments: memories.Store) -> str:
-    """The content as text: base64 stays as it is, unless it encodes text."""
+    """Return the content as text: base64 stays as it is, unless it encodes text."""
     if arguments.content_base64 is None:
         if arguments.content is None:
             raise InvalidParamsError.of("content", "is required (or content_base64)")
@@ -208,7 +208,8 @@ def _searched(context: Context, scope: str) -> Memex:
 def _of_user(
     context: Context, query: str, most: int, least: float, filters: RecallFilters
 ) -> Sequence[Recalled]:
-    """What holds in all projects and is at least so relevant, beside what the project's own memory has."""
+    """Return what holds in all projects and is at least so relevant, beside what the project's own memory
+    has."""
     of_user = context.host.of_user()
     if of_user is None:
         return ()
@@ -221,7 +222,8 @@ def _of_user(
 def _recall_team(
     context: Context, arguments: memories.Recall, here: Recall, filters: RecallFilters
 ) -> Answer:
-    """What is here, and what the hub has besides, by one measure; the answer comes when the hub's does."""
+    """Return what is here, and what the hub has besides, by one measure; the answer comes when the hub's
+    does."""
     if arguments.cursor is not None:
         raise InvalidParamsError.of("cursor", "pages this project's memories alone; leave scope out with it")
     if arguments.recency:
@@ -272,7 +274,7 @@ def _standing(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> di
 
 
 def _quotes(context: Context) -> bool:
-    """Whether the answer has texts: at level 0 it has only ids."""
+    """Return whether the answer has texts: at level 0 it has only ids."""
     return context.verbosity is not VerbosityLevel.RAW_ONLY
 
 

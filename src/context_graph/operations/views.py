@@ -41,7 +41,7 @@ _NAMED_CHARS: Final = 160
 TEXT_CHARS: Final = {VerbosityLevel.TEXT_AND_IDS: 800, VerbosityLevel.FULL_INSIGHTS: 2_400}
 """Characters of content that a recall's answer shares out: some 200 and 600 tokens beside ids and scores."""
 LEAST_CHARS: Final = 100
-"""Of each memory that is found, however many there are."""
+"""Characters that each memory of an answer gets, however many there are."""
 MAX_DETAILED: Final = 20
 """Memories whose own scores level 2 lists."""
 NOTHING_FOUND: Final = "Nothing above the floor, and nothing near it."
@@ -55,11 +55,11 @@ _FOR_PROGRAMS: Final = ("utl_state", "project", "semantic_cluster")
 
 
 _OUR_OWN: Final = frozenset({"gathered", "searched"})
-"""Of a summary's metadata, what only its session's notes are made of; exports have it."""
+"""The parts of a summary's metadata that only its session's notes are made of; exports have them."""
 
 
 def record_view(node: MemoryNode) -> dict[str, Any]:
-    """A memory for a program: all fields but the vector, times as ISO 8601."""
+    """Return a memory for a program: all fields but the vector, times as ISO 8601."""
     view = node_to_json(node)
     view.pop("embedding", None)
     view["created_at"] = iso_time(view.pop("created_at_ms"))
@@ -154,7 +154,7 @@ def recall_view(
 
 
 def all_weak(recall: Recall) -> bool:
-    """Whether none of the memories, if any, is above the floor."""
+    """Return whether none of the memories, if any, is above the floor."""
     return all(row.score < MIN_RELEVANCE for row in recall.nodes)
 
 
@@ -164,7 +164,7 @@ def _weak(row: Recalled) -> dict[str, bool]:
 
 
 def _note(recall: Recall) -> dict[str, str]:
-    """What an answer says before its memories, if none is above the floor."""
+    """Return what an answer says before its memories, if none is above the floor."""
     if not all_weak(recall):
         return {}
     return {"note": NEAREST if recall.nodes else NOTHING_FOUND}
@@ -195,7 +195,7 @@ def team_view(
 
 
 def standing_view(node: MemoryNode, verdicts: Mapping[UUID, Verdict]) -> dict[str, str]:
-    """How what the memory rests on is today; nothing for one that rests on nothing."""
+    """Return how what the memory rests on is today; nothing for one that rests on nothing."""
     return {"standing": verdicts[node.id].text()} if node.id in verdicts else {}
 
 
@@ -272,7 +272,7 @@ def _shared_out(contents: Sequence[str], room: int) -> list[str]:
 
 
 def _insights(insights: Insights) -> dict[str, Any]:
-    """What level 2 adds (REQ-CORE-022)."""
+    """Return what level 2 adds (REQ-CORE-022)."""
     named = insights.named(("causal_links", "entailment_cones", "conflicts"))
     conflicts = named.pop("conflicts")
     metrics = insights.metrics()
@@ -292,7 +292,7 @@ def _scores(node: MemoryNode) -> dict[str, Any]:
 
 
 def edge_view(edge: GraphEdge) -> dict[str, Any]:
-    """A link with all its fields, and whether it is a valuable shortcut."""
+    """Return a link with all its fields, and whether it is a valuable shortcut."""
     return {**edge_to_json(edge), "is_valuable_shortcut": edge.is_valuable_shortcut()}
 
 
@@ -335,18 +335,18 @@ def forgotten_view(
 
 
 def named_view(node: MemoryNode) -> dict[str, str]:
-    """A memory by its id and the beginning of its text."""
+    """Return a memory by its id and the beginning of its text."""
     text = " ".join(node.content.split())
     return {"id": str(node.id), "text": text if len(text) <= _NAMED_CHARS else f"{text[:_NAMED_CHARS]}…"}
 
 
 def changed_view(memories: Sequence[MemoryNode], count: int) -> dict[str, Any]:
-    """The memories that a change concerns: the first few, and how many there are."""
+    """Return the memories that a change concerns: the first few, and how many there are."""
     return {"memories": [named_view(memory) for memory in memories], "memory_count": count}
 
 
 def undone_view(undone: Undone) -> dict[str, Any]:
-    """The result of undoing a consolidation."""
+    """Return the result of undoing a consolidation."""
     return {
         "token": None if undone.token is None else str(undone.token),
         "undone": str(undone.undone),
@@ -389,7 +389,7 @@ def version_view(version: Version) -> dict[str, Any]:
 
 
 def stats_view(memex: Memex, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The memory's numbers in groups, with the owner's counts."""
+    """Return the memory's numbers in groups, with the owner's counts."""
     metrics = memex.metrics()
     operations = metrics.pop("operations", {})
     groups: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.sync.hub import FILE
 
 _SOON_S: Final = 1.0
-"""From a store's opening to its process: the hooks that opened it go first."""
+"""Seconds between a store's opening and the start of its process: the hooks that opened it go first."""
 _AGAIN_S: Final = 60.0
 """Between two starts for one store, at least."""
 _GONE_S: Final = 2.0

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 WHOLE: Final = 1000
 """The total that a job's progress is told of."""
 _WHY: Final = "why"
-"""Of a queued request; without one it is a crisis's, as all were before there were others."""
+"""The field of a queued request that has its trigger; a request without it is a crisis's, as all once
+were."""
 
 Outcome = Mapping[str, Any] | Exception
 """The result as JSON, or why there is none."""
@@ -100,7 +101,7 @@ class Job:
     ended_ms: int = field(default=0, init=False)
     state: JobState = field(default=JobState.QUEUED, init=False)
     done: int = field(default=0, init=False)
-    """Of WHOLE."""
+    """Progress, out of WHOLE."""
     stage: str = field(default="", init=False)
     result: Mapping[str, Any] | None = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)

@@ -34,7 +34,7 @@ _LEAVE_S: Final = 6.0
 """How long leaving may take over what is in flight; a little more than one frame may."""
 _CATCH_UP_S: Final = 0.1
 _BUSY_S: Final = 5.0
-"""Until the next look of an owner that would be idle but for what runs beside it."""
+"""Seconds until the next look of an owner that would be idle but for what runs beside it."""
 EXIT_UNCLEAN: Final = 70
 """The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
 

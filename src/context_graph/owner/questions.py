@@ -28,7 +28,7 @@ from context_graph.sync import values
 from context_graph.sync.hub import FILE
 
 QUESTION_S: Final = 2.0
-"""From a question to its answer, the start of the process included."""
+"""Seconds between a question and its answer, the start of the process included."""
 _WAITING_MAX: Final = 8
 _KEPT: Final = 32
 """Answered questions of a store that can still be looked at."""
@@ -37,7 +37,7 @@ _READ_BYTES: Final = 1 << 20
 _GONE_S: Final = 1.0
 
 Then = Callable[[Sequence[Mapping[str, Any]], str], Mapping[str, Any]]
-"""From what the hub has (`sync.hub.search.Candidate`) and why it has nothing, if so, to the answer."""
+"""Makes the answer from what the hub has (`sync.hub.search.Candidate`) and why it has nothing, if so."""
 
 
 class Question:

@@ -56,7 +56,8 @@ _READS: Final = 64
 _SLICE_S: Final = 0.01
 """How long requests wait for events that are applied between them."""
 _DELAY_S: Final = 0.01
-"""After which events are read that nobody asks about: their hooks have ended then, and share no processor."""
+"""Seconds after which events are read that nobody asks about: their hooks have ended then, and share no
+processor."""
 _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 

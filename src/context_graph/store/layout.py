@@ -40,7 +40,7 @@ FAMILIES: Final = (DEFAULT, SESSION_IDENTITY, RUNTIME, EVENTS, SYSTEM)
 """Every family a store must have; others in the database are opened and left alone."""
 
 FORMAT_VERSION: Final = 2
-"""Of the database as a whole: raised when another build could no longer read it."""
+"""The version of the database as a whole: raised when another build could no longer read it."""
 FORMAT_KEY: Final = b"format"
 PROJECT_KEY: Final = b"project"
 EVENT_LOG_KEY: Final = b"event_log"
@@ -60,7 +60,7 @@ _APPLIED: Final = b"d:"
 DREAM_PREFIX: Final = b"q:"
 CAPTURE_PREFIX: Final = b"c:"
 REQUIREMENT_LOG_PREFIX: Final = b"l:"
-"""In EVENTS: what the requirement gates refused and what satisfied them."""
+"""Keys in EVENTS of what the requirement gates refused and what satisfied them."""
 
 wrap: Final = _kernels.sealing.seal
 """``wrap(key, version, payload)``: the envelope of ``payload`` as it is stored under ``key``."""
@@ -68,7 +68,7 @@ _BE64: Final = struct.Struct(">Q")
 _HEAD: Final = struct.Struct("<BI")
 _CRC: Final = struct.Struct("<I")
 CRC_BYTES: Final = _CRC.size
-"""At the end of every record."""
+"""Bytes of the checksum at the end of every record."""
 ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 
 
@@ -129,7 +129,7 @@ def split_time_key(key: bytes) -> tuple[int, str]:
 
 
 def event_prefix(session_id: str) -> bytes:
-    """The prefix of a session's event keys; NUL, which no id holds, ends the id."""
+    """Return the prefix of a session's event keys; NUL, which no id holds, ends the id."""
     return _EVENT + id_bytes(session_id) + b"\0"
 
 
@@ -145,7 +145,7 @@ def applied_key(session_id: str, dedupe_key: str) -> bytes:
 
 
 def applied_prefix(session_id: str) -> bytes:
-    """The prefix of the digests of a session's applied events."""
+    """Return the prefix of the digests of a session's applied events."""
     return _APPLIED + id_bytes(session_id) + b"\0"
 
 
@@ -167,18 +167,18 @@ def _ordered(name: str, number: int) -> bytes:
 
 
 def after(prefix: bytes) -> bytes:
-    """The smallest key that sorts after every key beginning with ``prefix``."""
+    """Return the smallest key that sorts after every key beginning with ``prefix``."""
     # Never overflows: a prefix begins with an ASCII character.
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
 def key_text(key: bytes) -> str:
-    """A key as people read it: text where it is text, the rest as \\x escapes."""
+    """Return a key as people read it: text where it is text, the rest as \\x escapes."""
     return key.decode("utf-8", "backslashreplace").encode("unicode_escape").decode()
 
 
 def unwrap(key: bytes, record: bytes, version: int) -> bytes:
-    """The payload of ``record``, which was read from ``key``. Cost: one CRC pass.
+    """Return the payload of ``record``, which was read from ``key``. Cost: one CRC pass.
 
     Raises FormatVersionError if it was written in another version; names key and version. Raises
     CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
@@ -205,7 +205,7 @@ def open_envelope(key: bytes, record: bytes, damaged: Callable[[bytes, str], Exc
 
 
 def damaged(key: bytes, what: str) -> CorruptedIdentityError:
-    """The error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
+    """Return the error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
     return CorruptedIdentityError(f"corrupted identity: record {key_text(key)}: {what}; run `{REPAIR}`")
 
 
@@ -272,42 +272,43 @@ _PLACE: Final = struct.Struct(">QQ")
 
 
 def seq_key(seq: int) -> bytes:
-    """The key of commit ``seq`` in ``embeddings`` and ``memory_log``."""
+    """Return the key of commit ``seq`` in ``embeddings`` and ``memory_log``."""
     return _BE64.pack(seq)
 
 
 def split_seq(key: bytes) -> int:
-    """The commit number of such a key; 0 for the format marker and anything else that is none."""
+    """Return the commit number of such a key; 0 for the format marker and anything else that is none."""
     return int.from_bytes(key, "big") if len(key) == _BE64.size else 0
 
 
 def embedding_key(seq: int, generation: int = 0) -> bytes:
-    """The key of the embedding of commit ``seq``; generation 0 is without prefix, as it was before others."""
+    """Return the key of the embedding of commit ``seq``; generation 0 is without prefix, as it was before
+    others."""
     return _BE64.pack(seq) if generation == 0 else bytes((_GENERATION, generation)) + _BE64.pack(seq)
 
 
 def second_key(seq: int) -> bytes:
-    """The key of the second vector of commit ``seq``."""
+    """Return the key of the second vector of commit ``seq``."""
     return _SECOND + _BE64.pack(seq)
 
 
 def split_embedding_key(key: bytes) -> int:
-    """The commit number of either of these keys."""
+    """Return the commit number of either of these keys."""
     return int.from_bytes(key[-_BE64.size :], "big")
 
 
 def index_prefix(kind: bytes, value: str = "") -> bytes:
-    """The prefix of the keys of one session, agent, project or tag; of all memories for BY_TIME."""
+    """Return the prefix of the keys of one session, agent, project or tag; of all memories for BY_TIME."""
     return kind + value.encode("utf-8", "surrogatepass") + b"\0"
 
 
 def index_key(prefix: bytes, created_at_ms: int, seq: int) -> bytes:
-    """The place of a memory among those of ``prefix``. Raises as `index_place`."""
+    """Return the place of a memory among those of ``prefix``. Raises as `index_place`."""
     return prefix + index_place(created_at_ms, seq)
 
 
 def index_place(created_at_ms: int, seq: int) -> bytes:
-    """What stands behind the prefix in each of a memory's secondary keys.
+    """Return what stands behind the prefix in each of a memory's secondary keys.
 
     Raises InvalidParamsError if the time is outside [0, 2**63), where byte order would not be time order.
     """
@@ -338,7 +339,7 @@ def adjacency_key(direction: str, node_id: bytes, other_id: bytes, relationship:
 
 
 def key_name(key: bytes) -> str:
-    """A key for people: ids as UUIDs, the rest as text or hexadecimal."""
+    """Return a key for people: ids as UUIDs, the rest as text or hexadecimal."""
     if len(key) == 16:
         text = key.hex()
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

@@ -57,7 +57,7 @@ def open_database(
 
 
 def has_memory(engine: Engine) -> bool:
-    """Whether this store's memory has been used, so that its families are there. One lookup."""
+    """Return whether this store's memory has been used, so that its families are there. One lookup."""
     return engine.get(SYSTEM, MEMORY_KEY) is not None
 
 

@@ -18,7 +18,7 @@ from context_graph.sync.clock import MAX_CLOCK
 
 VERSION: Final = 1
 MAX_LINE_BYTES: Final = 2 << 20
-"""Of one change; a memory that needs more stays where it is."""
+"""Bytes of one change; a memory that needs more stays where it is."""
 MEMORY: Final = "memory"
 LINK: Final = "link"
 _KINDS: Final = frozenset({MEMORY, LINK})

@@ -28,7 +28,7 @@ from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 
 _USES: Final = "uses "
 _MAX_GAPS: Final = 256
-"""Of one log, that are noted."""
+"""Gaps of one log that are noted."""
 
 
 class Exchange:

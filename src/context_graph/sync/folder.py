@@ -41,7 +41,7 @@ from context_graph.system.whole_file import replacing
 _END: Final = b'{"digest"'
 """How the last line of a segment begins, and no other."""
 MAX_SEGMENTS: Final = 16
-"""Of one machine; one more makes a snapshot of them all."""
+"""Segments of one machine; one more makes a snapshot of them all."""
 MAX_MACHINES: Final = 1024
 MAX_FILES: Final = 4096
 MAX_SEGMENT_BYTES: Final = 1 << 30

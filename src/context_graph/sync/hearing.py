@@ -14,7 +14,7 @@ from context_graph.sync.transport import ConflictError, Head, LoggedChange, Page
 OTHER: Final = Head(0, "another")
 """No end that any log of ours has: the store takes a new id."""
 MAX_REFUSED: Final = 100
-"""That are listed; all are counted."""
+"""Refused lines that are listed; all are counted."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Report:
     told: int = 0
     """Lines pushed."""
     handed_on: int = 0
-    """Of these, what the place had lost or never had, whoever told it first."""
+    """Those of these lines that the place had lost or never had, whoever sent them first."""
     read_only: bool = False
     """Nothing may be told there."""
     heard: int = 0

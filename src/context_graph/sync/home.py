@@ -25,7 +25,7 @@ class Home(msgspec.Struct):
     format: int
     project: str
     remote: str = ""
-    """Of git, without scheme and user."""
+    """The git remote, without scheme and user."""
     first: str = ""
     """The first commit of its history; "" if it has none."""
 

@@ -25,7 +25,7 @@ class Origin(NamedTuple):
     """How this machine came to know something."""
 
     version: int
-    """Of its notes; later is larger."""
+    """The version of its notes; later is larger."""
     source: str
     """The place that it was read from; "" if it was made here."""
 
@@ -53,12 +53,12 @@ class Register:
     """The last of its origins."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
-    """Of each field's stamp."""
+    """The origin of each field's stamp."""
     uses: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Machine -> how often it used the memory, Unix ms of the last time."""
     use_origins: dict[str, Origin] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
-    """Of the fields in KEPT, and of those that no record has yet."""
+    """The values of the fields in KEPT, and of those that no record has yet."""
 
     @property
     def removed(self) -> bool:

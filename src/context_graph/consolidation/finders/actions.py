@@ -23,17 +23,17 @@ GROUPS: Final = (
 """The first values of a word's row in the lexicon, in their order (research/distil/lexicons.py)."""
 MAX_CHARS: Final = 6000
 MAX_ACTIONS: Final = 64
-"""Of one text."""
+"""Actions that are read of one text."""
 LEAST: Final = 0.25
 """A word's share in a group from which it is of that kind."""
 _BASE_VERB: Final = 2
 """The flag of verbs that are an imperative at the beginning of a sentence (docs/formats.md)."""
 _KEYWORD: Final = 64
-"""That of words of programming languages."""
+"""The flag of words of programming languages."""
 _LOOKED: Final = 8
 """Words at the beginning of a clause among which its action is looked for."""
 _SUBJECT: Final = 4
-"""Of those, how many a subject may take."""
+"""How many of these words a subject may take."""
 
 
 def _table(text: str) -> dict[str, str]:
@@ -112,7 +112,7 @@ SKIPPED: Final = word_set(
 """Words that may stand before a clause's verb."""
 PERSONS: Final = word_set("i we you he she they claude")
 DOERS: Final = word_set("agent assistant user tool")
-"""Of those, the ones that an article is part of."""
+"""The skipped words that an article is part of."""
 ARTICLES: Final = word_set("the a an my our your his her its their these those some any no")
 STOPS: Final = word_set("of for from at into about than as but")
 OPENERS: Final = word_set("start begin try continue proceed go need want decide finish end help keep like")
@@ -158,7 +158,7 @@ _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:['’-][A-Za-z0-9_]+)*|\d+|[
 
 
 def actions(text: str) -> list[Action]:
-    """The actions in ``text``, in order; at most MAX_ACTIONS.
+    """Return the actions in ``text``, in order; at most MAX_ACTIONS.
 
     An action repeated at once counts once. Cost: some 10 us a clause.
     """
@@ -199,7 +199,7 @@ def _take(steps: list[Action], clause: str, *, label: bool, chained: bool) -> No
 
 
 def _by_name(name: str, action: Action | None, *, certain: bool) -> Action | None:
-    """The action of a clause that is one word: the tool of that name, if it is one.
+    """Return the action of a clause that is one word: the tool of that name, if it is one.
 
     ``action`` is what its parts say (`edit_file`); it is ``certain`` if called, or between arrows.
     """
@@ -212,7 +212,7 @@ def _by_name(name: str, action: Action | None, *, certain: bool) -> Action | Non
 
 
 def _action(clause: str) -> Action | None:
-    """The action of a clause: its first verb, tool or command that is no noun."""
+    """Return the action of a clause: its first verb, tool or command that is no noun."""
     words = _words_of(clause)
     subject, noun, at = 0, False, 0
     while at < len(words) and at < _LOOKED:
@@ -244,7 +244,7 @@ def _action(clause: str) -> Action | None:
 
 
 def _words_of(clause: str) -> list[str]:
-    """The first words of a clause; `edit_file` and `runTests` are two each."""
+    """Return the first words of a clause; `edit_file` and `runTests` are two each."""
     words: list[str] = []
     for word in _WORD.findall(clause[:160])[: 3 * _LOOKED]:
         whole = word.lower()
@@ -289,7 +289,7 @@ def _of_object(action: Action, after: list[str]) -> Action | None:
 
 @cache
 def _verb(word: str) -> Action | None:
-    """The action of a verb in any form; None for what is none."""
+    """Return the action of a verb in any form; None for what is none."""
     kinds, plain = _lexicon()
     base = IRREGULAR.get(word, word)
     if base in TOOLS:

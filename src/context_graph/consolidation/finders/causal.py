@@ -30,13 +30,13 @@ RELATED: Final = "related_to"
 LEAST_FORWARD: Final = 0.75
 """Cosine of the one's effect and the other's cause; paraphrases reach 0.8, unrelated pairs hardly 0.5."""
 LEAST_LEAD: Final = 0.2
-"""By which it must exceed the cosine of the opposite direction: else it is one thing said twice."""
+"""How far it must exceed the cosine of the opposite direction: else both say the same thing."""
 LEAST_ALIKE: Final = 0.2
 """E13 cosine: the two must speak of the same things, not only in the same way."""
 LEAST_SHARED: Final = 2
 """Rare words that both must have."""
 LEAST_TOLD: Final = 3.0
-"""Words that tell something of a memory that is worth a link: more than a thank-you has."""
+"""Informative words of a memory that is worth a link: more than a thank-you has."""
 GENERAL: Final = 8
 """An effect or cause that so many others match is a turn of phrase."""
 COMPARED_ROWS: Final = 40_000
@@ -48,7 +48,8 @@ BLOCK: Final = 1024
 LEAST_RELATED: Final = 0.5
 """E13 cosine of two memories of a cluster that are linked."""
 RELATED_WEIGHT: Final = 0.5
-"""Of its cosine is such a link's weight: it says less than a relation that somebody stated."""
+"""The weight of such a link for each unit of its cosine: it says less than a relation that somebody
+stated."""
 MAX_CAUSAL: Final = 2000
 MAX_RELATED: Final = 2000
 """Links of one run; what is left is found by the next."""
@@ -140,7 +141,7 @@ def _chained(causes: F32, effects: F32, block: tuple[I64, I64]) -> Chained:
 def _surest(
     snap: Snapshot, chained: Sequence[Chained], linked: set[tuple[int, int]], worth: Worth
 ) -> list[NewLink]:
-    """The best effects of each memory, of those pairs that share rare words and are not linked."""
+    """Return the best effects of each memory, of those pairs that share rare words and are not linked."""
     if not chained:
         return []
     source, target, forward, backward = (np.concatenate(column) for column in zip(*chained, strict=True))

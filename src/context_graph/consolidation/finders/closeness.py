@@ -48,9 +48,9 @@ class Bound:
     axes: F32
     """(64, d), orthonormal rows; fewer dimensions are filled up with zeros."""
     step: float
-    """Of a code."""
+    """The length that one unit of a code stands for."""
     reach: float
-    """No row of codes is longer, times the step."""
+    """The length of the longest row of codes, times the step."""
 
     @classmethod
     def of(cls, rows: F32) -> Bound:
@@ -120,7 +120,7 @@ def close_pairs(
     threads: int | None = None,
     forest: bool = False,
 ) -> Iterator[Close]:
-    """All pairs of at least ``threshold``, in portions of one pair of blocks. As `groups`.
+    """Yield all pairs of at least ``threshold``, in portions of one pair of blocks. As `groups`.
 
     Args:
         forest: Only as many pairs of two blocks as tell what hangs together.

@@ -31,7 +31,7 @@ from context_graph.consolidation.snapshot import F32, I32, I64, Snapshot, unit_r
 
 Rows = NDArray[np.integer[Any]]
 EXACT_ROWS: Final = 8_000
-"""Up to here each row is compared with all; some 0.4 s."""
+"""Rows up to which each is compared with all; some 0.4 s."""
 CELL_ROWS: Final = 300
 """Rows for each centre."""
 CELLS_OF_A_ROW: Final = 5
@@ -47,7 +47,7 @@ AT_ONCE: Final = 8192
 BLOCK_VALUES: Final = 4_000_000
 """Similarities in memory at a time: 16 MiB."""
 MIN_MEMBERS: Final = 3
-"""Two alike are a pair."""
+"""Members of a cluster at least; two alike memories are a pair."""
 NEIGHBOURS: Final = 10
 LEAST_COSINE: Final = 0.3
 """Below it texts share a word or two by chance, in a store of any size."""
@@ -81,7 +81,7 @@ class Graph:
     """Cosines."""
 
     def csr(self) -> tuple[I64, I32, NDArray[np.float64]]:
-        """Both directions of each edge: where each row's begin (int64[rows + 1]), targets, weights."""
+        """Return both directions of each edge: where each row's begin (int64[rows + 1]), targets, weights."""
         ends = np.concatenate((self.source, self.target)), np.concatenate((self.target, self.source))
         order = np.lexsort((ends[1], ends[0]))
         starts = np.zeros(self.rows + 1, np.int64)
@@ -90,7 +90,8 @@ class Graph:
 
 
 def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = silent) -> list[Cluster]:
-    """The clusters of ``rows``, largest first, of at least 3 members each; a memory is in one or in none.
+    """Return the clusters of ``rows``, largest first, of at least 3 members each; a memory is in one or in
+    none.
 
     Members are in the order of their rows. The same rows give the same clusters.
 
@@ -126,7 +127,7 @@ def rarity_weighted(space: F32) -> F32:
 
 
 def chance(unit: F32) -> float:
-    """The cosine that one in fifty rows would reach with some unrelated row by chance; at least 0.3.
+    """Return the cosine that one in fifty rows would reach with some unrelated row by chance; at least 0.3.
 
     Estimated from the middle half of random pairs, but no wider than unrelated pairs are in any store: in a
     small store about two things, half of all pairs are related.
@@ -173,7 +174,7 @@ def communities(graph: Graph, resolution: float) -> list[I64]:
 
 
 def cluster_id(members: Sequence[UUID]) -> UUID:
-    """The id of these memories as a cluster, whatever their order."""
+    """Return the id of these memories as a cluster, whatever their order."""
     digest = hashlib.blake2b(b"".join(sorted(member.bytes for member in members)), digest_size=16)
     return UUID(bytes=digest.digest(), version=5)
 
@@ -193,7 +194,7 @@ def _cluster(snap: Snapshot, rows: I64, space: F32, words: RareWords) -> Cluster
 
 
 def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent) -> Graph:
-    """An edge from each row to its ``count`` nearest rows, where their cosine is at least ``least``.
+    """Return an edge from each row to its ``count`` nearest rows, where their cosine is at least ``least``.
 
     Args:
         unit: float32[n, d], each row of length 1 or all zeros.
@@ -234,7 +235,8 @@ def _concatenated(parts: Sequence[tuple[I32, I32, F32]]) -> tuple[I32, I32, F32]
 
 
 def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:
-    """Where a row's neighbours can be: all that are at least ``least``, or, if those are many, its best."""
+    """Return where a row's neighbours can be: all that are at least ``least``, or, if those are many, its
+    best."""
     enough = cosines >= least
     columns = cosines.shape[1]
     if count < columns and np.count_nonzero(enough) > DENSE * count * len(cosines):
@@ -247,7 +249,8 @@ def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:
 
 
 def _best_of_block(row: Rows, other: Rows, cosines: F32, count: int) -> tuple[Rows, Rows, F32]:
-    """The ``count`` highest of each row of ``cosines``, all above 0; of equals those in the lowest columns.
+    """Return the ``count`` highest of each row of ``cosines``, all above 0; of equals those in the lowest
+    columns.
 
     Row, cosine and column are packed into one number: sorting those takes a tenth of the time that
     sorting by three keys does. A block has BLOCK_VALUES, so that row and column have 23 bits or little more.
@@ -264,8 +267,8 @@ def _best_of_block(row: Rows, other: Rows, cosines: F32, count: int) -> tuple[Ro
 
 
 def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Rows, F32]:
-    """The ``count`` heaviest of edges that are ordered by source and target; of equals those to the lowest
-    targets.
+    """Return the ``count`` heaviest of edges that are ordered by source and target; of equals those to the
+    lowest targets.
     """
     order = np.lexsort((-weight, source))
     ordered = source[order]

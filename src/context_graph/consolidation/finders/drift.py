@@ -34,7 +34,7 @@ PRIOR_SESSIONS: Final = 4.0
 
 
 def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
-    """How far the newest memories are from the goals' memories; without goals, from all older ones.
+    """Return how far the newest memories are from the goals' memories; without goals, from all older ones.
 
     Recent is the newest session, and those before it until 8 memories are found that have a goal in them; 64
     at most. Sessions' summaries, all alike in form, are left out. With too few memories, or goals, to compare
@@ -62,7 +62,8 @@ def _drift(deviations: float, trend: float, recent: int) -> Drift:
 
 
 def _recent(snap: Snapshot, with_aim: I64) -> I64:
-    """The newest memories: whole sessions from the newest back; without sessions, a tenth of the store."""
+    """Return the newest memories: whole sessions from the newest back; without sessions, a tenth of the
+    store."""
     if not len(with_aim):
         return with_aim
     newest = with_aim[::-1][:MOST_RECENT]
@@ -78,7 +79,7 @@ def _recent(snap: Snapshot, with_aim: I64) -> I64:
 
 
 def _older(snap: Snapshot, with_aim: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
-    """The goals' memories, or all that are not recent if those are too few; the newest of them.
+    """Return the goals' memories, or all that are not recent if those are too few; the newest of them.
 
     With them their groups: memories of one group are not compared, since those of a session are similar
     anyway.
@@ -106,14 +107,14 @@ def _whitened(older: F32, recent: F32) -> tuple[F32, F32]:
 
 
 def _nearest_of_others(rows: F32, groups: I64) -> F64:
-    """Each row's cosine to the nearest row of another group."""
+    """Return each row's cosine to the nearest row of another group."""
     cosines = rows @ rows.T
     cosines[groups[:, None] == groups[None, :]] = -1.0
     return np.asarray(cosines.max(axis=1), dtype=np.float64)
 
 
 def _nearest(rows: F32, others: F32, groups: I64) -> F64:
-    """Each row's cosine to the nearest of ``others``, on average over leaving one of their groups out.
+    """Return each row's cosine to the nearest of ``others``, on average over leaving one of their groups out.
 
     So that it is comparable with what the others have among themselves, each without its own group.
     """

@@ -111,7 +111,7 @@ def _kinds(
 def _merged(
     snap: Snapshot, rows: NDArray[np.int32], values: F32, threshold: float
 ) -> Iterator[tuple[int, Merge]]:
-    """The merges among memories of one kind, each with the first in rank that it may be merged into."""
+    """Yield the merges among memories of one kind, each with the first in rank that it may be merged into."""
     meanings = _meanings(snap, rows)
     left = sorted(range(len(rows)), key=lambda at: _rank(snap, int(rows[at])))
     while len(left) > 1:
@@ -129,7 +129,7 @@ def _merged(
 
 
 def _meanings(snap: Snapshot, rows: NDArray[np.int32]) -> Sequence[Meaning]:
-    """The meanings of the memories; texts that differ only in spaces share one."""
+    """Return the meanings of the memories; texts that differ only in spaces share one."""
     known: dict[str, Meaning] = {}
     meanings = []
     for row in rows.tolist():
@@ -153,12 +153,12 @@ def _rank(snap: Snapshot, row: int) -> tuple[bool, float, int, int, int]:
 
 
 def _kind(snap: Snapshot, row: int) -> Kind:
-    """The kind of a memory; reads its text. Some 5 us."""
+    """Return the kind of a memory; reads its text. Some 5 us."""
     return int(snap.project[row]), snap.modality[row], rough_sum(snap.text(row))
 
 
 def rough_sum(text: str) -> int:
-    """A number that is equal for texts that mean the same: the sum over their informative words.
+    """Return a number that is equal for texts that mean the same: the sum over their informative words.
 
     Much cheaper than comparing meanings, and nearly as selective; comparable within one process only.
     """

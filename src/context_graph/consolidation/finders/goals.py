@@ -39,11 +39,11 @@ MIN_CONFIDENCE: Final = 0.3
 MAX_GOALS: Final = 10
 COHERENT: Final = 0.75
 LIFT: Final = 0.1
-"""What is less coherent than 0.75 must exceed the store as a whole by so much."""
+"""How far a group that is less coherent than 0.75 must exceed the store as a whole."""
 UNRELATED: Final = 0.5
 """The store's coherence counts as this at most: it may itself be about one thing."""
 DOMINANT_LIFT: Final = 0.2
-"""By which the members' cosine in a space that makes the goal exceeds the store's."""
+"""How far the members' cosine must exceed the store's in a space that makes the goal."""
 DOMINANT: Final = 3
 LEAST_TOLD: Final = 4.0
 """Informative words of a goal's middle member: small talk recurs, and is no goal."""
@@ -53,9 +53,9 @@ AREA_NEIGHBOURS: Final = 5
 AREA_RESOLUTION: Final = 0.05
 DESCRIPTION_CHARS: Final = 80
 SENTENCES: Final = 8
-"""Of a member that are looked at for the description."""
+"""Sentences of each member that are looked at for the description."""
 TOLD: Final = 12.0
-"""Telling words beyond which a sentence is no better for being longer."""
+"""Informative words beyond which a sentence is no better for being longer."""
 
 STEP: Final = 0.4
 """Share of what was found now in a goal that was known."""
@@ -101,7 +101,7 @@ class Profile:
         return np.asarray(np.sqrt(np.clip(mean, 0.0, 1.0)))
 
     def coherence(self) -> float:
-        """The cosines' mean by weight, over the spaces in which two members or more speak; [0, 1]."""
+        """Return the cosines' mean by weight, over the spaces in which two members or more speak; [0, 1]."""
         weight = _WEIGHTS * self.filled * (self.filled > 1)
         return float(self.cosines() @ weight / weight.sum()) if weight.any() else 0.0
 
@@ -111,7 +111,7 @@ class _Candidate:
     rows: I64
     profile: Profile
     area: int = -1
-    """Of a cluster: the candidate that is the area it lies in."""
+    """The candidate that is the area which a cluster lies in."""
 
 
 def discover(
@@ -122,7 +122,7 @@ def discover(
     max_goals: int = MAX_GOALS,
     progress: Progress = silent,
 ) -> list[Goal]:
-    """The goals found in ``snap``, most certain first.
+    """Return the goals found in ``snap``, most certain first.
 
     Confidence is 0.4 coherence + 0.3 min(members / 50, 1) + 0.3 (spaces that make it, of 3, / 3).
 
@@ -165,7 +165,7 @@ def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress)
 
 
 def _are_summaries(snap: Snapshot, rows: I64) -> bool:
-    """Whether most are summaries of sessions, which are alike in form whatever they are about."""
+    """Return whether most are summaries of sessions, which are alike in form whatever they are about."""
     return 2 * sum(1 for row in rows.tolist() if snap.source[row] == CAPTURED) > len(rows)
 
 
@@ -226,7 +226,7 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
 
 
 def level_of(members: int, coherence: float) -> GoalLevel:
-    """The level of a goal with so many members that are so coherent."""
+    """Return the level of a goal with so many members that are so coherent."""
     return next(level for level, least, enough in _LEVELS if members >= least and coherence >= enough)
 
 
@@ -240,7 +240,7 @@ def by_nearness(snap: Snapshot, rows: I64, centroid: bytes) -> I64:
 
 
 def _said(snap: Snapshot, rows: I64, texts: Sequence[str], terms: Sequence[str]) -> str:
-    """The sentence that says most about the goal; one of a text with an aim (E7) counts more."""
+    """Return the sentence that says most about the goal; one of a text with an aim (E7) counts more."""
     aims = [bool(space.any()) for space in snap.space("Teleological")[rows]]
     best, worth = texts[0], 0.0
     for text, aim in zip(texts, aims, strict=True):
@@ -274,7 +274,7 @@ def as_centroid(values: F64) -> bytes:
 
 
 def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = silent) -> list[Profile]:
-    """A profile of each group of rows (no row in two), and as the last one that of all rows.
+    """Return a profile of each group of rows (no row in two), and as the last one that of all rows.
 
     Cost: one pass over the store, 100,000 memories some 2 s; memory of 12 KB a group.
     """
@@ -297,7 +297,7 @@ def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = sile
 
 
 def adjusted(stored: Sequence[Goal], discovered: Sequence[Goal], drift: Drift | None = None) -> list[Goal]:
-    """The goals to keep from now on, most certain first, at most 50.
+    """Return the goals to keep from now on, most certain first, at most 50.
 
     ``stored`` were kept until now (`plan.decode_goals`), ``discovered`` is what `discover` returned now,
     ``drift`` tells how far recent memories are from the goals.

@@ -29,12 +29,12 @@ from context_graph.text.flattening import relative_paths, root_of
 SESSIONS: Final = 60
 """The last ones are replayed, and compared with all before them."""
 LEAST: Final = 20
-"""Fewer than these say nothing."""
+"""Sessions at least: fewer say nothing."""
 FLOORS: Final = (0.2, 0.25, 0.3, 0.33, 0.36, 0.4, 0.45, 0.5, 0.6)
 MOST_S: Final = 5.0
-"""After so long it does with the sessions replayed by then."""
+"""Seconds after which the sessions replayed by then must do."""
 MOST_EVENTS: Final = 256
-"""Of one session, from its start on."""
+"""Events that are replayed of one session, from its start on."""
 
 
 class Best(NamedTuple):
@@ -51,7 +51,7 @@ Session = tuple[Best, ...]
 def look_back(
     store: GraphStore, snap: Snapshot, floor: float, *, most_s: float = MOST_S, progress: Progress = silent
 ) -> Hindsight | None:
-    """What the last sessions would have been told by ``floor``, and by the one that serves better.
+    """Return what the last sessions would have been told by ``floor``, and by the one that serves better.
 
     Returns:
         None with too few sessions.
@@ -62,7 +62,7 @@ def look_back(
 
 
 def judged(sessions: Sequence[Session], floor: float) -> Hindsight | None:
-    """What ``sessions``, oldest first, would have been told, and by which floor from now on."""
+    """Return what ``sessions``, oldest first, would have been told, and by which floor from now on."""
     if len(sessions) < LEAST:
         return None
     half = len(sessions) // 2
@@ -87,7 +87,7 @@ def _changed(snap: Snapshot) -> dict[str, frozenset[str]]:
 def _replayed(
     store: GraphStore, changed: dict[str, frozenset[str]], most_s: float, progress: Progress
 ) -> list[Session]:
-    """The last sessions, oldest first."""
+    """Return the last sessions, oldest first."""
     until, kept = time.monotonic() + most_s, SessionStore(store.engine)
     works = dict(kept.works())
     order = [session_id for session_id in changed if session_id in works]

@@ -25,7 +25,7 @@ _DIGITS: Final = 3
 def lay_out(
     snap: Snapshot, rows: I64, clusters: Sequence[Cluster]
 ) -> tuple[tuple[Spot, ...], tuple[Group, ...]]:
-    """Where each of ``rows`` lies, at most MAX_POINTS of them, and each of the largest clusters.
+    """Return where each of ``rows`` lies, at most MAX_POINTS of them, and each of the largest clusters.
 
     Cost: some 0.1 s for 10,000 memories.
     """

@@ -56,7 +56,7 @@ def find(
     max_patterns: int = MAX_PATTERNS,
     progress: Progress = silent,
 ) -> list[Pattern]:
-    """The action sequences that recur in ``rows``, the most certain evidence first.
+    """Return the action sequences that recur in ``rows``, the most certain evidence first.
 
     A pattern has 3 to 8 actions that at least 3 memories (or sessions, of memories that tell one or two
     actions) have in one order, more often than chance would have it.
@@ -106,7 +106,7 @@ class _Reading:
 
 
 def _read(lists: Sequence[_Actions], *, by_tools: bool) -> _Reading:
-    """The lists, an action's kind as its symbol, or its name if it is a tool's or command's."""
+    """Return the lists, an action's kind as its symbol, or its name if it is a tool's or command's."""
     numbers: dict[str, int] = {}
     symbols = [
         [
@@ -184,7 +184,8 @@ class _Selection:
     def _variants(
         self, recurrence: Recurrence, members: dict[int, tuple[int, ...]]
     ) -> list[dict[int, tuple[int, ...]]]:
-        """The occurrences by the tools that they name, where nearly all name some and several ways recur."""
+        """Return the occurrences by the tools that they name, where nearly all name some and several ways
+        recur."""
         by_tools: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for number, places in members.items():
             steps = [self._lists[number].actions[at] for at in places]
@@ -226,7 +227,7 @@ class _Selection:
         )
 
     def _told(self, members: Places) -> list[list[Action]]:
-        """The actions of each occurrence of which none is missing."""
+        """Return the actions of each occurrence of which none is missing."""
         length = max(map(len, members.values()))
         return [
             [self._lists[number].actions[at] for at in places]
@@ -236,7 +237,8 @@ class _Selection:
 
 
 def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Iterator[_Actions]:
-    """The actions of each memory that tells three or more, and of a session's others in order of time."""
+    """Yield the actions of each memory that tells three or more, and of a session's others in order of
+    time."""
     short: dict[int, list[tuple[int, int, list[Action]]]] = defaultdict(list)
     chosen = np.asarray(rows, np.int64).tolist()
     for done, row in enumerate(chosen):

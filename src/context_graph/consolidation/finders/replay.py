@@ -41,17 +41,17 @@ USES: Final = 3.0
 _LEAST_CHANGE: Final = 1e-9
 
 MIN_TRAVERSALS: Final = 5
-"""Answers that took the way; one that went on beyond its ends took it too."""
+"""Answers that took the way, those included that went on beyond its ends."""
 MIN_CONFIDENCE: Final = 0.7
-"""Of every edge, at every one of those times and now."""
+"""Confidence that every edge of the way had each time, and has now."""
 MAX_SHORTCUTS: Final = 100
-"""Of one run: those taken most."""
+"""Shortcuts that one run makes: of the ways taken most."""
 SHORTCUT: Final = "shortcut"
 """Says that one leads to the other, not how: the hops may be of different kinds."""
 
 
 def reweigh(snap: Snapshot, rows: Sequence[int] | I64 | None = None) -> list[Reweight]:
-    """The edges among the replayed memories that change, each with its weight before and after.
+    """Return the edges among the replayed memories that change, each with its weight before and after.
 
     ``rows`` are those that remain, None for all; the answer is in the order of the snapshot's edges. Cost:
     some 10 ns an edge, and sorting the memories by their uses.
@@ -100,7 +100,7 @@ def activity(snap: Snapshot) -> F64:
 
 
 def replayed(snap: Snapshot, active: F64, rows: I64) -> I64:
-    """Those of ``rows`` that are replayed: the first by 0.8 recency of use + 0.2 activity.
+    """Return those of ``rows`` that are replayed: the first by 0.8 recency of use + 0.2 activity.
 
     At most 100, or one in a hundred where that is more. Recency is 0 for the least recent of ``rows``, 1 for
     the latest.
@@ -115,8 +115,8 @@ def replayed(snap: Snapshot, active: F64, rows: I64) -> I64:
 
 
 def shortcuts(snap: Snapshot, rows: Sequence[int] | I64 | None = None) -> list[NewLink]:
-    """A shortcut edge for each path of 3 hops or more, of confidence 0.7 or more, that at least 5 answers
-    used.
+    """Return a shortcut edge for each path of 3 hops or more, of confidence 0.7 or more, that at least 5
+    answers used.
 
     Its weight is the product of the edges' weights, its confidence the least of theirs; it keeps the whole
     path. There is none if an edge leads from the first to the last already. ``rows`` are those that remain,
@@ -150,7 +150,7 @@ def _strongest(snap: Snapshot) -> dict[tuple[UUID, UUID], tuple[float, float]]:
 
 
 def _counts(paths: Collection[TraversedPath]) -> dict[tuple[UUID, ...], int]:
-    """How often each path was used, by itself and as a part of longer ones."""
+    """Return how often each path was used, by itself and as a part of longer ones."""
     counts: dict[tuple[UUID, ...], int] = defaultdict(int)
     for path in paths:
         nodes = path.nodes

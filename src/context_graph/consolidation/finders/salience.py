@@ -34,7 +34,8 @@ from context_graph.model.memory import Modality
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 
 BY_WORDS: Final = 0.64
-"""Power of the evidence of what it says: three quarters of a telling word are the default threshold, 0.3."""
+"""Power of the evidence of what it says: three quarters of an informative word are the default threshold,
+0.3."""
 BY_USES: Final = 0.5
 BY_ACCESSES: Final = 0.15
 BY_LINKS: Final = 0.3
@@ -42,9 +43,10 @@ BY_SHARED: Final = 0.6
 BY_WORK: Final = 0.4
 """Powers of the other evidence."""
 TELLS: Final = 0.8
-"""Telling words at which nearness to what matters counts 1 - 1/e."""
+"""Informative words at which nearness to what matters counts 1 - 1/e."""
 FEW_TERMS: Final = 24
-"""Lexical terms up to which a text is read; of a longer one they are the estimate of its telling words."""
+"""Lexical terms up to which a text is read; a longer one's terms are the estimate of its informative
+words."""
 UNREAD: Final = 0.6
 """Score in every space of a text that has words, but none that the embedder knows: it can't be judged."""
 BY_IMPORTANCE: Final = 0.4
@@ -62,15 +64,15 @@ ON_PURPOSE: Final = frozenset({"tool", "cli", "library"})
 BROUGHT: Final = frozenset({"cli", "import"})
 """Sources of a memory that a person decided to have: a run that nobody asked for forgets none of them."""
 SAID_ON_PURPOSE: Final = 2.2
-"""Telling words that such a memory has at least, if it has LEAST_SAID."""
+"""Informative words that such a memory has at least, if it has LEAST_SAID."""
 LEAST_SAID: Final = 0.75
 MODALITY_SAYS: Final = 5.0
-"""Telling words of what is no text, or can't be read: as a short fact."""
+"""Informative words of what is no text, or can't be read: as a short fact."""
 
 IMPORTANT: Final = 0.8
 """Importance from which a memory is never pruned."""
 LINKED: Final = 1
-"""Edges, of both directions, from which it is not."""
+"""Edges, of both directions, from which a memory is never pruned."""
 YOUNG_MS: Final = 86_400_000
 """A memory younger than a day is not; one with a time in the future is as young as can be."""
 
@@ -80,7 +82,7 @@ _TERMS: Final = SLICES["SPLADE"]
 
 
 def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
-    """The salience of every memory: float64[n] in [0, 1]; 0 for one without any content.
+    """Return the salience of every memory: float64[n] in [0, 1]; 0 for one without any content.
 
     ``goals`` are what the store's owner is after; their centroids are compared with in every space.
 
@@ -93,7 +95,7 @@ def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = si
 
 
 def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
-    """The thirteen scores of every memory: float64[n, 13] in [0, 1]."""
+    """Return the thirteen scores of every memory: float64[n, 13] in [0, 1]."""
     count = len(snap)
     used = use_evidence(snap)
     facts = summary_facts(snap)
@@ -113,7 +115,7 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
 
 
 def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_ms: int) -> list[Prune]:
-    """The memories to forget: salience below ``threshold`` and no guard; in order of commit.
+    """Return the memories to forget: salience below ``threshold`` and no guard; in order of commit.
 
     Never: pinned, importance >= 0.8, created less than a day before ``now_ms``, used by a session, linked,
     and rows that a merge has ``taken``. ``scores`` is `score` of the snapshot; a ``threshold`` of 0 prunes
@@ -139,12 +141,12 @@ def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_m
 
 
 def brought(snap: Snapshot) -> set[int]:
-    """The rows that a person stored by hand, or an import brought."""
+    """Return the rows that a person stored by hand, or an import brought."""
     return {row for row, source in enumerate(snap.source) if source in BROUGHT}
 
 
 def use_evidence(snap: Snapshot) -> F64:
-    """The evidence that each memory was of use, from its record alone: float64[n] in [0, 1)."""
+    """Return the evidence that each memory was of use, from its record alone: float64[n] in [0, 1)."""
     rated = BY_IMPORTANCE * np.clip(2.0 * snap.importance - 1.0, 0.0, 1.0)
     left = (1.0 + snap.used) ** -BY_USES * (1.0 + snap.accesses) ** -BY_ACCESSES
     left *= (1.0 + snap.degree) ** -BY_LINKS
@@ -154,7 +156,7 @@ def use_evidence(snap: Snapshot) -> F64:
 
 
 def _telling(snap: Snapshot, start: int, block: F32) -> F64:
-    """How much each memory of a block says, in telling words; those of few terms are read."""
+    """Return how much each memory of a block says, in telling words; those of few terms are read."""
     terms = np.count_nonzero(block[:, _TERMS], axis=1).astype(np.float64)
     for row in np.flatnonzero(terms <= FEW_TERMS):
         terms[row] = _read(snap, start + int(row), float(terms[row]))
@@ -173,7 +175,8 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
 
 
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
-    """The centres to compare with, float32[m, 1536], and the value of being near to each, float64[m]."""
+    """Return the centres to compare with, float32[m, 1536], and the value of being near to each,
+    float64[m]."""
     centres = [
         _by_space_units(np.frombuffer(goal.centroid, np.float32))
         for goal in goals
@@ -188,7 +191,7 @@ def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64
 
 
 def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
-    """How important and used memories differ from the mean, and how sure that is, [0, 1)."""
+    """Return how important and used memories differ from the mean, and how sure that is, [0, 1)."""
     total = np.zeros(DIM)
     value = used + snap.importance
     if not len(value) or np.ptp(value) < 1e-9:

@@ -68,7 +68,7 @@ class Order(NamedTuple):
     together: int
     """Lists that hold its symbols close together, in any order."""
     orders: int
-    """In how many they may stand."""
+    """In how many orders the symbols may stand."""
 
     @property
     def certainty(self) -> float:
@@ -77,7 +77,8 @@ class Order(NamedTuple):
         return max(0.0, (1.0 - by_chance) / (1.0 - 1.0 / self.orders))
 
     def is_no_chance(self, bags: int) -> bool:
-        """Whether so many lists have this order although any may, where so many bags were looked at."""
+        """Return whether so many lists have this order although any may, where so many bags were looked
+        at."""
         share, chance = self.lists / self.together, 1.0 / self.orders
         if share <= chance:
             return False
@@ -106,7 +107,8 @@ def find(lists: Sequence[Sequence[int]], *, progress: Progress = silent) -> Sear
 
 
 def holds(symbols: Sequence[int], run: Symbols) -> Symbols | None:
-    """Where ``run`` first stands in ``symbols``, with at most one foreign symbol between two of its own."""
+    """Return where ``run`` first stands in ``symbols``, with at most one foreign symbol between two of its
+    own."""
     for start, symbol in enumerate(symbols):
         if symbol == run[0]:
             places = _from(symbols, run, start)
@@ -141,7 +143,7 @@ class Orders:
         self._known: dict[Symbols, int] = {}
 
     def of(self, recurrence: Recurrence) -> Order:
-        """How much of a run is its order."""
+        """Return how much of a run is its order."""
         bag = tuple(sorted(recurrence.symbols))
         if bag not in self._known:
             self._known[bag] = self._together(Counter(bag), len(bag) + 2)
@@ -231,7 +233,7 @@ def _seeds(
 
 
 def surprise(count: int, expected: float) -> float:
-    """How unlikely so many are by chance where so many are expected: -ln of a bound, at least 0."""
+    """Return how unlikely so many are by chance where so many are expected: -ln of a bound, at least 0."""
     # The tail of Poisson's distribution is at most exp of minus this (Chernoff).
     return count * math.log(count / expected) - (count - expected) if count > expected else 0.0
 

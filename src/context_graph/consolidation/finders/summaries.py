@@ -43,8 +43,8 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
 
 
 def recorded_work(snap: Snapshot, row: int) -> dict[str, Any] | None:
-    """What a session's summary recorded beside its text (`memory.context.summary.SessionWork`); None for any
-    other memory, and where it can't be read. Cost: 20 us a summary."""
+    """Return what a session's summary recorded beside its text (`memory.context.summary.SessionWork`); None
+    for any other memory, and where it can't be read. Cost: 20 us a summary."""
     if snap.source[row] != CAPTURED:
         return None
     try:

@@ -21,7 +21,7 @@ from context_graph.text.english import STOP_WORDS, WORK_WORDS
 from context_graph.text.phrases import word_set
 
 MAX_CHARS: Final = 2000
-"""Of a text that are read: a longer one says enough before that."""
+"""Characters that are read of a text: a longer one says enough before that."""
 LABEL: Final = 0.4
 """A speaker or key before a colon."""
 NAMES: Final = 1.5
@@ -107,7 +107,8 @@ _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_W
 
 
 def informative_words(text: str) -> float:
-    """How much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a fact."""
+    """Return how much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a
+    fact."""
     label = _LABEL.match(text)
     start = label.end() if label else 0
     total = LABEL if label else 0.0
@@ -209,7 +210,7 @@ class RareWords:
         self._read = len(rows) / max(1, len(snap))
 
     def terms(self, texts: Sequence[str], limit: int = WORDS) -> list[str]:
-        """The words that most of ``texts`` share and that are rare elsewhere, most informative first.
+        """Return the words that most of ``texts`` share and that are rare elsewhere, most informative first.
 
         A word of only one text does not count, unless there is only one text.
         """

@@ -21,7 +21,7 @@ MAX_TOKENS: Final = 600
 KEPT: Final = 0.6
 """The share of a fact's distinctive words that a text must have to keep it."""
 SUMMARY_CHARS: Final = 65_536
-"""Of a compaction's summary, how much is compared."""
+"""Characters of a compaction's summary that are compared."""
 COMPACTIONS_KEPT: Final = 16
 _CHARS: Final = 260
 _MOST_WORDS: Final = 24

@@ -33,7 +33,8 @@ FILE_TOKENS: Final = 120
 RARE: Final = 0.05
 """Share of all sessions that may have worked on a file that is told about at once."""
 FEW: Final = 3
-"""So many sessions always may: in a store of a few each file has been in most of them."""
+"""Sessions that may always have worked on such a file: in a store of a few each file has been in most of
+them."""
 TOUCHES: Final = 3
 _KEPT: Final = 16
 """Memories of one path, the newest."""
@@ -53,7 +54,7 @@ class About(NamedTuple):
     node_id: UUID
     session_id: str
     kind: NoteKind | None
-    """Of a note; None for a summary or another memory."""
+    """The kind of a note; None for a summary or another memory."""
 
 
 @dataclass(slots=True)

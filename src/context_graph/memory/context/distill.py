@@ -28,7 +28,7 @@ CODE_SHARE: Final = 0.5
 GROUPED: Final = 6
 """Memories from which a result of several topics is shown as lists."""
 HEADINGS_SHARE: Final = 0.15
-"""Of the budget, kept for headings."""
+"""Share of the budget that is kept for headings."""
 LEAD: Final = "Based on your query, here are the relevant findings:"
 ELLIPSIS: Final = "…"
 

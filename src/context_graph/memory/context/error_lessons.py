@@ -38,7 +38,7 @@ _LEAST_WORDS: Final = 3
 _SEEN: Final = 2
 """Sessions that met an error and did not solve it, before that is told."""
 _ALIKE_BESIDE: Final = 0.8
-"""The same for a line that is not the output's most telling one."""
+"""The share for a line that is not the output's most informative one."""
 _ERRORS: Final = 12
 _PIECE_CHARS: Final = 3
 _EVERYWHERE: Final = frozenset("dev python python3 node com org github".split())  # noqa: SIM905
@@ -47,7 +47,8 @@ _WHOLE: Final = frozenset(
     "upgrade migrate migrations sync setup bootstrap seed generate codegen init ci prepare".split()  # noqa: SIM905
 )
 _LINES: Final = 60
-"""Of an output, from its end, that are looked at; the cause of an error stands above its last line, too."""
+"""Lines of an output that are looked at, from its end; the cause of an error stands above its last line,
+too."""
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _NAMED: Final = linear(r"[\"'`“”‘’«»]([^\"'`“”‘’«»]{1,80})[\"'`“”‘’«»]")
 _NAME_LIKE: Final = linear(r"[\w@-]+(?:[./:\\][\w@-]+)+|[\w-]*\d[\w.-]*|[a-z]+_\w+|(?:^|\s)-l\w+")
@@ -65,7 +66,7 @@ _BY_NAME: Final = linear(
     r"(?i)in use|already (?:allocated|running|exists)|no such file|not found|does not exist|cannot find|"
     r"no module|missing|permission denied|unable to|no matching|did not match|unknown"
 )
-"""Of errors that are about one thing: what mended another thing of the kind may mend nothing here."""
+"""Errors that are about one thing: what mended another thing of the kind may mend nothing here."""
 _OF_A_TEST: Final = linear(
     r"(?i)^E?\s*assert |assertionerror|^FAILED |^--- FAIL|"
     r"expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"

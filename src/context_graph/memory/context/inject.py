@@ -34,7 +34,7 @@ class _Reach:
     least: float
     """Relevance that every memory must have."""
     share: float
-    """Of max_tokens that may be used."""
+    """Share of max_tokens that may be used."""
 
 
 _REACH: Final = {
@@ -74,7 +74,7 @@ class Injection:
     nodes: tuple[MemoryNode, ...]
     """The memories quoted in the context, in order of first mention."""
     utl_metrics: Metrics
-    """Of all memories found."""
+    """Metrics of all memories found."""
     metadata: dict[str, list[dict[str, Any]]]
     """What `include` asked for."""
     insights: Insights = field(compare=False, repr=False)

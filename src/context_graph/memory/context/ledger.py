@@ -34,11 +34,12 @@ USE_WINDOW: Final = 40
 """Events after an injection in which it may still be used."""
 USED_POINTS: Final = 3
 USED_SHARE: Final = 0.3
-"""Of all points of a memory's words: a long text has three of them in any work on the same program."""
+"""Share of all points of a memory's words that proves its use: a long text has three of them in any work on
+the same program."""
 JUDGED: Final = 60
 """Memories last shown at one kind of event, by which it is judged."""
 _ENOUGH: Final = 40
-"""Fewer than these say nothing."""
+"""Memories shown at least: fewer say nothing."""
 _HARDLY_USED: Final = 0.05
 _OFTEN_USED: Final = 0.5
 _HELD_BACK: Final = 0.3
@@ -50,7 +51,7 @@ _DAYS: Final = 30
 _FEW_NAME: Final = 2
 _MOST_SHARE: Final = 0.2
 SHOWN_ID_CHARS: Final = 8
-"""Of a memory's id, in the context and in tables; commands take any unique prefix."""
+"""Characters of a memory's id, in the context and in tables; commands take any unique prefix."""
 _MAX_SESSIONS: Final = 64
 _MAX_SHOWN: Final = 512
 """Memories of one session that are not shown to it again."""

@@ -23,10 +23,10 @@ from context_graph.text.sentences import shortened
 
 VERSION: Final = 1
 MAX_TOKENS: Final = 300
-"""Of what a session's start is told, whatever the settings allow beyond."""
+"""Tokens that a session's start is told of the profile, whatever the settings allow beyond."""
 LEAST_SESSIONS: Final = {"test": 2, "build": 3, "lint": 3}
-"""In which a command worked, before it is told how something is done here: what tested twice tests the third
-time as well, which can't be said of what built or ran."""
+"""Sessions in which a command worked, before it is told how something is done here: what tested twice tests
+the third time as well, which can't be said of what built or ran."""
 LEAST_FAILED: Final = 3
 """Sessions in which a command failed and none in which it worked, before it is told as failing always."""
 

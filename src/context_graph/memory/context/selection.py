@@ -21,9 +21,9 @@ FIRST_BONUS: Final = 0.1
 ANSWER_SHARE: Final = 0.6
 """Share of its query words that a question, or a line ending in a colon, passes on to the next."""
 LEAST_WORTH: Final = 0.45
-"""Of the best segment's worth: less is not worth its tokens."""
+"""Share of the best segment's worth at least: less is not worth its tokens."""
 MAX_SEGMENTS: Final = 400
-"""Of one memory."""
+"""Segments that are read of one memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _STORED_BY: Final = {NOTED: "user", "tool": "Claude", "cli": "user", "import": "
 _IN_SCOPE: Final = 0.8
 """How much a rule concerns a file that is of its path, folder or type."""
 _NAMED: Final = 0.9
-"""The same of a command that the rule names."""
+"""How much a rule concerns a command that it names."""
 
 
 @dataclass(slots=True)

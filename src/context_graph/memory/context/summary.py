@@ -57,7 +57,7 @@ _MAX_LEFT: Final = 2
 _MAX_SYMBOLS: Final = 16
 _TOLD_CHARS: Final = 700
 _AS_TELLING: Final = 0.8
-"""Of how much the most telling words say: a later message that says as much is the one that holds."""
+"""Share of what the most informative words say: a later message that says as much is the one that holds."""
 _TESTS_NAMED: Final = linear(
     r"(?i)::|\w \([\w.]+\)|[1-9]\d* (?:tests? )?(?:failed|failing|failures?)(?:\W|$)"
 )
@@ -104,7 +104,7 @@ class SessionWork:
     told: list[list[Any]] = field(default_factory=list)
     """[text, role, worth] of what its most telling last words say (`notes.message`)."""
     worth: float = 0.0
-    """Of those words."""
+    """How much those words say."""
     symbols: list[str] = field(default_factory=list)
     """Functions and classes that were touched, the last ones."""
     reason: str = ""
@@ -120,7 +120,7 @@ class SessionWork:
     made: list[str] = field(default_factory=list)
     """Files that the session wrote as new ones; the last ones."""
     ran: list[str] = field(default_factory=list)
-    """Those of them that it ran."""
+    """Files among `made` that the session ran."""
     answers_notice: bool = False
     """Whether the last prompt was the report of something that ran by itself."""
     named: list[str] = field(default_factory=list)

@@ -72,9 +72,9 @@ class Shown(NamedTuple):
 
     node_id: str
     tokens: int
-    """Of its line."""
+    """Tokens of its line."""
     text: str
-    """What of it."""
+    """The part of its text that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Fenced:
     text: str
     tokens: int
     shown: tuple[Shown, ...]
-    """In order."""
+    """The quotes that are shown, in order."""
 
 
 def fenced(

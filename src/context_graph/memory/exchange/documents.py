@@ -19,10 +19,10 @@ from context_graph.claude.transcripts import MEMORY_INDEX
 from context_graph.model.edge import MAX_RELATIONSHIP_CHARS, GraphEdge
 
 MAX_BYTES: Final = 4 << 20
-"""Of one file of notes."""
+"""Bytes of one file of notes."""
 MAX_GRAPH_BYTES: Final = 64 << 20
 PART_CHARS: Final = 4_000
-"""Of one memory: a longer part of a note becomes several."""
+"""Characters of one memory: a longer part of a note becomes several."""
 _FENCES: Final = ("```", "~~~")
 _CUTS: Final = ("\n\n", "\n", ". ", "。", " ")
 _LEAST_CHARS: Final = 20

@@ -50,7 +50,7 @@ class Import:
     memex: Memories
     overwrite: bool = False
     act: Act = field(default_factory=lambda: new_act("import", "library", ""))
-    """By which it is undone."""
+    """The act by which it is undone."""
     problems: list[str] = field(default_factory=list)
     """The first MAX_PROBLEMS faults, each with its place."""
     problem_count: int = 0

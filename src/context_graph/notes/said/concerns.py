@@ -11,11 +11,11 @@ from context_graph.notes.said.statement import About, Statement
 from context_graph.notes.said.subjects import subjects_of_path, subjects_of_program, subjects_of_text
 
 FLOOR: Final = 0.5
-"""From here on a statement is worth telling."""
+"""The degree from which a statement is worth showing."""
 _BROAD: Final = 0.5
 """What a subject in common tells, where no name or word is."""
 _MOST_CHARS: Final = 4000
-"""Of a prompt: what it is about stands at its start."""
+"""Characters that are read of a prompt: what it is about stands at its start."""
 _LEAST_PIECE: Final = 5
 """Letters of a word that is found inside a compound."""
 

@@ -83,9 +83,9 @@ class Counted:
     tails: frozenset[str]
     """Kinds of the marks at its end, in scripts without spaces."""
     leading: frozenset[str]
-    """Names of evidence where it is the first of a span."""
+    """Names of evidence where it is the first clause of a span."""
     inside: frozenset[str]
-    """The same behind another clause."""
+    """Names of evidence where it stands behind another clause."""
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +157,7 @@ class Evidence:
 
     single: list[str]
     paired: frozenset[str]
-    """Those of them that may tell more together than alone."""
+    """The names that may tell more together than alone."""
 
     def names(self) -> list[str]:
         """All of them, and each two that are paired, as `one+two` in the order of the alphabet."""

@@ -14,17 +14,16 @@ from context_graph.notes.said.scoring import Span, best_span, weights
 from context_graph.notes.said.statement import Kind, Statement
 
 MOST_STATEMENTS: Final = 12
-"""Of one text: one that says more is a document."""
+"""Statements of one text: one that says more is a document."""
 _MOST_SENTENCES: Final = 300
 _EDGES: Final = " \t,;:，；：、-–—"
 _TIED_CHARS: Final = 80
-"""Up to here a sentence may be part of the one before it."""
+"""Characters up to which a sentence may be part of the one before it."""
 _TALK: Final = 4
 """Sentences up to which a prompt is talk, of which any part may be a rule."""
 _DOCUMENT_CHARS: Final = 300
-"""Of a prompt's sentences together; what is longer is a report or a description, in which only what says that
-it lasts is a rule.
-"""
+"""Characters of a prompt's sentences together from which it is a report or a description, in which only what
+says that it lasts is a rule."""
 _ORDERED: Final = 2.0
 """What speaks more for a sentence that begins by how long it holds, and less for one that holds for once or
 is reported.

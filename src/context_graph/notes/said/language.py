@@ -29,9 +29,9 @@ _BESIDE: Final = frozenset(
 )
 """Kinds that hide no other: `is never` is a report's word, and `never` in it forbids all the same."""
 _SEEN_CHARS: Final = 2000
-"""Of a text, to tell its language."""
+"""Characters of a text that are read to tell its language."""
 _MOST_SIGNS: Final = 400
-"""Of one clause in a script without spaces: a longer one is no sentence."""
+"""Signs of one clause in a script without spaces: a longer one is no sentence."""
 
 
 class Mark(NamedTuple):

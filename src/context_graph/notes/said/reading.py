@@ -78,7 +78,7 @@ class Sentence:
     """One sentence of a prompt."""
 
     text: str
-    """With one private sign for each quotation."""
+    """The text, with one private sign for each quotation."""
     asks: bool
     clauses: tuple[Clause, ...]
 

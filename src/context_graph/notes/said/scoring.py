@@ -21,7 +21,7 @@ class Weights:
 
     single: dict[str, float]
     pairs: dict[str, tuple[tuple[str, float], ...]]
-    """By the first of two."""
+    """Weights of pairs of names, by the first of the two."""
     floor: float
 
     def score(self, evidence: Evidence) -> float:

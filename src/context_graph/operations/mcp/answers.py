@@ -31,14 +31,14 @@ class ToolResult:
     failed: bool = False
 
     def blocks(self) -> list[Mapping[str, Any]]:
-        """The content as sent: where there is none, the structured answer's JSON, spelled inertly."""
+        """Return the content as sent: where there is none, the structured answer's JSON, spelled inertly."""
         if self.content or self.structured is None:
             return list(self.content)
         return [{"type": "text", "text": inert(orjson.dumps(self.structured).decode())}]
 
 
 def answer(content: Mapping[str, Any], pulse: Mapping[str, Any] | None, *, quotes: bool = True) -> ToolResult:
-    """The result of a tool that answers ``content``, with the pulse (REQ-CORE-019).
+    """Return the result of a tool that answers ``content``, with the pulse (REQ-CORE-019).
 
     Args:
         pulse: None where a model reads the answer: nothing that it does follows from one.
@@ -129,7 +129,7 @@ class Notes:
         return not self._late or self._outlet.clear
 
     def take(self) -> bytes:
-        """The lines so far, which precede the answer."""
+        """Return the lines so far, which precede the answer."""
         lines = b"".join(note + b"\n" for note in self._kept)
         self._kept.clear()
         return lines

@@ -52,8 +52,8 @@ class ToolCall:
     _told: float = field(default=-1.0)
 
     def new_id(self) -> UUID | None:
-        """The id for what this call makes, derived from the request: one that is sent again after a crash
-        makes nothing twice. None where nothing can be derived; the store then draws one."""
+        """Return the id for what this call makes, derived from the request: one that is sent again after a
+        crash makes nothing twice. None where nothing can be derived; the store then draws one."""
         if not self.request:
             return None
         self._made += 1

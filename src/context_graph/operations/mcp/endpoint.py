@@ -134,7 +134,7 @@ class Endpoint:
     def _answer(
         self, item: rpc.Incoming, text: bytes, notes: Notes, late: Callable[[bytes], None]
     ) -> bytes | None:
-        """The answer to one message, b"" if it has none; None if ``late`` will be called with it.
+        """Return the answer to one message, b"" if it has none; None if ``late`` will be called with it.
         ``notes`` takes notifications that precede it."""
         if isinstance(item, Response):
             return b""  # we ask clients nothing
@@ -163,7 +163,7 @@ class Endpoint:
         return self._outcome(item, outcome) if isinstance(outcome, Deferred) else self._success(item, outcome)
 
     def _outcome(self, request: Request, call: Deferred) -> bytes:
-        """The answer to a call that has ended; b"" if it was cancelled."""
+        """Return the answer to a call that has ended; b"" if it was cancelled."""
         if isinstance(call.outcome, Exception):
             return self._failure(request, call.outcome)
         if call.outcome is None:
@@ -171,7 +171,7 @@ class Endpoint:
         return self._success(request, self._shaped(call.outcome, self._spoken(request)))
 
     def _spoken(self, request: Request) -> Version:
-        """The version that a request is answered in."""
+        """Return the version that a request is answered in."""
         return named_version(request.params, needed=False) or self.version
 
     def _success(self, request: Request, result: dict[str, Any]) -> bytes:
@@ -295,7 +295,7 @@ class Endpoint:
 
 
 def _refused(error: RpcError) -> dict[str, Any]:
-    """The result of a call whose input was wrong; programs find the error object in it."""
+    """Return the result of a call whose input was wrong; programs find the error object in it."""
     content = [{"type": "text", "text": error.message}]
     return {"content": content, "isError": True, "_meta": {INPUT_FAULT: rpc.error_object(error)}}
 
@@ -329,7 +329,7 @@ class _Batch:
         self._outlet.late(self._lines() if self._served else b"", last=True)
 
     def served(self) -> bytes:
-        """All messages have been served; the lines to send now."""
+        """Note that all messages have been served; returns the lines to send now."""
         self._served = True
         return self._lines()
 

@@ -36,12 +36,12 @@ VERSIONS: Final = {
         Version("2025-11-25", faults_in_results=True),
     )
 }
-"""Those that `initialize` opens."""
+"""Versions that `initialize` opens."""
 LATEST: Final = VERSIONS["2025-11-25"]
 STATELESS: Final = {
     version.name: version for version in (Version("2026-07-28", faults_in_results=True, stateless=True),)
 }
-"""Those that each request names."""
+"""Versions that each request names."""
 UNSUPPORTED_VERSION: Final = -32022
 _KEY: Final = "io.modelcontextprotocol/"
 _LIST_TTL_MS: Final = 3_600_000
@@ -63,16 +63,16 @@ INSTRUCTIONS: Final = (
     "forget_memory takes a wrong one out, restore_memory brings it back.\n"
     "- consolidate_memories: dry_run first, then ask the user."
 )
-"""For the model. Claude Code cuts at some 2,048 characters."""
+"""What the model reads first. Claude Code cuts at some 2,048 characters."""
 
 
 def negotiate(wanted: object) -> Version:
-    """The version to speak with a client that asked for ``wanted``: that one, or else our latest."""
+    """Return the version to speak with a client that asked for ``wanted``: that one, or else our latest."""
     return VERSIONS.get(wanted, LATEST) if isinstance(wanted, str) else LATEST
 
 
 def named_version(params: Mapping[str, Any], *, needed: bool) -> Version | None:
-    """The stateless version that a request's `_meta` names; None for a request of a conversation.
+    """Return the stateless version that a request's `_meta` names; None for a request of a conversation.
 
     Raises:
         RpcError: -32022 for a version that is not known, -32602 where ``_meta`` lacks what it must have, or
@@ -94,7 +94,7 @@ def named_version(params: Mapping[str, Any], *, needed: bool) -> Version | None:
 
 
 def log_level_of(params: Mapping[str, Any]) -> str | None:
-    """The least level that a stateless request wants to hear of; None for none at all."""
+    """Return the least level that a stateless request wants to hear of; None for none at all."""
     level = params["_meta"].get(f"{_KEY}logLevel")
     return level if level in LOG_LEVELS else None
 
@@ -105,14 +105,15 @@ def _missing(name: str, kind: str) -> RpcError:
 
 
 def completed(result: Mapping[str, Any], *, cached: bool) -> dict[str, Any]:
-    """A stateless result: whole, from whom, and how long it holds where it may be kept (``cached``)."""
+    """Return a stateless result: whole, from whom, and how long it holds where it may be kept
+    (``cached``)."""
     meta = {**result.get("_meta", {}), f"{_KEY}serverInfo": _SERVER_INFO}
     document = {"resultType": "complete", **result, "_meta": meta}
     return {**document, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else document
 
 
 def discover_result() -> dict[str, Any]:
-    """The answer to `server/discover`."""
+    """Return the answer to `server/discover`."""
     return {
         "supportedVersions": list(STATELESS),
         "capabilities": {"tools": {"listChanged": False}},
@@ -124,7 +125,7 @@ _SERVER_INFO: Final = {"name": "context-graph", "title": "Context Graph", "versi
 
 
 def initialize_result(version: Version) -> dict[str, Any]:
-    """The answer to `initialize`."""
+    """Return the answer to `initialize`."""
     return {
         "protocolVersion": version.name,
         "capabilities": {"tools": {"listChanged": False}, "logging": {}},

@@ -76,7 +76,8 @@ Incoming = Request | Notification | Response | Invalid
 
 
 def parse(text: bytes) -> Incoming | list[Incoming]:
-    """The message in ``text``, or the messages of a batch. Never raises: what is wrong is an `Invalid`.
+    """Return the message in ``text``, or the messages of a batch. Never raises: what is wrong is an
+    `Invalid`.
 
     Cost: one pass of orjson; a text that orjson refuses is read once more by the standard library, because
     JavaScript clients send lone surrogates, and they wait for an answer that bears their id.
@@ -99,12 +100,12 @@ def parse(text: bytes) -> Incoming | list[Incoming]:
 
 
 def success(request_id: RequestId, result: object) -> bytes:
-    """The answer to a request, without a newline. NaN and infinities become null: JSON has neither."""
+    """Return the answer to a request, without a newline. NaN and infinities become null: JSON has neither."""
     return _dump({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
 def failure(request_id: RequestId | None, error: RpcError) -> bytes:
-    """The error answer to a request, without a newline; the id is null where none could be told."""
+    """Return the error answer to a request, without a newline; the id is null where none could be told."""
     return _dump({"jsonrpc": "2.0", "id": request_id, "error": error_object(error)})
 
 
@@ -117,7 +118,7 @@ def error_object(error: RpcError) -> dict[str, object]:
 
 
 def notification(method: str, params: Mapping[str, object]) -> bytes:
-    """A notification of ours, without a newline."""
+    """Return a notification of ours, without a newline."""
     return _dump({"jsonrpc": "2.0", "method": method, "params": params})
 
 
@@ -154,7 +155,8 @@ def _message(value: object) -> Incoming:
 
 
 def _lenient(text: bytes) -> object:
-    """What orjson refuses and is JSON all the same: lone surrogates (replaced), numbers of any length."""
+    """Return what orjson refuses and is JSON all the same: lone surrogates (replaced), numbers of any
+    length."""
     return _clean(json.loads(text.decode(), parse_constant=_no_constant))
 
 

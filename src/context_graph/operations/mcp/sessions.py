@@ -51,11 +51,11 @@ class Sessions:
         return len(self._known)
 
     def anonymous(self) -> Session:
-        """A session without an id, for what one connection says of itself; it never expires."""
+        """Return a session without an id, for what one connection says of itself; it never expires."""
         return Session(self._clock())
 
     def use(self, store: str, session_id: str) -> Session:
-        """The session of that id in that store, made if it is new; its time starts anew.
+        """Return the session of that id in that store, made if it is new; its time starts anew.
 
         Raises:
             RpcError: -32000 if it has expired.
@@ -77,7 +77,7 @@ class Sessions:
 
 
 def session_missing(session_id: str) -> RpcError:
-    """The error of EC-CORE-015 and ERR-CORE-003."""
+    """Return the error of EC-CORE-015 and ERR-CORE-003."""
     return RpcError(
         SESSION_NOT_FOUND,
         "Session expired or not found",

@@ -54,11 +54,11 @@ class Tool:
         return bool(self.meta.get(_LOADED))
 
     def shown(self) -> dict[str, Any]:
-        """What of it a model is given."""
+        """Return what of it a model is given."""
         return {"name": self.name, "description": self.description, "inputSchema": self.parameters}
 
     def listed(self, version: Version) -> dict[str, Any]:
-        """Its entry in tools/list, with no more than a client of ``version`` knows."""
+        """Return its entry in tools/list, with no more than a client of ``version`` knows."""
         entry = self.shown()
         if version.structured and self.output is not None:
             entry["outputSchema"] = self.output
@@ -90,15 +90,15 @@ class Toolbox:
         self._listed = {}
 
     def find(self, name: str) -> Tool | None:
-        """The tool that a client means by ``name``: bare, or as its own client prefixes it (D2.7)."""
+        """Return the tool that a client means by ``name``: bare, or as its own client prefixes it (D2.7)."""
         return self._tools.get(name) or self._tools.get(bare_name(name))
 
     def names(self) -> list[str]:
-        """All names, as listed."""
+        """Return all names, as listed."""
         return list(self._tools)
 
     def listed(self, version: Version) -> list[dict[str, Any]]:
-        """The answer to tools/list; made once for each version."""
+        """Return the answer to tools/list; made once for each version."""
         if version.name not in self._listed:
             self._listed[version.name] = [tool.listed(version) for tool in self._tools.values()]
         return self._listed[version.name]
@@ -127,13 +127,13 @@ _LIST_CHARS: Final = {
     "new_patterns": 2_500,
     "skipped": 1_500,
 }
-"""Of JSON, for each list of an answer: what a client shows its model at once. List by list, so that a dry
-run's are cut where the real run's are."""
+"""Characters of JSON for each list of an answer: what a client shows its model at once. List by list, so that
+a dry run's are cut where the real run's are."""
 _CUT: Final = "Lists are cut, counts are not: set_verbosity 2, or the command's --json, has more."
 
 
 def memory_tools() -> list[Tool]:
-    """All tools, in the order in which a client sees them."""
+    """Return all tools, in the order in which a client sees them."""
     tools = []
     for operation in OPERATIONS:
         if operation.tool:
@@ -148,7 +148,7 @@ def memory_tools() -> list[Tool]:
 
 
 def _says(operation: Operation) -> str:
-    """Its description; a loaded tool's ends with the names of what its schema leaves out."""
+    """Return its description; a loaded tool's ends with the names of what its schema leaves out."""
     left = [
         parameter.name
         for parameter in parameters(operation.arguments)
@@ -164,7 +164,7 @@ def _tool(operation: Operation, name: str, says: str, schema: Schema, meta: Mapp
 
 
 def _input(operation: Operation) -> Schema:
-    """The parameters' JSON schema, with no more in it than changes what a model does."""
+    """Return the parameters' JSON schema, with no more in it than changes what a model does."""
     required = [parameter.name for parameter in parameters(operation.arguments) if parameter.required]
     properties = _properties(operation.arguments)
     if operation.loaded:
@@ -183,11 +183,11 @@ def _properties(arguments: type[Struct]) -> Schema:
 
 
 _LEFT_OUT: Final = frozenset({"recency", "filters", "top_k"})
-"""Of an alias: it takes them too."""
+"""Parameters that an alias does not list; it takes them too."""
 
 
 def _brief(schema: Schema) -> Schema:
-    """The same schema without bounds and descriptions, which are under the tool's own name."""
+    """Return the same schema without bounds and descriptions, which are under the tool's own name."""
     named = {name: shape for name, shape in schema["properties"].items() if name not in _LEFT_OUT}
     bare = {name: {"type": shape["type"]} if "type" in shape else shape for name, shape in named.items()}
     return {**schema, "properties": bare}
@@ -234,7 +234,7 @@ def _called(operation: Operation, name: str, call: ToolCall) -> ToolResult | Def
 
 
 def _is_trial(call: ToolCall) -> bool:
-    """Whether the call stores, looks for or deletes `doctor`'s canary."""
+    """Return whether the call stores, looks for or deletes `doctor`'s canary."""
     filters = call.arguments.get("filters")
     tags = filters.get("tags") if isinstance(filters, dict) else call.arguments.get("tags")
     if isinstance(tags, list):
@@ -253,7 +253,8 @@ def _is_trial(call: ToolCall) -> bool:
 
 
 def _run(call: ToolCall, arguments: Any) -> ToolResult | Deferred:
-    """The operation's answer, with the pulse where the call has one; a promise of it if it takes long."""
+    """Return the operation's answer, with the pulse where the call has one; a promise of it if it takes
+    long."""
     deferred = Deferred()
 
     def done(outcome: Mapping[str, Any] | Exception) -> None:

@@ -47,7 +47,7 @@ _KEPT_MS: Final = 600_000
 _SOON_S: Final = 5.0
 """An owner whose next run may begin so soon is not idle."""
 _LEFT_S: Final = 2.0
-"""From removing what a dead owner's run left to looking whether that was all."""
+"""Seconds between removing what a dead owner's run left and looking whether that was all."""
 _LEAVING: Final = "the owner is stopping; nothing was changed, try again"
 
 

@@ -31,7 +31,7 @@ _FAILURES_MOST: Final = 3
 _CLIENT_S: Final = 60.0
 """How long a run after a session's end waits for a client that does not go: it may have begun another."""
 _RETRY_S: Final = 60.0
-"""After a run that failed, at least."""
+"""Seconds at least between a run that failed and the next."""
 _NEVER: Final = float("inf")
 _URGENCY: Final = {trigger: at for at, trigger in enumerate(Trigger)}
 

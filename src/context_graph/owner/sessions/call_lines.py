@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 COMMAND_TOKENS: Final = 60
 ERROR_TOKENS: Final = 100
 WORK_TOKENS: Final = 120
-"""Of an earlier session that worked on the like, with the tags."""
+"""Tokens for an earlier session that worked on the like, with the tags."""
 _FENCE_TOKENS: Final = 24
-"""Of the tags around lines without a label."""
+"""Tokens of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50
-"""Of a file's, for rules whose scope it is."""
+"""Tokens of a file's lines that are kept for rules whose scope it is."""
 _JUDGED: Final = 6
 _SESSIONS: Final = 64
 HOLD: Final = "hold"

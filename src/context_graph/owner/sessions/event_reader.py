@@ -51,9 +51,9 @@ _SETTLED: Final = 440
 _KEPT: Final = 256
 """Events whose outcome is kept: an answer is asked for at once, or never."""
 _PARENT_MS: Final = 60_000
-"""For how long a process id says who told of an event: later it may be another's."""
+"""How long a process id says who sent an event: later it may be another's."""
 _TASK_CHARS: Final = 4096
-"""Of a subagent's task, which is a query for memories."""
+"""Characters that are kept of a subagent's task, which is a query for memories."""
 
 
 Outcome: TypeAlias = "tuple[HookEvent, Applied]"

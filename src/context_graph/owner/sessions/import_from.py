@@ -49,13 +49,13 @@ _HOSTS: Final[Mapping[str, tuple[str, _Reader, str]]] = {
 """Other programs whose files are sessions: their names, what reads them, where they are."""
 SESSIONS: Final = frozenset({CLAUDE, *_HOSTS})
 STEP_S: Final = 0.08
-"""Of one step: hooks are served in between."""
+"""Seconds of one step: hooks are served in between."""
 _MOST: Final = 4
 """Imports of a store at a time."""
 _ABSORBED: Final = 50
 """Events that a summary takes in at once."""
 _EVENTS: Final = 100_000
-"""Of one session."""
+"""Events that are read of one session."""
 _SHOWN: Final = 20
 _RATIONALE: Final = "Imported from what another program remembered."
 _IMPORTANCE: Final = 0.5
@@ -76,7 +76,8 @@ class Place:
     is_known: Callable[[str], bool]
     leaves_out: Callable[[str], bool]
     env: Mapping[str, str]
-    """Of the client that asks: it says where its own files are, which differ from account to account."""
+    """The environment of the client that asks: it says where its own files are, which differ from account to
+    account."""
     users: Users
     """Opens the memory of what holds in all projects."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NEAR: Final = 3
 """Memories of which the ledger keeps that they were near."""
 SESSION_TOKENS: Final = 450
-"""That a session is told and does not use."""
+"""Tokens that a session is told and does not use."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
 

@@ -43,13 +43,13 @@ Users = Callable[[str, bool], "Memex | None"]
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
 TASK_TOKENS: Final = 150
-"""Of what a subagent is told at its start."""
+"""Tokens that a subagent is told at its start."""
 FRAME_TOKENS: Final = 48
-"""Of the fence, its label and a heading."""
+"""Tokens of the fence, its label and a heading."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
-"""Of those above the floor, if the budget holds them; of summaries only the best."""
+"""Memories above the floor that are shown, if the budget holds them; of summaries only the best."""
 _PROMPT_TOKENS: Final = 240
 """For them, whatever the setting allows; no more than half of what the session may still be told."""
 

@@ -57,9 +57,10 @@ _TOLD_BYTES: Final = 2 * 4096 + 1
 _CROWD: Final = 8
 _PAUSE_S: Final = 0.5
 _TIDY_S: Final = 0.25
-"""From the last answer to the work that can wait: the next hooks of a burst don't wait for it."""
+"""Seconds between the last answer and the work that can wait: the next hooks of a burst don't wait for it."""
 _TIDY_MOST_S: Final = 2.0
-"""From the first answer that left such work: a burst without an end must not put it off for ever."""
+"""Seconds between the first answer that left such work and the work: a burst without an end must not put it
+off for ever."""
 _REFUSALS: Final = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "close some sessions, or raise its limit (`ulimit -n`)"),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on the disk of the data root"),

@@ -63,7 +63,7 @@ class Batch:
             raise missing_family(family) from None
 
     def take(self) -> WriteBatch:
-        """The batch for the engine, which uses it up."""
+        """Return the batch for the engine, which uses it up."""
         batch, self._batch = self._open(), None
         return batch
 
@@ -157,7 +157,7 @@ class Together:
             del self._values[known]
 
     def get(self, family: str, key: bytes) -> Any:
-        """The value that ``key`` will have, None if none; ABSENT if the database knows."""
+        """Return the value that ``key`` will have, None if none; ABSENT if the database knows."""
         value = self._values.get((family, key), ABSENT)
         if value is ABSENT and any(
             removed.family == family and removed.key <= key < (removed.end or b"") for removed in self._ranges

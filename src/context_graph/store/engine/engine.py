@@ -150,7 +150,7 @@ class Engine:
         self._handles[family] = call(self.path, db.get_column_family_handle, family)
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value of ``key``, None if there is none."""
+        """Return the value of ``key``, None if there is none."""
         require_bytes(key)
         if self._together is not None and (waiting := self._together.get(family, key)) is not ABSENT:
             return cast("bytes | None", waiting)
@@ -158,7 +158,7 @@ class Engine:
         return value
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of ``keys``, in one call; None where there is none."""
+        """Return the values of ``keys``, in one call; None where there is none."""
         require_bytes(*keys)
         self._write_together()
         records: Any = call(self.path, self._family(family).get, list(keys)) if keys else []
@@ -186,7 +186,7 @@ class Engine:
         self._written()
 
     def batch(self) -> Batch:
-        """An empty batch for `write`."""
+        """Return an empty batch for `write`."""
         self._open_db()
         return Batch(self._handles) if self._together is None else CollectedBatch(self._handles)
 
@@ -252,7 +252,7 @@ class Engine:
         return (row for row in self.scan(family, start, whole=whole) if row[0] != mark)
 
     def property(self, family: str, name: str) -> str | None:
-        """A RocksDB property such as ``rocksdb.estimate-num-keys``; None for an unknown name."""
+        """Return a RocksDB property such as ``rocksdb.estimate-num-keys``; None for an unknown name."""
         value: str | None = call(self.path, self._family(family).property_value, name)
         return value
 
@@ -278,11 +278,11 @@ class Engine:
             self._mark.look(self.sequence())
 
     def losses(self) -> list[dict[str, Any]]:
-        """The losses found when the database was opened, now or earlier: ``at_ms``, ``what``."""
+        """Return the losses found when the database was opened, now or earlier: ``at_ms``, ``what``."""
         return losses(self.path)
 
     def tell_losses(self) -> list[str]:
-        """The losses that were not reported yet; they count as reported from now on."""
+        """Return the losses that were not reported yet; they count as reported from now on."""
         return tell_losses(self.path)
 
     def write_seal(self) -> None:
@@ -438,7 +438,8 @@ class Cursor(Iterator[tuple[bytes, bytes]]):
 
 
 def open_cursor(family: Rdict, whole: bool) -> RdictIter:
-    """A cursor over ``family``; ``whole`` reads ahead, and leaves in the cache what others put there."""
+    """Return a cursor over ``family``; ``whole`` reads ahead, and leaves in the cache what others put
+    there."""
     if not whole:
         return family.iter()
     options = ReadOptions()

@@ -54,7 +54,7 @@ def refuse_held(path: Path) -> None:
 
 
 def translate(error: BaseException, path: Path) -> StoreError:
-    """The typed error for what RocksDict raised; the only reader of RocksDB's texts."""
+    """Return the typed error for what RocksDict raised; the only reader of RocksDB's texts."""
     text = str(error)
     if isinstance(error, StoreError):
         return error
@@ -92,7 +92,7 @@ def _held(path: Path, holder: str) -> str:
 
 
 def damaged_database(text: str, path: Path) -> StoreError:
-    """The error for a database at ``path`` whose files are damaged."""
+    """Return the error for a database at ``path`` whose files are damaged."""
     return DatabaseCorruptionError(f"database corruption: {path}: {' '.join(text.split())}; run `{REPAIR}`")
 
 
@@ -101,7 +101,7 @@ def _unwritable(text: str, path: Path) -> StoreError:
 
 
 def shut_file(file: Path, error: OSError) -> StoreError:
-    """The error for a file of the database that this user may not read."""
+    """Return the error for a file of the database that this user may not read."""
     try:
         status = os.stat(file)
     except OSError:
@@ -113,7 +113,7 @@ def shut_file(file: Path, error: OSError) -> StoreError:
 
 
 def _whose(path: Path) -> str:
-    """The owner and mode of the nearest folder that exists, if we can't use it."""
+    """Return the owner and mode of the nearest folder that exists, if we can't use it."""
     folder = next((ancestor for ancestor in (path, *path.parents) if os.path.isdir(ancestor)), path)
     try:
         status = os.stat(folder)
@@ -128,7 +128,7 @@ def _whose(path: Path) -> str:
 
 
 def missing_family(family: str) -> MissingColumnFamilyError:
-    """The error for a column family that should be in the database."""
+    """Return the error for a column family that should be in the database."""
     return MissingColumnFamilyError(
         f"column family {family!r} is not in the database; run `context-graph-cli repair --cf {family}`"
     )

@@ -61,11 +61,11 @@ _FULL, _FIRST = 1, 2
 _BATCH: Final = Struct("<QI")
 _MIN_LOG: Final = 10
 _PLAIN_TAGS: Final = frozenset({2, 3, 4, 9, 203, _MIN_LOG})
-"""Of a MANIFEST's record: those with one number, which stand before all others but the comparator."""
+"""The tags of a MANIFEST's record that have one number; they stand before all others but the comparator."""
 
 
 def has_database(path: Path) -> bool:
-    """Whether there is a database at ``path`` (its CURRENT file)."""
+    """Return whether there is a database at ``path`` (its CURRENT file)."""
     return (path / "CURRENT").exists()
 
 
@@ -78,7 +78,7 @@ def leftovers(path: Path) -> list[str]:
 
 
 def log_files(path: Path) -> list[Path]:
-    """The write-ahead logs, oldest first."""
+    """Return the write-ahead logs, oldest first."""
     return sorted(log_folder(path).glob("[0-9]*.log"))
 
 
@@ -88,7 +88,8 @@ def log_bytes(path: Path) -> int:
 
 
 def log_folder(path: Path) -> Path:
-    """Where the write-ahead logs of the database at ``path`` are: as its note says, else beside its tables.
+    """Return where the write-ahead logs of the database at ``path`` are: as its note says, else beside its
+    tables.
 
     Raises LogReplayError if the noted folder is gone, and what was not flushed with it.
     """
@@ -105,7 +106,8 @@ def log_folder(path: Path) -> Path:
 
 
 def choose_log_folder(path: Path, root: Path | None) -> Path:
-    """The folder for the logs of the database at ``path``, made and noted: one of its own below ``root``.
+    """Return the folder for the logs of the database at ``path``, made and noted: one of its own below
+    ``root``.
 
     Logs that a crash left stay where they are, and are used there: RocksDB would not look for them anywhere
     else. They move at the first opening after a clean close. A folder with logs in it that is not noted is of
@@ -134,7 +136,7 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
 
 
 def _log_name(path: Path) -> str:
-    """The name of a database's own folder below the configured one: two databases never share one."""
+    """Return the name of a database's own folder below the configured one: two databases never share one."""
     return f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
@@ -193,7 +195,8 @@ def write_seal(path: Path, sequence: int) -> None:
 
 
 def bad_frame(file: Path) -> int | None:
-    """The offset of the first record header in ``file`` that RocksDB did not write, None when all are fine.
+    """Return the offset of the first record header in ``file`` that RocksDB did not write, None when all are
+    fine.
 
     A record that is cut off by the end of the file is fine: that is how a crash leaves a log.
     """
@@ -220,7 +223,7 @@ def frames(content: bytes) -> Iterator[tuple[int, int]]:
 
 
 def current_manifest(path: Path) -> Path:
-    """The MANIFEST that CURRENT names. Raises DatabaseCorruptionError, PermissionError."""
+    """Return the MANIFEST that CURRENT names. Raises DatabaseCorruptionError, PermissionError."""
     current = path / "CURRENT"
     try:
         named = current.read_bytes()
@@ -345,14 +348,14 @@ class Evidence(NamedTuple):
         return cls(sequence if sequence >= begun else 0, damage)
 
     def losses(self, sequence: int) -> list[str]:
-        """The losses of a database whose last write is ``sequence`` now that it is open."""
+        """Return the losses of a database whose last write is ``sequence`` now that it is open."""
         lost = self.sequence - sequence
         end = [f"the last {lost} writes to its log are lost: the log was cut or removed"] if lost > 0 else []
         return [*self.damage, *end]
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
-    """The losses of the database in ``folder`` and when each was noticed, the newest last."""
+    """Return the losses of the database in ``folder`` and when each was noticed, the newest last."""
     try:
         rows = json.loads((folder / LOSSES).read_text())
     except (OSError, ValueError):
@@ -372,7 +375,7 @@ def note_losses(folder: Path, lost: list[str]) -> None:
 
 
 def tell_losses(folder: Path) -> list[str]:
-    """The losses that were not reported yet; they count as reported from now on."""
+    """Return the losses that were not reported yet; they count as reported from now on."""
     kept = losses(folder)
     untold = [str(loss.get("what")) for loss in kept if not loss.get("told")]
     if untold:
@@ -388,12 +391,12 @@ def _write_losses(folder: Path, kept: list[dict[str, Any]]) -> None:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """The numbers of the logs, ascending."""
+    """Return the numbers of the logs, ascending."""
     return sorted(int(file.stem) for file in log_files(folder) if file.stem.isdigit())
 
 
 def _gaps(spans: Mapping[int, tuple[int, int] | None]) -> Iterator[str]:
-    """Where a log does not go on at the write after the end of the one before it."""
+    """Yield where a log does not go on at the write after the end of the one before it."""
     end = before = 0
     for number in sorted(spans):
         span = spans[number]
@@ -416,7 +419,7 @@ def _span(file: Path) -> tuple[int, int] | None:
 
 
 def _oldest_kept(folder: Path) -> int:
-    """The oldest log that RocksDB still needs, as the MANIFEST says it."""
+    """Return the oldest log that RocksDB still needs, as the MANIFEST says it."""
     oldest = 0
     with suppress(OSError, IndexError, StoreError):
         content = current_manifest(folder).read_bytes()
@@ -427,7 +430,7 @@ def _oldest_kept(folder: Path) -> int:
 
 
 def _min_log(content: bytes, at: int) -> int:
-    """The oldest log to be kept that one record of a MANIFEST names, 0 for none. Raises IndexError."""
+    """Return the oldest log to be kept that one record of a MANIFEST names, 0 for none. Raises IndexError."""
     while True:
         tag, at = _varint(content, at)
         if tag == 1:

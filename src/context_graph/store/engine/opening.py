@@ -46,7 +46,7 @@ from context_graph.store.engine.tuning import (
 from context_graph.system.processes import exists
 
 _WAIT_S: Final = 5.0
-"""For one that looks at the files: milliseconds, unless it was stopped in the midst of it."""
+"""How long to wait for a process that looks at the files: milliseconds, unless it was stopped halfway."""
 _STEP_S: Final = 0.002
 EMPTIED: Final = "the database that was here is gone: its folder was empty, and a new one was begun"
 
@@ -71,7 +71,7 @@ def opening(folder: Path, *, read_only: bool) -> Iterator[None]:
 
 
 def _take(folder: Path, *, read_only: bool) -> int | None:
-    """The locked descriptor of ``folder``, None where there is nothing to lock or to wait for."""
+    """Return the locked descriptor of ``folder``, None where there is nothing to lock or to wait for."""
     end = time.monotonic() + _WAIT_S
     while True:
         if read_only and lock_holder(folder) is not None:
@@ -97,7 +97,7 @@ def _take(folder: Path, *, read_only: bool) -> int | None:
 
 
 def _lock(handle: int, kind: int) -> bool:
-    """Whether the lock was free; OSError where the file system has none."""
+    """Return whether the lock was free; OSError where the file system has none."""
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -106,7 +106,8 @@ def _lock(handle: int, kind: int) -> bool:
 
 
 def _same(handle: int, folder: Path) -> bool:
-    """Whether ``folder`` is still what ``handle`` is open on: a restore may have put another in its place."""
+    """Return whether ``folder`` is still what ``handle`` is open on: a restore may have put another in its
+    place."""
     return os.path.samestat(os.fstat(handle), os.stat(folder))
 
 

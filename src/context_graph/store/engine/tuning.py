@@ -71,7 +71,7 @@ class Schema(NamedTuple):
     """Describes the records to the engine: their families, how to recognise them, how to set them up."""
 
     families: tuple[str, ...]
-    """Those that every database must have; others in it are opened and left alone."""
+    """The families that every database must have; others in it are opened and left alone."""
     format_key: bytes
     """In each of them; in ``marker_family`` it is read when a database is opened."""
     format_version: bytes
@@ -80,7 +80,7 @@ class Schema(NamedTuple):
     """Keys in ``marker_family`` that need not be there -> their values, the present one first -> the families
     that such a database must have besides."""
     tuning: Mapping[str, FamilyTuning]
-    """Of the families that are set up in another way than is usual."""
+    """Options of the families that are set up in another way than is usual."""
 
 
 class Write(NamedTuple):

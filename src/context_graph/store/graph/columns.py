@@ -68,7 +68,7 @@ EDGE_FIELDS: Final = (
     ("domain", "u1"),
     ("relation_bytes", "<u2"),
 )
-"""The same of an edge's record."""
+"""The fixed part of an edge's record, likewise."""
 
 EMBEDDING_AT: Final = slice(5, 5 + EMBEDDING_BYTES)
 """Where the 1536 float32 stand in an embedding's record: version and length before, a checksum behind."""
@@ -77,7 +77,7 @@ EMPTY_RECORD: Final = bytes(5 + EMBEDDING_BYTES + 4)
 _EMBEDDING_HEAD: Final = struct.pack("<BI", OTHER_VERSION, EMBEDDING_BYTES)
 
 SHORT_BYTES: Final = 256
-"""Of a content that is read along with what has a fixed size."""
+"""The longest content that is read along with what has a fixed size."""
 _NO_RECORD: Final = (1 << 63, b"")
 """Behind the last of them."""
 _LENGTHS: Final = struct.Struct("<6HII")
@@ -116,7 +116,7 @@ class Columns:
         """Records that were left out so far; each has a line in the log."""
 
     def nodes(self) -> Iterator[NodeHead]:
-        """All memories by id. Cost: 4 us each."""
+        """Yield all memories by id. Cost: 4 us each."""
         for key, record in self._engine.rows(NODES, whole=True):
             try:
                 yield _node_head(key, record)
@@ -124,7 +124,7 @@ class Columns:
                 self._pass_over(error)
 
     def content(self, node_id: bytes) -> str:
-        """The content of a memory, and nothing else. Cost: 6 us.
+        """Return the content of a memory, and nothing else. Cost: 6 us.
 
         Raises CorruptedMemoryError, MemoryFormatError if it can't be read, or is not there.
         """
@@ -140,7 +140,7 @@ class Columns:
             raise damaged_memory(node_id, f"content: {error}") from error
 
     def accesses(self) -> Iterator[tuple[bytes, Access]]:
-        """The accesses of those memories that were ever used, by id."""
+        """Yield the accesses of those memories that were ever used, by id."""
         for key, record in self._engine.rows(ACCESS, whole=True):
             try:
                 yield key, decode_access(key, record)
@@ -148,7 +148,7 @@ class Columns:
                 self._pass_over(error)
 
     def edges(self) -> Iterator[EdgeHead]:
-        """All edges by id."""
+        """Yield all edges by id."""
         prefix = edge_key(b"")
         for key, record in self._engine.scan(EDGES, prefix, after(prefix), whole=True):
             try:
@@ -163,8 +163,8 @@ class Columns:
     def embeddings(
         self, vectors: VectorTable, seqs: Iterable[int], *, checked: bool = False
     ) -> Iterator[bytes | None]:
-        """The embedding's record of each memory with these commit numbers, which ascend; None where there is
-        none that can be read. EMBEDDING_AT says where the numbers are.
+        """Yield the embedding's record of each memory with these commit numbers, which ascend; None where
+        there is none that can be read. EMBEDDING_AT says where the numbers are.
 
         Args:
             checked: They were all read before, and whoever asks knows which of them were damaged: only their

@@ -65,12 +65,12 @@ class Edit(NamedTuple):
     images: Sequence[Image] = ()
     """What it overwrites, for the history; of nothing there, none is kept."""
     ends: Sequence[bytes] = ()
-    """Of an edge: the memories at its ends."""
+    """The memories at an edge's ends; empty for a memory."""
     more: Counters | None = None
     """What there is more of afterwards, where the kind of change does not tell."""
 
     def image(self, family: str) -> Image | None:
-        """The image of that family; None if it has none."""
+        """Return the image of that family; None if it has none."""
         return next((image for image in self.images if image.family == family), None)
 
 
@@ -255,7 +255,8 @@ def _cleared(store: GraphReader, stored: StoredNode) -> tuple[list[Write], Count
 
 
 def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Write]:
-    """The writes that remove old secondary keys and add new ones; None for a memory that is not live."""
+    """Return the writes that remove old secondary keys and add new ones; None for a memory that is not
+    live."""
     if before is None:
         return [] if after is None else [Write(INDEX, key, after.id.bytes) for key in index_keys(after)]
     old = index_keys(before)
@@ -267,7 +268,7 @@ def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Wr
 
 
 def index_keys(node: MemoryNode) -> list[bytes]:
-    """The secondary keys of a live memory."""
+    """Return the secondary keys of a live memory."""
     place = layout.index_place(node.created_at_ms, node.commit_seq)
     prefixes = [_ALL]
     if node.session_id is not None:
@@ -288,7 +289,7 @@ def _image(store: GraphReader, family: str, key: bytes) -> Image:
 
 
 def slot_of(edge: GraphEdge) -> Slot:
-    """The place of an edge."""
+    """Return the place of an edge."""
     return edge.source_id.bytes, edge.target_id.bytes, edge.relationship_type
 
 

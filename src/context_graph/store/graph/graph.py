@@ -73,7 +73,7 @@ class GraphStore(GraphReader):
 
     @classmethod
     def read_only(cls, path: str | os.PathLike[str]) -> GraphStore:
-        """The database folder ``path``, such as a `checkpoint`, to be read and never changed.
+        """Return the database folder ``path``, such as a `checkpoint`, to be read and never changed.
 
         Raises StoreError if there is none, or it has no memories, or as Engine.open.
         """
@@ -335,7 +335,7 @@ class GraphStore(GraphReader):
             return self.recount()  # derived data (invariant 7)
 
     def _load_uid(self) -> bytes:
-        """The store's 16 random bytes, which distinguish it even from one that took its path."""
+        """Return the store's 16 random bytes, which distinguish it even from one that took its path."""
         meta = self.meta(_UID)
         if meta is None:
             meta = {"uid": os.urandom(16).hex()}
@@ -356,7 +356,7 @@ class GraphStore(GraphReader):
         self.commit(work)
 
     def begin(self) -> Work:
-        """An empty batch of changes, for `commit`. For ``store`` alone."""
+        """Return an empty batch of changes, for `commit`. For ``store`` alone."""
         return Work(self._engine, self._counters, self.history)
 
     def commit(self, work: Work) -> None:

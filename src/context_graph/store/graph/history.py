@@ -76,11 +76,11 @@ class Entry(NamedTuple):
     subject: bytes
     """Id of a memory or an edge, or token of a run, 16 bytes."""
     ends: tuple[bytes, ...]
-    """Of an edge: the memories at its ends, before and after."""
+    """The memories at an edge's ends, before and after; empty for a memory."""
     images: tuple[Image, ...]
 
     def image(self, family: str) -> Image | None:
-        """The image of that family; None if it has none."""
+        """Return the image of that family; None if it has none."""
         return next((image for image in self.images if image.family == family), None)
 
 
@@ -100,12 +100,12 @@ def subject_key(subject: bytes, seq: int) -> bytes:
 
 
 def split_history_key(key: bytes) -> int:
-    """The commit number at the end of such a key."""
+    """Return the commit number at the end of such a key."""
     return int.from_bytes(key[-_BE64.size :], "big")
 
 
 def encode_begun(at_ms: int) -> bytes:
-    """The record of when this history begins."""
+    """Return the record of when this history begins."""
     return wrap(BEGUN_KEY, OTHER_VERSION, _BEGUN.pack(at_ms))
 
 
@@ -117,7 +117,7 @@ def decode_begun(record: bytes) -> int:
 def encode_entry(
     key: bytes, at_ms: int, op: int, subject: bytes, ends: Sequence[bytes], images: Sequence[Image]
 ) -> bytes:
-    """The record of what one commit overwrote."""
+    """Return the record of what one commit overwrote."""
     parts = [_HEAD.pack(at_ms, op, subject, len(images), len(ends)), *ends]
     for family, name, before in images:
         size = 0 if before is None else len(before) + 1
@@ -126,7 +126,7 @@ def encode_entry(
 
 
 def decode_entry(key: bytes, record: bytes) -> Entry:
-    """The entry in ``record``, which was read from ``key``. Raises as decode_node."""
+    """Return the entry in ``record``, which was read from ``key``. Raises as decode_node."""
     payload = payload_of(key, record)
     try:
         at_ms, op, subject, images, ends = _HEAD.unpack_from(payload)
@@ -155,7 +155,7 @@ class Run:
     """What is undone as one: a consolidation, an act of a command or tool, or the undoing of either."""
 
     token: UUID
-    """By which it is undone."""
+    """The token by which it is undone."""
     mode: str
     """light, deep, rem; store, supersede, edit, forget, restore, link, confirm, import; or undo."""
     at_ms: int
@@ -171,7 +171,7 @@ class Run:
     undone_by: UUID | None = None
     """The run that undid this one."""
     by: str = ""
-    """Of an act: cli, tool or library; "" for a consolidation and its undoing."""
+    """Who asked for an act: cli, tool or library; "" for a consolidation and its undoing."""
     parts: Sequence[tuple[int, int]] = ()
     """Its ranges of commits where others came between them, as an import's may."""
 
@@ -202,12 +202,12 @@ class Act:
 
 
 def encode_run(key: bytes, run: Run) -> bytes:
-    """The record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
+    """Return the record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
     return encode_meta(key, msgspec.to_builtins(run))
 
 
 def decode_run(key: bytes, record: bytes) -> Run:
-    """The run in ``record``. Raises as decode_node."""
+    """Return the run in ``record``. Raises as decode_node."""
     try:
         return msgspec.convert(decode_meta(key, record), Run)
     except msgspec.ValidationError as error:
@@ -261,19 +261,19 @@ class HistoryTable:
             batch.put(HISTORY, subject_key(subject_id, seq), b"")
 
     def get(self, seq: int) -> Entry | None:
-        """The entry of commit ``seq``; None if it overwrote nothing, or is no longer kept."""
+        """Return the entry of commit ``seq``; None if it overwrote nothing, or is no longer kept."""
         key = change_key(seq)
         record = self._engine.get(HISTORY, key) if self.kept else None
         return None if record is None else decode_entry(key, record)
 
     def between(self, first: int, last: int) -> Iterator[Entry]:
-        """The entries of the commits from ``first`` to ``last``, in their order."""
+        """Yield the entries of the commits from ``first`` to ``last``, in their order."""
         if self.kept:
             for key, record in self._engine.scan(HISTORY, change_key(first), change_key(last + 1)):
                 yield decode_entry(key, record)
 
     def all(self, *, skip_damaged: bool = False) -> Iterator[Entry]:
-        """All entries that are kept, in the order of their commits.
+        """Yield all entries that are kept, in the order of their commits.
 
         Args:
             skip_damaged: Pass over entries that can't be read instead of raising.
@@ -288,7 +288,8 @@ class HistoryTable:
                     raise
 
     def commits_of(self, subject: bytes, after_seq: int = 0) -> list[int]:
-        """The commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest first."""
+        """Return the commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest
+        first."""
         if not self.kept:
             return []
         scan = self._engine.scan(
@@ -379,7 +380,7 @@ class HistoryTable:
         batch.put(HISTORY, key, encode_run(key, run))
 
     def runs(self, prefix: bytes = RUN_PREFIX) -> Iterator[Run]:
-        """All consolidations that can still be undone or were, newest first; of ACT_PREFIX all acts."""
+        """Yield all consolidations that can still be undone or were, newest first; of ACT_PREFIX all acts."""
         if self.kept:
             scan = self._engine.scan(HISTORY, after(prefix), prefix, reverse=True)
             for key, record in scan:

@@ -70,7 +70,7 @@ class StoredNode(NamedTuple):
 
 
 def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes:
-    """The record of ``node`` without its embedding and its accesses.
+    """Return the record of ``node`` without its embedding and its accesses.
 
     Raises InvalidParamsError if a text or the metadata is too long for a record, or metadata is no JSON
     object.
@@ -116,7 +116,8 @@ def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes
 
 
 def decode_node(key: bytes, record: bytes, access: Access | None = None) -> StoredNode:
-    """The node in ``record``, which was read from ``key``, with its accesses; older versions are converted.
+    """Return the node in ``record``, which was read from ``key``, with its accesses; older versions are
+    converted.
 
     Raises MemoryFormatError for a version that can't be converted; names node id and version (EC-CORE-018).
     Raises CorruptedMemoryError if length, checksum or content are wrong; names node id, fault and cure.
@@ -196,7 +197,8 @@ _NODE_DECODERS: Final[dict[int, Callable[[bytes, bytes, Access | None], StoredNo
 
 
 def encode_embedding(key: bytes, embedding: bytes) -> bytes:
-    """The record of an embedding: 6144 bytes, 1536 float32. Raises InvalidParamsError for another length."""
+    """Return the record of an embedding: 6144 bytes, 1536 float32. Raises InvalidParamsError for another
+    length."""
     if len(embedding) != EMBEDDING_BYTES:
         raise InvalidParamsError.of(
             "embedding", f"has {len(embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)"
@@ -205,7 +207,7 @@ def encode_embedding(key: bytes, embedding: bytes) -> bytes:
 
 
 def decode_embedding(key: bytes, record: bytes) -> bytes:
-    """The embedding in ``record``. Raises as decode_node."""
+    """Return the embedding in ``record``. Raises as decode_node."""
     embedding = payload_of(key, record)
     if len(embedding) != EMBEDDING_BYTES:
         raise damaged_memory(key, f"an embedding of {len(embedding)} bytes")
@@ -213,12 +215,12 @@ def decode_embedding(key: bytes, record: bytes) -> bytes:
 
 
 def encode_access(key: bytes, access: Access) -> bytes:
-    """The record of a memory's accesses."""
+    """Return the record of a memory's accesses."""
     return wrap(key, OTHER_VERSION, _ACCESS.pack(*access))
 
 
 def decode_access(key: bytes, record: bytes) -> Access:
-    """The accesses in ``record``. Raises as decode_node."""
+    """Return the accesses in ``record``. Raises as decode_node."""
     return Access(*unpack_fixed(key, record, _ACCESS))
 
 
@@ -229,6 +231,6 @@ def content_bytes(node: MemoryNode) -> int:
 
 
 def _decimal(value: float) -> float:
-    """The shortest decimal number that float32 ``value`` stands for: 0.8, not 0.800000011920929."""
+    """Return the shortest decimal number that float32 ``value`` stands for: 0.8, not 0.800000011920929."""
     short = float(f"{value:.7g}")
     return short if struct.pack("<f", short) == struct.pack("<f", value) else value

@@ -47,7 +47,8 @@ class GraphReader:
         return self._engine.path
 
     def read(self, node_id: bytes) -> StoredNode | None:
-        """The memory of that id, soft-deleted or not; None if there is none. Cost: two lookups, some 15 us.
+        """Return the memory of that id, soft-deleted or not; None if there is none. Cost: two lookups, some
+        15 us.
 
         Raises CorruptedMemoryError, MemoryFormatError if its record can't be read. Raises
         DatabaseCorruptionError, ReadFailedError: The database can't.
@@ -65,12 +66,12 @@ class GraphReader:
         return decode_node(node_id, record, None if access is None else decode_access(node_id, access))
 
     def get(self, node_id: bytes) -> MemoryNode | None:
-        """The live memory of that id; None if there is none (EC-CORE-011). Raises as read."""
+        """Return the live memory of that id; None if there is none (EC-CORE-011). Raises as read."""
         stored = self.read(node_id)
         return None if stored is None or stored.deleted else stored.node
 
     def embedding(self, seq: int) -> bytes | None:
-        """The embedding of the memory with commit number ``seq``: 1536 float32."""
+        """Return the embedding of the memory with commit number ``seq``: 1536 float32."""
         return self.vectors.get(seq)
 
     def page(
@@ -100,7 +101,7 @@ class GraphReader:
         return ids
 
     def in_order(self, after_seq: int = 0, *, skip_damaged: bool = False) -> Iterator[StoredNode]:
-        """All memories, soft-deleted or not, in order of commit from after ``after_seq``.
+        """Yield all memories, soft-deleted or not, in order of commit from after ``after_seq``.
 
         Args:
             skip_damaged: Pass over records that can't be read, with a line in the log, instead of raising.
@@ -128,17 +129,17 @@ class GraphReader:
         return self.vectors.after(after_seq)
 
     def changes_after(self, seq: int) -> Iterator[Change]:
-        """The change log from after commit ``seq``."""
+        """Yield the change log from after commit ``seq``."""
         for key, record in self._engine.rows(LOG, layout.seq_key(seq + 1)):
             yield records.decode_change(key, record)
 
     def tombstone(self, node_id: bytes) -> Tombstone | None:
-        """When and why that memory was deleted; None if it was not."""
+        """Return when and why that memory was deleted; None if it was not."""
         record = self._engine.get(TOMBSTONES, node_id) if len(node_id) == _ID_BYTES else None
         return None if record is None else records.decode_tombstone(node_id, record)
 
     def tombstones(self, after_id: bytes = b"", *, skip_damaged: bool = False) -> Iterator[Tombstone]:
-        """All tombstones, by id, from after ``after_id``; ``skip_damaged`` as `in_order`'s."""
+        """Yield all tombstones, by id, from after ``after_id``; ``skip_damaged`` as `in_order`'s."""
         for key, record in self._engine.rows(TOMBSTONES, after_id + b"\0" if after_id else b""):
             try:
                 stone = records.decode_tombstone(key, record)
@@ -150,7 +151,7 @@ class GraphReader:
             yield stone
 
     def meta(self, name: str) -> dict[str, Any] | None:
-        """A fact about the store, such as ``provider``; None if it was never written."""
+        """Return a fact about the store, such as ``provider``; None if it was never written."""
         record = self._engine.get(META, name.encode())
         return None if record is None else records.decode_meta(name.encode(), record)
 
@@ -164,7 +165,7 @@ class GraphReader:
 
 
 def counted(engine: Engine) -> Counters:
-    """The counters as the records have them. Cost: a scan of all memories."""
+    """Return the counters as the records have them. Cost: a scan of all memories."""
     nodes = deleted = size = 0
     for key, record in engine.rows(NODES):
         node_record = decode_node(key, record)

@@ -19,7 +19,7 @@ from context_graph.model.memory import Tombstone
 from context_graph.store.layout import key_name, open_envelope, wrap
 
 OTHER_VERSION: Final = 1
-"""Of every record but a node's."""
+"""The version of every record but a node's."""
 NO_TEXT: Final = 0xFFFF
 """A length that says None."""
 REPAIR: Final = "context-graph-cli repair --cf memory_nodes"
@@ -80,7 +80,8 @@ def open_record(key: bytes, record: bytes) -> tuple[int, bytes]:
 
 
 def payload_of(key: bytes, record: bytes) -> bytes:
-    """The payload of a record that has but one version. Raises as open_record, and MemoryFormatError."""
+    """Return the payload of a record that has but one version. Raises as open_record, and
+    MemoryFormatError."""
     version, payload = open_record(key, record)
     if version != OTHER_VERSION:
         raise unknown_version(key, version, OTHER_VERSION)
@@ -88,7 +89,7 @@ def payload_of(key: bytes, record: bytes) -> bytes:
 
 
 def unpack_fixed(key: bytes, record: bytes, shape: struct.Struct) -> tuple[Any, ...]:
-    """The fields of a record that is ``shape`` and nothing more. Raises as payload_of."""
+    """Return the fields of a record that is ``shape`` and nothing more. Raises as payload_of."""
     payload = payload_of(key, record)
     if len(payload) != shape.size:
         raise damaged_memory(key, f"content: {len(payload)} bytes, must be {shape.size}")
@@ -96,7 +97,7 @@ def unpack_fixed(key: bytes, record: bytes, shape: struct.Struct) -> tuple[Any, 
 
 
 def unknown_version(key: bytes, version: int, known: int) -> MemoryFormatError:
-    """The error for a version that can't be converted; names node id and version (EC-CORE-018)."""
+    """Return the error for a version that can't be converted; names node id and version (EC-CORE-018)."""
     return MemoryFormatError(
         f"memory {key_name(key)} has format version {version}, this build reads up to {known}; "
         "it was written by a newer version of context-graph: use that one",
@@ -106,7 +107,7 @@ def unknown_version(key: bytes, version: int, known: int) -> MemoryFormatError:
 
 
 def damaged_memory(key: bytes, what: str) -> CorruptedMemoryError:
-    """The error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
+    """Return the error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
     return CorruptedMemoryError(
         f"memory {key_name(key)} can't be read: {what}; run `{REPAIR}`", node_id=key_name(key)
     )
@@ -119,7 +120,7 @@ def text_bytes(text: str) -> bytes:
 
 
 def bytes_text(raw: bytes) -> str:
-    """The text of such bytes. Raises ValueError."""
+    """Return the text of such bytes. Raises ValueError."""
     return raw.decode("utf-8", "surrogatepass")
 
 
@@ -129,7 +130,7 @@ def optional_bytes(text: str | None) -> bytes | None:
 
 
 def json_object(raw: bytes) -> dict[str, Any]:
-    """The JSON object in ``raw``, {} for none. Raises ValueError."""
+    """Return the JSON object in ``raw``, {} for none. Raises ValueError."""
     if not raw:
         return {}
     content = orjson.loads(raw)
@@ -204,7 +205,7 @@ class Counters(NamedTuple):
 
 
 def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
-    """The record of ``edge``.
+    """Return the record of ``edge``.
 
     Raises InvalidParamsError for a number or the metadata that no record can hold.
     """
@@ -233,7 +234,7 @@ def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
 
 
 def decode_edge(key: bytes, record: bytes) -> GraphEdge:
-    """The edge in ``record``, which was read from ``e:`` and its id. Raises as decode_node."""
+    """Return the edge in ``record``, which was read from ``e:`` and its id. Raises as decode_node."""
     payload = payload_of(key, record)
     try:
         head = EDGE.unpack_from(payload)
@@ -259,13 +260,13 @@ def decode_edge(key: bytes, record: bytes) -> GraphEdge:
 
 
 def encode_tombstone(key: bytes, tombstone: Tombstone) -> bytes:
-    """The record of ``tombstone``."""
+    """Return the record of ``tombstone``."""
     reason = text_bytes(tombstone.reason)
     return wrap(key, OTHER_VERSION, _TOMBSTONE.pack(tombstone.deleted_at_ms, tombstone.soft) + reason)
 
 
 def decode_tombstone(key: bytes, record: bytes) -> Tombstone:
-    """The tombstone in ``record``, which was read from a memory's id. Raises as decode_node."""
+    """Return the tombstone in ``record``, which was read from a memory's id. Raises as decode_node."""
     payload = payload_of(key, record)
     try:
         at_ms, soft = _TOMBSTONE.unpack_from(payload)
@@ -275,12 +276,12 @@ def decode_tombstone(key: bytes, record: bytes) -> Tombstone:
 
 
 def encode_change(key: bytes, op: int, subject: bytes, at_ms: int) -> bytes:
-    """The record of one change."""
+    """Return the record of one change."""
     return wrap(key, CHANGE_VERSION, _CHANGE.pack(op, subject, at_ms))
 
 
 def decode_change(key: bytes, record: bytes) -> Change:
-    """The change in ``record``, which was read from its commit number. Raises as decode_node."""
+    """Return the change in ``record``, which was read from its commit number. Raises as decode_node."""
     version, payload = open_record(key, record)
     if version != CHANGE_VERSION:
         raise unknown_version(key, version, CHANGE_VERSION)
@@ -290,22 +291,22 @@ def decode_change(key: bytes, record: bytes) -> Change:
 
 
 def encode_counters(key: bytes, counters: Counters) -> bytes:
-    """The record of the store's counters."""
+    """Return the record of the store's counters."""
     return wrap(key, OTHER_VERSION, _COUNTERS.pack(*counters))
 
 
 def decode_counters(key: bytes, record: bytes) -> Counters:
-    """The counters in ``record``. Raises as decode_node."""
+    """Return the counters in ``record``. Raises as decode_node."""
     return Counters(*unpack_fixed(key, record, _COUNTERS))
 
 
 def encode_meta(key: bytes, content: Mapping[str, Any]) -> bytes:
-    """The record of a JSON object about the store, such as its provider."""
+    """Return the record of a JSON object about the store, such as its provider."""
     return wrap(key, OTHER_VERSION, encode_json(key_name(key), content))
 
 
 def decode_meta(key: bytes, record: bytes) -> dict[str, Any]:
-    """The object in ``record``. Raises as decode_node."""
+    """Return the object in ``record``. Raises as decode_node."""
     try:
         return json_object(payload_of(key, record))
     except ValueError as error:

@@ -64,7 +64,7 @@ class Since(NamedTuple):
 
 
 def changed_since(store: GraphStore, seq: int) -> Since:
-    """What was changed after commit ``seq``."""
+    """Return what was changed after commit ``seq``."""
     changed: set[bytes] = set()
     has_removal = False
     for change in store.changes_after(seq):
@@ -78,7 +78,7 @@ def changed_since(store: GraphStore, seq: int) -> Since:
 
 
 def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
-    """The groups that need nothing of what was changed."""
+    """Return the groups that need nothing of what was changed."""
     return [group for group in groups if changed.isdisjoint(group.needs)] if changed else list(groups)
 
 
@@ -168,7 +168,7 @@ class Undoing(NamedTuple):
 
 
 def undoing_of(store: GraphStore, run: Run) -> Undoing:
-    """The writes after which everything is as it was before ``run``. Cost: some 100 us a change."""
+    """Return the writes after which everything is as it was before ``run``. Cost: some 100 us a change."""
     first: dict[bytes, Entry] = {}
     records: list[Write] = []
     for begin, end in run.ranges:
@@ -193,7 +193,8 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
 
 
 def subjects_of(store: GraphStore, run: Run) -> dict[bytes, int]:
-    """The memories and edges that the run changed, each with how it was changed first (`records.Op`)."""
+    """Return the memories and edges that the run changed, each with how it was changed first
+    (`records.Op`)."""
     subjects: dict[bytes, int] = {}
     for begin, end in run.ranges:
         for change in takewhile(lambda change: change.seq <= end, store.changes_after(begin - 1)):  # noqa: B023
@@ -203,7 +204,8 @@ def subjects_of(store: GraphStore, run: Run) -> dict[bytes, int]:
 
 
 def _without_new(store: GraphStore, run: Run, known: Container[bytes]) -> tuple[list[Edit], list[bytes]]:
-    """The edits after which what the run added is forgotten, and what of it was changed or deleted since.
+    """Return the edits after which what the run added is forgotten, and what of it was changed or deleted
+    since.
 
     Nothing is kept of an addition, so the change log tells of it. Deleted, with their history, may also be
     memories and edges that it changed.
@@ -226,7 +228,7 @@ def _without_new(store: GraphStore, run: Run, known: Container[bytes]) -> tuple[
 
 
 def _is_as_left(store: GraphStore, subject: bytes, last: int) -> bool:
-    """Whether a memory or edge is as commit ``last`` left it: not changed since, or changed back.
+    """Return whether a memory or edge is as commit ``last`` left it: not changed since, or changed back.
 
     Traversals and accesses are uses and no changes.
     """
@@ -269,7 +271,8 @@ def _node_edits(
 
 
 def _merged_into_nothing(store: GraphStore, stone: Image) -> bool:
-    """Whether that tombstone names a survivor that is gone for good: nothing would show the memory then."""
+    """Return whether that tombstone names a survivor that is gone for good: nothing would show the memory
+    then."""
     into = None if stone.before is None else decode_tombstone(stone.key, stone.before).merged_into
     return into is not None and store.read(into.bytes) is None
 
@@ -281,7 +284,7 @@ def _op(deleted: bool, deleted_now: bool) -> int:
 
 
 def _access_back(store: GraphStore, entry: Entry) -> Iterator[tuple[Write, Image]]:
-    """The accesses as they were, with the uses since then on top."""
+    """Yield the accesses as they were, with the uses since then on top."""
     image, after = entry.image(ACCESS), entry.image(ACCESS_AFTER)
     if image is None or after is None:
         return
@@ -338,7 +341,7 @@ def _with_uses(back: GraphEdge, now: GraphEdge) -> GraphEdge:
 
 
 def _has_place(store: GraphStore, edge: GraphEdge, leaving: set[bytes]) -> bool:
-    """Whether its memories are there, and no other edge of its kind between them."""
+    """Return whether its memories are there, and no other edge of its kind between them."""
     source, target, relationship = slot_of(edge)
     if store.read(source) is None or store.read(target) is None:
         return False

@@ -136,7 +136,7 @@ def merge_small_tables(engine: Engine) -> int:
 
 
 def tables(engine: Engine, family: str) -> list[Table]:
-    """The tables of ``family`` below level 0 (where RocksDB merges them itself), by first key."""
+    """Return the tables of ``family`` below level 0 (where RocksDB merges them itself), by first key."""
     tables, level = [], 0
     for line in (engine.property(family, _TABLES) or "").splitlines():
         if head := _LEVEL.match(line):

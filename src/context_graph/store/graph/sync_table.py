@@ -23,7 +23,7 @@ class SyncTable:
         self._engine = engine
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """The note of that name; None if there is none. Raises CorruptedMemoryError."""
+        """Return the note of that name; None if there is none. Raises CorruptedMemoryError."""
         key = SYNC_PREFIX + name.encode()
         record = self._engine.get(META, key)
         return None if record is None else decode_meta(key, record)
@@ -47,7 +47,7 @@ class SyncTable:
         batch.delete(META, SYNC_PREFIX + name.encode())
 
     def access(self, node_id: bytes) -> Access:
-        """How often a memory was used, (0, 0) if never."""
+        """Return how often a memory was used, (0, 0) if never."""
         record = self._engine.get(ACCESS, node_id)
         return Access(0, 0) if record is None else decode_access(node_id, record)
 
@@ -67,5 +67,5 @@ class SyncTable:
         self._engine.write(batch)
 
     def batch(self) -> Batch:
-        """An empty batch of notes."""
+        """Return an empty batch of notes."""
         return self._engine.batch()

@@ -48,22 +48,22 @@ class EdgeTable:
         self._engine = engine
 
     def get(self, edge_id: bytes) -> GraphEdge | None:
-        """The edge of that id, None if there is none."""
+        """Return the edge of that id, None if there is none."""
         key = layout.edge_key(edge_id)
         record = self._engine.get(EDGES, key)
         return None if record is None else decode_edge(key, record)
 
     def record(self, edge_id: bytes) -> bytes | None:
-        """The edge's record as it is on the disk."""
+        """Return the edge's record as it is on the disk."""
         return self._engine.get(EDGES, layout.edge_key(edge_id))
 
     def find(self, source: bytes, target: bytes, relationship: str) -> GraphEdge | None:
-        """The edge from one memory to another with that relationship; there is at most one."""
+        """Return the edge from one memory to another with that relationship; there is at most one."""
         edge_id = self._engine.get(EDGES, layout.adjacency_key("out", source, target, relationship))
         return None if edge_id is None else self.get(edge_id)
 
     def of(self, node_id: bytes, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
-        """The edges of a memory; those that leave it first. Cost: one lookup an edge, some 10 us."""
+        """Return the edges of a memory; those that leave it first. Cost: one lookup an edge, some 10 us."""
         edge_ids: dict[bytes, None] = {}
         for side in _SIDES[direction]:
             prefix = layout.adjacency_prefix(side, node_id)
@@ -73,14 +73,14 @@ class EdgeTable:
         return [edge for edge in edges if edge is not None]
 
     def all(self, after_id: bytes = b"") -> Iterator[GraphEdge]:
-        """Every edge, by id, from the one after ``after_id``."""
+        """Yield every edge, by id, from the one after ``after_id``."""
         start = layout.edge_key(after_id + b"\0") if after_id else _EDGE_PREFIX
         for key, record in self._engine.scan(EDGES, start, after(_EDGE_PREFIX)):
             yield decode_edge(key, record)
 
 
 def edge_writes(edge: GraphEdge) -> list[Write]:
-    """An edge's record, then the keys at its ends that lead to it.
+    """Return an edge's record, then the keys at its ends that lead to it.
 
     Raises InvalidParamsError for a field that no record can hold.
     """
@@ -90,7 +90,7 @@ def edge_writes(edge: GraphEdge) -> list[Write]:
 
 
 def edge_removal(edge: GraphEdge) -> list[Write]:
-    """The writes that remove an edge."""
+    """Return the writes that remove an edge."""
     return [Write(EDGES, key, None) for key in (layout.edge_key(edge.id.bytes), *_end_keys(edge))]
 
 
@@ -103,7 +103,7 @@ def _end_keys(edge: GraphEdge) -> tuple[bytes, bytes]:
 
 
 def path_key(nodes: Sequence[UUID]) -> bytes:
-    """The key of the way through ``nodes`` in this order."""
+    """Return the key of the way through ``nodes`` in this order."""
     digest = blake2b(b"".join(node.bytes for node in nodes), digest_size=16).hexdigest()
     return _PATH_PREFIX + digest.encode()
 
@@ -117,13 +117,13 @@ class PathTable:
         """Records there are, counted when first needed."""
 
     def get(self, nodes: Sequence[UUID]) -> TraversedPath | None:
-        """The path through ``nodes``; None if it was never taken, or its record can't be read."""
+        """Return the path through ``nodes``; None if it was never taken, or its record can't be read."""
         key = path_key(nodes)
         record = self._engine.get(META, key)
         return None if record is None else _decoded(key, record)
 
     def all(self) -> Iterator[TraversedPath]:
-        """Every path, in no particular order; records that can't be read are passed over."""
+        """Yield every path, in no particular order; records that can't be read are passed over."""
         for key, record in self._engine.scan(META, _PATH_PREFIX, after(_PATH_PREFIX)):
             path = _decoded(key, record)
             if path is not None:
@@ -180,7 +180,7 @@ class ProfileTable:
         self._engine = engine
 
     def get(self) -> dict[str, Any] | None:
-        """The profile; None if there is none, or it can't be read: it is derived from summaries."""
+        """Return the profile; None if there is none, or it can't be read: it is derived from summaries."""
         record = self._engine.get(META, _PROFILE) if has_memory(self._engine) else None
         try:
             return None if record is None else decode_meta(_PROFILE, record)
@@ -209,7 +209,7 @@ class InjectionRecords:
             yield _BE64.unpack_from(key, len(_INJECTION_PREFIX))[0], unwrap(key, record, RECORD_VERSION)
 
     def totals(self) -> bytes | None:
-        """The totals that were written last, None before the first write."""
+        """Return the totals that were written last, None before the first write."""
         record = self._engine.get(LEDGER, _TOTALS)
         return None if record is None else unwrap(_TOTALS, record, RECORD_VERSION)
 

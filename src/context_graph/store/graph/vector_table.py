@@ -64,7 +64,7 @@ class VectorTable:
     # Embeddings
 
     def get(self, seq: int) -> bytes | None:
-        """The embedding of the memory with commit number ``seq``: 1536 float32."""
+        """Return the embedding of the memory with commit number ``seq``: 1536 float32."""
         key = layout.embedding_key(seq, self._generation)
         record = self._engine.get(EMBEDDINGS, key)
         return None if record is None else decode_embedding(key, record)
@@ -91,24 +91,24 @@ class VectorTable:
             yield layout.split_embedding_key(key), record
 
     def key(self, seq: int) -> bytes:
-        """Where the embedding of that commit number stands in the generation in use."""
+        """Return where the embedding of that commit number stands in the generation in use."""
         return layout.embedding_key(seq, self._generation)
 
     def decode(self, seq: int, record: bytes) -> bytes:
-        """The embedding in such a record: 1536 float32. Raises as decode_embedding."""
+        """Return the embedding in such a record: 1536 float32. Raises as decode_embedding."""
         return decode_embedding(self.key(seq), record)
 
     def write(self, seq: int, embedding: bytes) -> Write:
-        """The write that stores the embedding of that commit number."""
+        """Return the write that stores the embedding of that commit number."""
         return Write(*self.entry(seq, embedding))
 
     def entry(self, seq: int, embedding: bytes) -> tuple[str, bytes, bytes]:
-        """The same as family, key and value."""
+        """Return the same as family, key and value."""
         key = layout.embedding_key(seq, self._generation)
         return EMBEDDINGS, key, encode_embedding(key, embedding)
 
     def removal(self, seq: int) -> list[Write]:
-        """The writes that remove the vectors of that commit number."""
+        """Return the writes that remove the vectors of that commit number."""
         keys = [self.key(seq), layout.second_key(seq)]
         if self._migration is not None:
             keys.append(layout.embedding_key(seq, self._next))

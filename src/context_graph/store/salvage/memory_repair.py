@@ -263,7 +263,7 @@ class _Completion:
         self._target.write(batch)
 
     def _added(self, at: bytes) -> bytes | None:
-        """The memory that the change log says was added by that commit."""
+        """Return the memory that the change log says was added by that commit."""
         record = self._target.get(LOG, at)
         try:
             change = None if record is None else records.decode_change(at, record)

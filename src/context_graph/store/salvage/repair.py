@@ -111,7 +111,8 @@ class Gap(NamedTuple):
 
 
 def read_around_damage(engine: Engine, family: str, gaps: list[Gap]) -> Iterator[tuple[bytes, bytes]]:
-    """All records of ``family`` but those in blocks that can't be read; appends to ``gaps`` where that was.
+    """Yield all records of ``family`` but those in blocks that can't be read; appends to ``gaps`` where that
+    was.
 
     Upwards to the first damaged block, downwards to the last, then by halves in between. Keys may come twice.
     """
@@ -158,7 +159,7 @@ def _between(engine: Engine, family: str, low: bytes, high: bytes) -> Iterator[t
 
 
 def _middle(low: bytes, high: bytes) -> bytes | None:
-    """A key half way between two; None when they are too close to tell."""
+    """Return a key half way between two; None when they are too close to tell."""
     floor = int.from_bytes(low[:_KEY_WIDTH].ljust(_KEY_WIDTH, b"\0"), "big")
     ceiling = int.from_bytes((high or b"\xff" * _KEY_WIDTH)[:_KEY_WIDTH].ljust(_KEY_WIDTH, b"\0"), "big")
     if ceiling - floor < 2:
@@ -281,7 +282,7 @@ class _Salvage:
             self._report.notes.append(f"{self._source / table.name} can't be read completely")
 
     def _copy(self, name: str) -> Path:
-        """A copy of the source that RocksDB can open without spinning on a foreign log record."""
+        """Return a copy of the source that RocksDB can open without spinning on a foreign log record."""
         copy = self._work / name
         copy.mkdir(mode=0o700)
         for file in (*sorted(self._source.iterdir()), *self._logs_elsewhere()):
@@ -342,7 +343,7 @@ class _Salvage:
         self._report.missing += MEMORY_FAMILIES
 
     def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, fill: bool) -> bool:
-        """Whether the record is sound and to be copied; notes why not."""
+        """Return whether the record is sound and to be copied; notes why not."""
         there = target.get(family, key)
         try:
             derived = self._check(family, key, record)
@@ -477,7 +478,7 @@ _RUNTIME_CHECKS: Final = {
 
 
 def _is_older(family: str, key: bytes, record: bytes, there: bytes) -> bool:
-    """Whether ``record`` is a snapshot from before the one that is ``there``; others have no time."""
+    """Return whether ``record`` is a snapshot from before the one that is ``there``; others have no time."""
     if family != SESSION_IDENTITY or not key.startswith(layout.SNAPSHOT_PREFIX):
         return False
     return records.decode_head(key, record).timestamp_ms < records.decode_head(key, there).timestamp_ms

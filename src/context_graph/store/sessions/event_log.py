@@ -65,11 +65,11 @@ class EventLog:
         self._engine.write(batch)
 
     def is_applied(self, session_id: str, dedupe_key: str) -> bool:
-        """Whether the event of that key has been committed for the session. Cost: one lookup."""
+        """Return whether the event of that key has been committed for the session. Cost: one lookup."""
         return self._engine.get(EVENTS, layout.applied_key(session_id, dedupe_key)) is not None
 
     def after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
-        """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
+        """Return the session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
 
         Raises CorruptedIdentityError at the first event that can't be read back.
         """
@@ -99,13 +99,14 @@ class EventLog:
         self._engine.compact_range(RUNTIME, kept, kept + b"\0")
 
     def last_number(self, session_id: str) -> int:
-        """The number of the session's last event, its starts included; 0 for none. Cost: one look-up."""
+        """Return the number of the session's last event, its starts included; 0 for none. Cost: one
+        look-up."""
         prefix = layout.event_prefix(session_id)
         rows = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
         return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in rows), 0)
 
     def position(self) -> tuple[str, int]:
-        """How far the log's segments have been read (`put_position`); ("", 0) if none was."""
+        """Return how far the log's segments have been read (`put_position`); ("", 0) if none was."""
         key = layout.EVENT_LOG_KEY
         record = self._engine.get(SYSTEM, key)
         if record is None:
@@ -119,7 +120,7 @@ class EventLog:
         self._engine.put(SYSTEM, key, wrap(key, _VERSION, offset.to_bytes(8, "big") + segment.encode()))
 
     def captures_due(self) -> list[str]:
-        """The sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
+        """Return the sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
         prefix = layout.CAPTURE_PREFIX
         rows = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
         return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in rows]
@@ -158,7 +159,8 @@ class CanaryEvents:
             self._log.append(session_id, event=event, seq=seq, dedupe_key=key)
 
     def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
-        """The canary's events in order, which are removed; with them those that were left ten minutes ago.
+        """Return the canary's events in order, which are removed; with them those that were left ten minutes
+        ago.
 
         Raises CorruptedIdentityError if what was written can't be read back. Raises StoreError if it could
         not be removed.
@@ -231,7 +233,8 @@ class RequirementLog:
     def entries(
         self, *, limit: int = 50, session_id: str = "", requirement: str = ""
     ) -> list[dict[str, Any]]:
-        """The newest ``limit`` entries first, of one session and about one requirement if they are named.
+        """Return the newest ``limit`` entries first, of one session and about one requirement if they are
+        named.
 
         An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost in
         silence. Cost: one read an entry that is looked at. Raises InvalidInputError for a limit that is not 1
@@ -269,7 +272,7 @@ class RequirementLog:
 
 
 def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
-    """The entry in ``record``.
+    """Return the entry in ``record``.
 
     Raises CorruptedIdentityError if it is damaged or no entry. Raises FormatVersionError if it was written
     in another version.
@@ -321,14 +324,15 @@ class ConsolidationQueue:
         return key[2:].hex()
 
     def pending(self) -> list[dict[str, object]]:
-        """The queued requests, oldest first, each with its ``id``."""
+        """Return the queued requests, oldest first, each with its ``id``."""
         return [_request(key, record) for key, record in self._waiting()]
 
     def _waiting(self) -> Iterator[tuple[bytes, bytes]]:
         return self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
 
     def unseen(self) -> list[dict[str, object]]:
-        """The requests that no earlier call has returned, oldest first; a damaged one is logged and left out.
+        """Return the requests that no earlier call has returned, oldest first; a damaged one is logged and
+        left out.
 
         Cost: one read of the queue, once.
         """

@@ -105,7 +105,7 @@ class Evidence(NamedTuple):
 
 
 def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
-    """The record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
+    """Return the record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
 
     Raises:
         InvalidInputError: If a vector has the wrong length, or a value is not finite or no number; names it.
@@ -143,7 +143,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
 
 
 def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
-    """The snapshot in ``record``, which was read from ``key``.
+    """Return the snapshot in ``record``, which was read from ``key``.
 
     Raises FormatVersionError if it was written in a version this build does not know. Raises
     CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
@@ -170,7 +170,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
 
 
 def decode_head(key: bytes, record: bytes) -> SnapshotHead:
-    """The first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
+    """Return the first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
 
     Raises FormatVersionError, CorruptedIdentityError as decode_snapshot.
     """
@@ -191,7 +191,8 @@ def _measured(stored: float) -> float | None:
 
 
 def encode_event(key: bytes, event: HookEvent) -> bytes:
-    """The record of ``event`` for its key. Raises InvalidInputError for a text or number that is too big."""
+    """Return the record of ``event`` for its key. Raises InvalidInputError for a text or number that is too
+    big."""
     texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in _EVENT_TEXTS]
     texts.append(_encoded_parts(event.parts))
     for name, text in zip((*_EVENT_TEXTS, "parts"), texts, strict=True):
@@ -207,7 +208,7 @@ def encode_event(key: bytes, event: HookEvent) -> bytes:
 
 
 def _encoded_parts(parts: EventParts) -> bytes:
-    """The parts as JSON; without the longest ones where escapes make them too long for a record."""
+    """Return the parts as JSON; without the longest ones where escapes make them too long for a record."""
     content = parts.to_json()
     while True:
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) if content else ""
@@ -218,7 +219,7 @@ def _encoded_parts(parts: EventParts) -> bytes:
 
 
 def decode_event(key: bytes, record: bytes) -> HookEvent:
-    """The event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
+    """Return the event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
     payload = unwrap(key, record, EVENT_VERSION)
     try:
         kind, success, at_ms, duration_ms, *lengths = _EVENT.unpack_from(payload)
@@ -246,27 +247,27 @@ def decode_event(key: bytes, record: bytes) -> HookEvent:
 
 
 def encode_runtime(key: bytes, state: bytes) -> bytes:
-    """The record of a session's live state, opaque to the store."""
+    """Return the record of a session's live state, opaque to the store."""
     return wrap(key, RUNTIME_VERSION, state)
 
 
 def decode_runtime(key: bytes, record: bytes) -> bytes:
-    """The live state in ``record``. Raises as decode_snapshot."""
+    """Return the live state in ``record``. Raises as decode_snapshot."""
     return unwrap(key, record, RUNTIME_VERSION)
 
 
 def encode_work(key: bytes, work: bytes) -> bytes:
-    """The record of what a session's work was about, opaque to the store."""
+    """Return the record of what a session's work was about, opaque to the store."""
     return wrap(key, WORK_VERSION, work)
 
 
 def decode_work(key: bytes, record: bytes) -> bytes:
-    """The work in ``record``. Raises as decode_snapshot."""
+    """Return the work in ``record``. Raises as decode_snapshot."""
     return unwrap(key, record, WORK_VERSION)
 
 
 def encode_goals(key: bytes, seq: int, goals: bytes) -> bytes:
-    """The record of a goal checkpoint taken after the event of sequence ``seq``."""
+    """Return the record of a goal checkpoint taken after the event of sequence ``seq``."""
     return wrap(key, GOALS_VERSION, _SEQ.pack(seq) + goals)
 
 
@@ -279,14 +280,14 @@ def decode_goals(key: bytes, record: bytes) -> tuple[int, bytes]:
 
 
 def encode_evidence(key: bytes, evidence: Iterable[Evidence]) -> bytes:
-    """The record of a session's evidence, oldest first."""
+    """Return the record of a session's evidence, oldest first."""
     numbers = {name: number for number, name in _EVIDENCE_KINDS.items()}
     rows = (_EVIDENCE.pack(numbers[row.kind], row.at_ms, row.ic, row.value) for row in evidence)
     return wrap(key, EVIDENCE_VERSION, b"".join(rows))
 
 
 def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
-    """The evidence in ``record``, oldest first. Raises as decode_snapshot."""
+    """Return the evidence in ``record``, oldest first. Raises as decode_snapshot."""
     payload = unwrap(key, record, EVIDENCE_VERSION)
     try:
         return [
@@ -298,7 +299,7 @@ def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
 
 
 def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
-    """The record of a queued consolidation request: a JSON object.
+    """Return the record of a queued consolidation request: a JSON object.
 
     Raises InvalidInputError if ``request`` holds what JSON can't.
     """
@@ -310,7 +311,7 @@ def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
 
 
 def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
-    """The request in ``record``. Raises as decode_snapshot."""
+    """Return the request in ``record``. Raises as decode_snapshot."""
     try:
         request = json.loads(unwrap(key, record, DREAM_VERSION))
     except ValueError as error:
@@ -321,13 +322,13 @@ def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
 
 
 def encode_compactions(key: bytes, compactions: Sequence[Mapping[str, object]]) -> bytes:
-    """The record of a session's compactions, oldest first: a JSON list of objects."""
+    """Return the record of a session's compactions, oldest first: a JSON list of objects."""
     text = json.dumps(list(compactions), allow_nan=False, separators=(",", ":"), sort_keys=True)
     return wrap(key, COMPACTIONS_VERSION, text.encode())
 
 
 def decode_compactions(key: bytes, record: bytes) -> list[dict[str, Any]]:
-    """The compactions in ``record``. Raises as decode_snapshot."""
+    """Return the compactions in ``record``. Raises as decode_snapshot."""
     try:
         compactions = json.loads(unwrap(key, record, COMPACTIONS_VERSION))
     except ValueError as error:

@@ -128,7 +128,7 @@ class SessionStore:
         self._engine.write(batch)
 
     def load_snapshot(self, session_id: str | None = None) -> SessionIdentitySnapshot:
-        """The snapshot of ``session_id`` (its first 100 characters), or the latest for None.
+        """Return the snapshot of ``session_id`` (its first 100 characters), or the latest for None.
 
         Raises:
             SessionNotFoundError: There is none.
@@ -146,7 +146,7 @@ class SessionStore:
         return latest
 
     def load_latest(self) -> SessionIdentitySnapshot | None:
-        """The snapshot saved last; None in an empty store.
+        """Return the snapshot saved last; None in an empty store.
 
         A pointer that is missing or names no session is worked out anew from the time index, newest first,
         skipping records that can't be read, and repaired. Raises CorruptedIdentityError: The record behind
@@ -275,7 +275,7 @@ class SessionStore:
         self._engine.put(RUNTIME, key, records.encode_runtime(key, runtime))
 
     def load_runtime(self, session_id: str) -> bytes | None:
-        """The session's live state, None if it has none. Raises CorruptedIdentityError if damaged."""
+        """Return the session's live state, None if it has none. Raises CorruptedIdentityError if damaged."""
         key = layout.runtime_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return None if record is None else records.decode_runtime(key, record)
@@ -303,13 +303,13 @@ class SessionStore:
         self._engine.put(RUNTIME, key, records.encode_compactions(key, compactions))
 
     def load_compactions(self, session_id: str) -> list[dict[str, Any]]:
-        """What `save_compactions` kept; [] if there was none."""
+        """Return what `save_compactions` kept; [] if there was none."""
         key = layout.compactions_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return [] if record is None else records.decode_compactions(key, record)
 
     def load_evidence(self, session_id: str) -> list[records.Evidence]:
-        """The reports of library callers, oldest first (D3.4)."""
+        """Return the reports of library callers, oldest first (D3.4)."""
         key = layout.evidence_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return [] if record is None else records.decode_evidence(key, record)
@@ -342,7 +342,7 @@ class SessionStore:
         return sum(1 for _ in self._engine.scan(SESSION_IDENTITY, TIME_PREFIX, layout.after(TIME_PREFIX)))
 
     def chain(self, session_id: str, limit: int = 50) -> Chain:
-        """The sessions that ``session_id`` continues, itself first, and how the chain ends.
+        """Return the sessions that ``session_id`` continues, itself first, and how the chain ends.
 
         Raises SessionNotFoundError if ``session_id`` itself is not there.
         """
@@ -368,8 +368,8 @@ class SessionStore:
         return Chain(tuple(rows), "start")
 
     def resolve_id(self, alias: str) -> str:
-        """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
-        at least four hex digits (D1.5 has eight).
+        """Return the full id that ``alias`` means: itself, or the one session whose id begins with it if it
+        is at least four hex digits (D1.5 has eight).
 
         Raises SessionNotFoundError if no session fits. Raises InvalidInputError if several do, and lists
         them.

@@ -29,7 +29,7 @@ from context_graph.store.sessions.records import encode_snapshot
 FORMAT: Final = "context-graph/sessions"
 FORMAT_VERSION: Final = 2
 MAX_SESSIONS: Final = 10_000
-"""Of one document: it becomes one atomic write of some 3 KB a session."""
+"""Sessions of one document: it becomes one atomic write of some 3 KB a session."""
 MAX_COUPLING: Final = 10.0
 _FIELDS: Final = tuple(field.name for field in fields(SessionIdentitySnapshot))
 _OPTIONAL: Final = frozenset({"previous_session_id", "trajectory"})  # as in the seeds
@@ -37,7 +37,7 @@ _FLOAT32_MAX: Final = 3.4028234663852886e38
 
 
 def document(snapshots: Sequence[SessionIdentitySnapshot]) -> dict[str, object]:
-    """The document of ``snapshots``, in their order."""
+    """Return the document of ``snapshots``, in their order."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -47,7 +47,7 @@ def document(snapshots: Sequence[SessionIdentitySnapshot]) -> dict[str, object]:
 
 
 def read_document(document: object) -> list[SessionIdentitySnapshot]:
-    """The snapshots of a document, each field checked.
+    """Return the snapshots of a document, each field checked.
 
     Raises InvalidInputError, naming the field, its limit and the cure. Raises FormatVersionError for a format
     version this build does not know.
@@ -165,4 +165,4 @@ _CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "purpose_vector": partial(_vector, low=-_FLOAT32_MAX, high=_FLOAT32_MAX),
     "trajectory": partial(_trajectory, low=-_FLOAT32_MAX, high=_FLOAT32_MAX),
 }
-"""Of the other fields each is a number in [0, 1]."""
+"""The checks of the fields; each other field is a number in [0, 1]."""

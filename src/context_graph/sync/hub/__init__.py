@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 FILE: Final = "hub.json"
-"""In a store's folder: the hub that it has joined (`membership`)."""
+"""The file in a store's folder that names the hub which it has joined (`membership`)."""
 
 
 def place_name(project: str) -> str:

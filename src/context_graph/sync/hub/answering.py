@@ -24,9 +24,10 @@ from context_graph.sync.once import last_exchanges
 
 IDLE_S: Final = 600
 _ANSWER_S: Final = 5.0
-"""For one question, whatever the server does; the owner has told its client long before."""
+"""Seconds for one question, whatever the server does; the owner has told its client long before."""
 _CURRENT_S: Final = 90.0
-"""After an exchange, for which the store has all of its own project: three of the background's pauses."""
+"""Seconds after an exchange for which the store has all of its own project: three of the background's
+pauses."""
 
 
 class Asked(msgspec.Struct, frozen=True):

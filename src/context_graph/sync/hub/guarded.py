@@ -15,7 +15,7 @@ AHEAD: Final = "CG003"
 """The clock of a line is ahead of the hub's."""
 UNFIT: Final = "CG004"
 MOST_BYTES: Final = 8 << 20
-"""Of one call of `tell`."""
+"""Bytes of one call of `tell`."""
 
 GUARDED: Final = r"""
 ALTER TABLE context_graph.project

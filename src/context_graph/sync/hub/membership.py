@@ -23,7 +23,7 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One project of one hub, as a member reaches it."""
 
     url: str
-    """With login and password."""
+    """The server's address, with login and password."""
     project: str
     """Its id."""
     team: str

@@ -28,7 +28,7 @@ from context_graph.sync.transport import PAGE_BYTES
 PAGE: Final = 128
 """Lines that one transaction indexes."""
 MOST_TERMS: Final = 2048
-"""Of one memory that it is found by; a text has that many different words from some 3,000 on."""
+"""Terms of one memory that it is found by; a text has that many different words from some 3,000 on."""
 _NEEDED: Final = frozenset(values.NEEDED[MEMORY])
 _ORIGIN: Final = Origin(1, "")
 _SIGNED: Final = struct.Struct("<q")

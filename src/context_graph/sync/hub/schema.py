@@ -377,7 +377,7 @@ EXCEPTION WHEN insufficient_privilege THEN NULL;
 END $$;
 """
 _LOCK: Final = 0x63_67_68_75_62
-"""Of the advisory lock under which migrations run, one administrator at a time."""
+"""The advisory lock under which migrations run, one administrator at a time."""
 
 
 def version_of(connection: Any) -> int:

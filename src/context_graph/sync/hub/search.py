@@ -28,7 +28,7 @@ _EXACT_UP_TO: Final = 20_000
 _BREADTH: Final = 200
 """pgvector's `ef_search`: recall of the nearest 10 is above .95 with it (benches/exchange/hub_search.py)."""
 _KNOWN_S: Final = 5.0
-"""For which a question takes it that projects and their size are what they were."""
+"""Seconds for which a question assumes that projects and their size are what they were."""
 _ASK: Final = """
 SELECT of_project::text, of_subject, of_login, of_line FROM context_graph.ask(
   %(projects)s::uuid[], %(provider)s, %(words)s::bigint[], %(weights)s::float8[], %(vector)s, %(exact)s,

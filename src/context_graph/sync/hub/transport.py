@@ -30,12 +30,12 @@ from context_graph.sync.transport import (
 )
 
 ANSWER_S: Final = 20.0
-"""For one push or page, whatever the server or the network does."""
+"""Seconds for one push or page, whatever the server or the network does."""
 MAX_MACHINES: Final = 10_000
 _AT_ONCE: Final = 2048
 """Lines of one statement, which has a time limit of its own."""
 _NEWS_LINES: Final = 1024
-"""Of one question about all logs, and of one of them _NEWS_PAGE."""
+"""Lines that one question about all logs brings; of one log _NEWS_PAGE."""
 _NEWS_PAGE: Final = 256
 _NEWS: Final = """
 WITH known AS (
