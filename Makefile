@@ -146,10 +146,8 @@ bench: build rivals ## Every figure beside its limit, rivals too
 	$(BIN)/python benches/suite.py --json artifacts/suite.json
 	$(MAKE) bench-kernels
 
-bench-compare: build ## The suite at a small size (some 40 s), judged by benches/limits.py: exit 1 where a path is too slow in three runs
-	@rm -f artifacts/suite-smoke-*.json && for run in 1 2 3; do \
-	  CONTEXT_GRAPH_BENCH_SMOKE=1 $(BIN)/python benches/suite.py --json artifacts/suite-smoke-$$run.json && \
-	  $(BIN)/python benches/compare.py artifacts/suite-smoke-*.json && exit 0; done; exit 1
+bench-compare: build ## The suite at a small size by turns with the commit before it (some 2 min): exit 1 where a path became slower
+	$(BIN)/python benches/compare.py --json artifacts/compare.json $(if $(BENCH_PARENT),--parent $(BENCH_PARENT))
 
 bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, redaction, store, socket
 	mkdir -p $(dir $(BENCH_JSON))

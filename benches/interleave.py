@@ -7,6 +7,8 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
+from benches.turns import turn
+
 Work = Callable[[], object]
 BATCH_S = 0.001
 """A turn repeats a short operation until it takes about this long: the clock's own cost disappears."""
@@ -19,8 +21,9 @@ def measure(
 
     ``once`` runs each operation once a turn: for those that change what they work on.
     """
-    batches = {name: 1 if once else _batch(work) for name, work in cases.items()}
-    found: dict[str, list[float]] = {name: [] for name in cases}
+    with turn():
+        batches = {name: 1 if once else _batch(work) for name, work in cases.items()}
+    samples: dict[str, list[float]] = {name: [] for name in cases}
     order, chance = list(cases), random.Random(seed)
     gc.collect()
     gc.disable()
@@ -28,15 +31,16 @@ def measure(
         for number in range(rounds + 1):
             chance.shuffle(order)
             for name in order:
-                took = _turn(cases[name], batches[name])
+                with turn():
+                    took = _mean(cases[name], batches[name])
                 if number:
-                    found[name].append(took)
+                    samples[name].append(took)
     finally:
         gc.enable()
-    return found
+    return samples
 
 
-def _turn(work: Work, count: int) -> float:
+def _mean(work: Work, count: int) -> float:
     """Seconds of one operation, the mean of ``count`` in a row."""
     repeats = range(count)
     began = time.perf_counter()
@@ -48,6 +52,6 @@ def _turn(work: Work, count: int) -> float:
 def _batch(work: Work) -> int:
     """How many operations fill BATCH_S."""
     count = 1
-    while (took := _turn(work, count) * count) < BATCH_S / 2:
+    while (took := _mean(work, count) * count) < BATCH_S / 2:
         count = count * 2 if took < BATCH_S / 100 else max(count + 1, int(count * BATCH_S / took))
     return count

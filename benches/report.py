@@ -46,6 +46,8 @@ class Figure:
     """What the median in seconds is to stay under, where no limit says enough."""
     floor: tuple[float, float] = (1.0, 1.0)
     """The limit's median and p95, seconds."""
+    samples: tuple[float, ...] = ()
+    """Seconds of each round, in their order."""
 
     @property
     def name(self) -> str:
@@ -121,6 +123,7 @@ def figures(
             (goals_p95 or {}).get(case),
             (goals_s or {}).get(case),
             (base_p50, base_p95),
+            tuple(samples[case]),
         )
         for case, (p10, p50, p95) in sorted(
             spreads.items(), key=lambda item: (ORDER.index(kinds[item[0]]), item[0])
@@ -233,4 +236,7 @@ def write(path: Path | None, found: Iterable[Figure], **more: Any) -> None:
 def read(path: Path) -> tuple[dict[str, Any], list[Figure]]:
     """What `write` wrote: all but the figures, and the figures."""
     body = json.loads(path.read_text())
-    return body, [Figure(**{**one, "floor": tuple(one["floor"])}) for one in body.pop("figures")]
+    rows = body.pop("figures")
+    return body, [
+        Figure(**{**row, "floor": tuple(row["floor"]), "samples": tuple(row["samples"])}) for row in rows
+    ]

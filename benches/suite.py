@@ -3,9 +3,9 @@
 
     python benches/suite.py [--only GROUP ...] [--json FILE] [--markdown]
 
-Groups: kernels store recall consolidation processes git mcp. Data roots are temporary. With
-CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: benches/compare.py judges such a run. A full one
-is judged here: exit 1 where a goal is missed in the median and in the fastest tenth.
+Groups: kernels identity store recall consolidation processes git mcp. Data roots are temporary. With
+CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: benches/compare.py makes and judges such runs. A
+full one is judged here: exit 1 where a goal is missed in the median and in the fastest tenth.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.groups import consolidation, kernels, mcp, recall, store
+from benches import turns
+from benches.groups import consolidation, identity, kernels, mcp, recall, store
 from benches.hooks import git_commits, processes
 from benches.report import Figure, described, machine, markdown, table, write
 from benches.scale import SMOKE
@@ -45,10 +46,11 @@ class Size:
 
 
 FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 3, ("light", "deep", "rem"))
-SMALL = Size("smoke", 60, 2_000, 2048, 1_000, 60, 3, ("light",))
+SMALL = Size("smoke", 60, 2_000, 2048, 1_000, 60, 7, ("light",))
 
 GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
     "kernels": lambda folder, size: kernels.run(size.rounds, size.scanned, size.close_rows),
+    "identity": lambda folder, size: identity.run(size.rounds),
     "store": lambda folder, size: store.run(folder, size.rounds, size.memories),
     "recall": lambda folder, size: recall.run(size.rounds, size.memories),
     "consolidation": lambda folder, size: consolidation.run(
@@ -68,7 +70,10 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", action="store_true", help="end with rows for benches/README.md")
+    parser.add_argument("--turns", metavar="READ,WRITE", help="descriptors of benches/beside.py's turns")
     given = parser.parse_args()
+    if given.turns:
+        turns.join(given.turns)
     size, found = SMALL if SMOKE else FULL, []
     print(f"{size.name}: {described(machine())}")
     for name in given.only:

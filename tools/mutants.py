@@ -24,7 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.linked_tree import LEFT_OUT, ROOT, link_environment
+
 _COPIED: Final = (
     "src",
     "tests",
@@ -38,7 +41,6 @@ _COPIED: Final = (
     "README.md",
     "Makefile",
 )
-_LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "target", ".pytest_cache", ".hypothesis")
 _LIMIT_S: Final = 1800
 KILLED: Final = "killed"
 _FAILED: Final = 1  # pytest's exit code for tests that failed; others say that it could not run them
@@ -105,21 +107,10 @@ class Copy:
         for name in _COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, self.root / name, ignore=_LEFT_OUT)
+                shutil.copytree(source, self.root / name, ignore=LEFT_OUT)
             elif source.exists():
                 shutil.copy2(source, self.root / name)
-        self._environment(Path(sys.prefix), self.root / ".venv")
-
-    def _environment(self, source: Path, target: Path) -> None:
-        shutil.copytree(source, target, symlinks=True, copy_function=_linked, ignore=_LEFT_OUT)
-        texts = [*target.glob("bin/*"), *target.glob("lib/*/site-packages/*.pth")]
-        for file in (one for one in texts if one.is_file() and not one.is_symlink()):
-            content = file.read_bytes()
-            if content[:4] != b"\x7fELF" and os.fsencode(ROOT) in content:
-                mode = file.stat().st_mode
-                file.unlink()  # a hard link: the original stays as it is
-                file.write_bytes(content.replace(os.fsencode(ROOT), os.fsencode(self.root)))
-                file.chmod(mode)
+        link_environment(self.root)
 
     def judge(self, mutant: Mutant) -> str:
         """What became of it: KILLED, or why not."""
@@ -186,13 +177,6 @@ class Copy:
         ]
         print("".join(f"    {line[:160]}\n" for line in failed[:3]), end="")
         return done.returncode
-
-
-def _linked(source: str, target: str) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:  # another file system
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _chosen(given: argparse.Namespace, parser: argparse.ArgumentParser) -> list[Mutant]:

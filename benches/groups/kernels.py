@@ -30,7 +30,7 @@ KINDS: dict[str, Kind] = {"ours": "ours", "twin": "twin"}
 
 def run(rounds: int, rows: int, close_rows: int) -> list[Figure]:
     """Scan ``rows`` vectors, find close ones among ``close_rows``, score salience, read events and texts."""
-    return [*scan(rounds, rows), *close(max(3, rounds // 20), close_rows), *score(rounds), *texts(rounds)]
+    return [*scan(rounds, rows), *close(max(15, rounds // 20), close_rows), *score(rounds), *texts(rounds)]
 
 
 def scan(rounds: int, rows: int) -> list[Figure]:
@@ -118,7 +118,7 @@ def score(rounds: int) -> list[Figure]:
             "salience.score": lambda: salience.score(*given, out),
             "twin": lambda: _reference_salience.score(*given, out),
         },
-        max(5, rounds // 4),
+        max(30, rounds // 4),
     )
     kinds: dict[str, Kind] = {product: "limit", "salience.score": "ours", "twin": "twin"}
     return figures(f"salience of {SALIENCE_ROWS:,} rows, {CENTRES} centres", kinds, samples)

@@ -80,7 +80,7 @@ def run(rounds: int, memories: int) -> list[Figure]:
         else:
             print(WITHOUT)
         return [
-            *starts(bench, file, name, max(5, rounds // 10)),
+            *starts(bench, file, name, max(15, rounds // 10)),
             *calls(ours, echo, rival, name, rounds, memories),
         ]
     finally:

@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benches.report import Figure, Kind, figures, human, options, table, write
+from benches.turns import turn
 
 NATIVE = Path(__file__).resolve().parents[1] / "native"
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
@@ -129,18 +130,28 @@ def timed(folder: Path, lines: Iterable[str], rounds: int, *, may_fail: bool = F
     """Every `case` of ``lines`` so many times, in random order each time; one that fails ends the bench."""
     plan = folder / "plan"
     plan.write_text("".join(lines))
-    command = [folder / "timed_spawn", plan, str(rounds)]
-    done = subprocess.run(command, capture_output=True, cwd=folder, check=True)
-    found: dict[str, Calls] = {}
-    for line in done.stdout.decode().splitlines():
-        name, wall, cpu, code = line.split("\t")
-        if code != "0" and not may_fail:
-            raise SystemExit(f"{name}: exit {code}")
-        calls = found.setdefault(name, Calls())
-        calls.walls.append(int(wall) / 1e9)
-        calls.cpus.append(int(cpu) / 1e9)
-        calls.codes.add(int(code))
-    return found
+    command = [folder / "timed_spawn", plan, str(rounds), "by turns"]
+    of_case: dict[str, Calls] = {}
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as spawner:
+        for _ in range(rounds):
+            for line in _one_round(spawner):
+                name, wall, cpu, code = line.split("\t")
+                if code != "0" and not may_fail:
+                    raise SystemExit(f"{name}: exit {code}")
+                calls = of_case.setdefault(name, Calls())
+                calls.walls.append(int(wall) / 1e9)
+                calls.cpus.append(int(cpu) / 1e9)
+                calls.codes.add(int(code))
+    return of_case
+
+
+def _one_round(spawner: subprocess.Popen[bytes]) -> list[str]:
+    assert spawner.stdin and spawner.stdout
+    with turn():
+        spawner.stdin.write(b"\n")
+        spawner.stdin.flush()
+        lines = [*iter(spawner.stdout.readline, b"\n")] if spawner.poll() is None else []
+    return [line.decode().rstrip("\n") for line in lines]
 
 
 def tool_event(event: str, number: str = "@@@@@@@@") -> dict[str, Any]:

@@ -4,7 +4,8 @@
  * A spawner of its own because forking from a large Python process costs more than the hooks that are
  * measured. Plan lines: `C name` begins a case, `E NAME=VALUE` adds a variable, `I path` names its standard
  * input, `A word` adds an argument. In the input, the bytes `@@@@@@@@` become a running number: each run
- * of a hook is an event of its own.
+ * of a hook is an event of its own. With a word after the number of rounds it waits for a line before each round,
+ * and ends it with an empty line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -102,19 +103,28 @@ static void run_once(struct bench_case *c, unsigned long number) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) return 64;
+    if (argc != 3 && argc != 4) return 64;
     load_plan(argv[1]);
     long rounds = strtol(argv[2], NULL, 10);
     size_t order[MAX_CASES];
     for (size_t i = 0; i < n_cases; i++) order[i] = i;
     srandom(1);
     for (long round = 0; round < rounds; round++) {
+        while (argc == 4) {
+            int byte = getchar();
+            if (byte == EOF) return 1;
+            if (byte == '\n') break;
+        }
         for (size_t i = n_cases; i > 1; i--) {
             size_t j = (size_t)random() % i, kept = order[i - 1];
             order[i - 1] = order[j];
             order[j] = kept;
         }
         for (size_t i = 0; i < n_cases; i++) run_once(&cases[order[i]], (unsigned long)round);
+        if (argc == 4) {
+            putchar('\n');
+            fflush(stdout);
+        }
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from array import array
 from importlib import import_module
 from types import ModuleType
@@ -33,6 +34,18 @@ def ordinals(*values: int) -> array:
 def test_moments_are_those_of_the_live_rows(module) -> None:
     assert module.moments(floats(1, 100, 3), b"\1\0\1") == (2, 2.0, 1.0)
     assert module.moments(floats(1), b"\0") == (0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_dead_rows_change_no_bit_of_the_moments(module, seed: int) -> None:
+    """Sums of floats depend on their order: the same live rows, with dead ones anywhere among them."""
+    chance = random.Random(seed)
+    live = [chance.uniform(-1.0, 1.0) * 10.0 ** chance.randrange(-6, 6) for _ in range(200)]
+    rows = [(value, 1) for value in live]
+    for _ in range(chance.randrange(1, 60)):
+        rows.insert(chance.randrange(len(rows)), (chance.uniform(-1e6, 1e6), 0))
+    alone = module.moments(floats(*live), bytes([1]) * len(live))
+    assert module.moments(floats(*[value for value, _ in rows]), bytes(alive for _, alive in rows)) == alone
 
 
 def test_standardised_scores_are_added(module) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.support.sessions import hook, memory, remember
 
 from context_graph.config import load_settings, project_top
 from context_graph.gates import patterns
+from context_graph.wire.client.spawn import find_owner_command
 
 LONG_S = 20.0
 """Far more than anything here takes, far less than what it would without a bound."""
@@ -191,6 +193,14 @@ def test_looking_at_a_project_runs_none_of_its_commands(cli: Cli, tmp_path: Path
     cli.run("req", "statusline", stdin=json.dumps({"session_id": "s-1", "cwd": str(cli.project)}))
     hook(cli, "session-start", "s-1", source="startup")
     assert not ran.exists()
+
+
+def test_an_owner_s_command_imports_nothing_of_the_folder_it_stands_in(tmp_path: Path) -> None:
+    """Whoever runs it stands in a project; that it is started in / is a second guard."""
+    (tmp_path / "context_graph.py").write_text("raise SystemExit('ran')\n")
+    words = find_owner_command({"CONTEXT_GRAPH_PYTHON": sys.executable})
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "usage: context-graph-owner --root ROOT" in done.stderr and "ran" not in done.stderr
 
 
 def test_a_python_module_of_the_project_is_not_imported_as_one_of_ours(cli: Cli) -> None:

@@ -322,6 +322,23 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_id_that_begins_like_ours_is_not_ours() {
+        let folder = std::env::temp_dir().join(format!("cg-brief-{}", std::process::id()));
+        let id = b"s1";
+        let home = (fnv1a64(id) % HOME_SLOTS) as usize * SLOT_BYTES;
+        let mut cache = vec![0u8; SLOTS_AT as usize + SLOTS * SLOT_BYTES];
+        let mut put = |at: usize, value: &[u8]| cache.iter_mut().skip(at).zip(value).for_each(|(to, from)| *to = *from);
+        put(0, HEADER);
+        put(SLOTS_AT as usize + home, &slot(b"[C:CON r=0.97 IC=0.95]", b"s10", 3));
+        assert!(std::fs::create_dir_all(&folder).is_ok() && std::fs::write(folder.join("brief.bin"), &cache).is_ok());
+        let store = folder.as_os_str().as_encoded_bytes();
+        let (ours, newest) = (lookup(store, Some(id)).is_some(), lookup(store, None).is_some());
+        let quiet = is_quiet(store, id, &[]);
+        assert!(std::fs::remove_dir_all(&folder).is_ok());
+        assert_eq!((ours, quiet, newest), (false, false, true));
+    }
+
+    #[test]
     fn ids_are_cut_to_a_hundred_characters_not_bytes() {
         let long = "ä".repeat(101);
         assert_eq!(cut_session(long.as_bytes()), "ä".repeat(100).as_bytes());

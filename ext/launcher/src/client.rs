@@ -165,3 +165,55 @@ fn receive(socket: &OwnedFd, deadline: Deadline) -> Result<Answer, NoAnswer> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+    use std::path::{Path, PathBuf};
+
+    fn folder(name: &str, mode: u32) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("cg-client-{name}-{}", std::process::id()));
+        let made = std::fs::create_dir_all(&path)
+            .and_then(|()| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)));
+        assert!(made.is_ok(), "{made:?}");
+        path
+    }
+
+    fn client(folder: &Path, uid: u32) -> Client {
+        let path = folder.join("owner.sock").as_os_str().as_bytes().to_vec();
+        let shared_folder = Some(folder.as_os_str().as_bytes().to_vec());
+        Client { socket: Socket { path, wake: Vec::new(), shared_folder }, uid }
+    }
+
+    fn refusal(of: Result<OwnedFd, NoAnswer>) -> String {
+        of.err().map_or_else(String::new, |why| why.text())
+    }
+
+    #[test]
+    fn a_folder_under_tmp_that_others_may_enter_is_not_trusted() {
+        for (mode, trusted) in [(0o700, true), (0o701, false), (0o750, false), (0o777, false)] {
+            let folder = folder(&format!("{mode:o}"), mode);
+            let ours = client(&folder, sys::uid());
+            assert_eq!(ours.check_folder().is_ok(), trusted, "{mode:o}");
+            assert_eq!(refusal(ours.connect(Deadline::from_now(50))).contains("private folder"), !trusted, "{mode:o}");
+            assert!(std::fs::remove_dir_all(&folder).is_ok());
+        }
+    }
+
+    #[test]
+    fn another_user_s_process_is_told_nothing() {
+        let folder = folder("peer", 0o700);
+        let listener = UnixListener::bind(folder.join("owner.sock"));
+        let mut ours = client(&folder, sys::uid());
+        let trusted = ours.connect(Deadline::from_now(50)).is_ok();
+        // Who listens is somebody else, as seen by a user with the next number; the folder is looked at before.
+        ours.uid += 1;
+        ours.socket.shared_folder = None;
+        let refused = refusal(ours.connect(Deadline::from_now(50)));
+        assert!(listener.is_ok() && std::fs::remove_dir_all(&folder).is_ok());
+        assert_eq!((trusted, refused.as_str()), (true, "no owner: another user's process listens on the socket"));
+    }
+}

@@ -90,6 +90,24 @@ def test_new_numbers_after_a_restore_meet_no_index_of_the_old_history(cli: Cli, 
     assert not any("Lost" in text for text in contents(cli))
 
 
+def test_what_was_derived_from_the_store_before_goes_with_it(cli: Cli, made: Path) -> None:
+    """Its brief would show a session's line that the restored store does not know."""
+    env = {"CLAUDE_CODE_SESSION_ID": "later-session"}
+    hook(cli, "prompt-submit", "later-session", prompt="Mend the parser of the deploy manifest")
+    for number in range(6):
+        file = {"file_path": f"src/parser_{number}.py"}
+        fields = {"tool_name": "Read", "tool_use_id": f"toolu_{number}", "tool_response": "def parse(): ..."}
+        hook(cli, "post-tool", "later-session", tool_input=file, **fields)
+    assert cli.run("owner", "stop").returncode == 0
+    store = store_of(cli)
+    derived = {path.name for path in store.iterdir()} - {"db", "events", "project"}
+    assert "brief.bin" in derived and "C:?" not in cli.run("consciousness", "brief", env=env).stdout
+    done = cli.run("restore", str(made), "--yes", "--json")
+    assert "C:?" in cli.run("consciousness", "brief", env=env).stdout
+    kept = Path(json.loads(done.stdout)["kept"])
+    assert {path.name for path in kept.iterdir()} >= {"db", "brief.bin"}
+
+
 def test_a_backup_goes_into_another_data_root(cli: Cli, made: Path, tmp_path: Path) -> None:
     """A move to another machine: same project or not, the memories are there."""
     root = {"CONTEXT_GRAPH_HOME": str(tmp_path / "other")}

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.sessions import context_of, hook, memory, remember
 from context_graph import Memex
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.evidence import HOOK_S, MAX_BYTES, Evidence, Standing, Verdict, top_of
+from context_graph.memory.recall import by_standing
 
 ASK = "which port does the staging server listen on?"
 
@@ -53,6 +55,20 @@ def stands(memex: Memex, project: Path, within_s: float = 1.0) -> Verdict | None
 def keep(memex: Memex, project: Path, *names: str) -> None:
     evidence = memex.evidence.named(top_of(str(project)), names)
     memex.store("Staging listens on 8443", rationale=WHY, evidence=evidence)
+
+
+def test_what_was_superseded_comes_last_however_well_it_fits(memex: Memex) -> None:
+    """docs/memory.md: after all others, also where its weight leaves it above them."""
+    old = memex.store("The staging server listens on port 8443", rationale=WHY)
+    other = memex.store("The cat of the staging team is grey", rationale=WHY)
+    answer = memex.recall(ASK).nodes
+    assert answer[0].node.id == old.id and answer[0].score > 2.0 * answer[-1].score
+    for standing in (Standing.CHANGED, Standing.GONE, Standing.UNCHECKED):
+        assert by_standing(answer, {old.id: Verdict(standing, ("a",))})[0].node.id == old.id
+    verdicts = {old.id: Verdict(Standing.SUPERSEDED, (str(other.id),))}
+    last = by_standing([replace(one, score=1.0) if one.node.id == old.id else replace(one, score=0.01)
+                        for one in answer], verdicts)  # fmt: skip
+    assert [one.node.id for one in last] == [other.id, old.id]
 
 
 def test_untouched_files_are_verified_also_with_a_new_time(memex: Memex, project: Path) -> None:

@@ -57,6 +57,22 @@ def test_an_answer_counts_the_edges_between_its_memories_and_the_path_they_make(
     assert memex._core.store.counters.seq == log_before  # a use is no change of what is known
 
 
+def test_an_edge_passes_on_its_share_of_relevance_and_no_more(memex: Memex) -> None:
+    """The end that shares no word with the query is led to: half of the near end's by an edge of weight 1."""
+    near, sure, weak = stored(
+        memex,
+        "The deploy manifest of the gateway is parsed first",
+        "Lunch is at noon",
+        "The cat sleeps on the printer",
+    )
+    edges = [memex.link(near, end, "leads_to", weight=weight) for end, weight in ((sure, 1.0), (weak, 0.4))]
+    score = {one.node.id: one.score for one in memex.recall("deploy manifest of the gateway").nodes}
+    assert score[near] > 0.9
+    for end, edge in zip((sure, weak), edges, strict=True):
+        assert score[end] == pytest.approx(0.5 * edge.effective_weight() * score[near], rel=1e-3)
+    assert 0.0 < score[weak] < 0.5 * score[sure]
+
+
 def test_it_survives_closing_and_the_least_confidence_stays(tmp_path: Path) -> None:
     with open_memex(tmp_path / "store") as memex:
         nodes = stored(memex, *CHAIN)

@@ -23,7 +23,7 @@ from context_graph.sync.folder import Folder
 from context_graph.sync.register import REMOVED
 from context_graph.sync.run import Report, exchange
 
-YEAR_MS = 31_536_000_000
+YEAR_MS, MINUTE_MS = 31_536_000_000, 60_000
 
 
 @pytest.fixture
@@ -270,6 +270,31 @@ def test_a_clock_that_was_a_year_behind_ends_equal_too(three: Stores, place: Pat
     settle(three, place)
     assert len(texts(newcomer)) == 2 and state(one) == state(other) == state(newcomer)
     assert one.get(node.id).importance == pytest.approx(0.9)  # type: ignore[union-attr]
+
+
+def test_what_another_said_while_ones_clock_was_ahead_is_heard_once_it_is_right(
+    three: Stores, place: Path
+) -> None:
+    """It lost to the year ahead when it was heard, and is the later one: its log is read once more."""
+    glitched, other, _ = three
+    node = glitched.store("The answer is 41", rationale=WHY)
+    settle([glitched, other], place)
+    with clock(YEAR_MS):
+        there = glitched.get(node.id)
+        assert there is not None
+        glitched.update([replace(there, importance=0.1)])
+        told(glitched, place)
+    with clock(MINUTE_MS):  # as far as two clocks differ
+        there = other.get(node.id)
+        assert there is not None
+        other.update([replace(there, importance=0.9)])
+        told(other, place)
+    with clock(YEAR_MS):
+        told(glitched, place)
+    settle([glitched, other], place)
+    assert state(glitched) == state(other)
+    for machine in (glitched, other):
+        assert machine.get(node.id).importance == pytest.approx(0.9)  # type: ignore[union-attr]
 
 
 def test_two_whose_clocks_were_both_ahead_end_equal(three: Stores, place: Path) -> None:

@@ -89,6 +89,21 @@ def test_the_budget_holds_exactly_whatever_is_quoted(contents: list[str], budget
         assert shown.shown == () and shown.tokens == 0
 
 
+def test_more_than_the_client_inlines_is_never_told_however_few_its_tokens() -> None:
+    """Claude Code puts 10,000 characters of a hook's text before the model and the rest into a file."""
+    words = (
+        "characterization",
+        "internationalization",
+        "responsibilities",
+        "misunderstanding",
+        "straightforward",
+    )
+    contents = [" ".join(f"{word} {words[n % 5]}" for n in range(6)) for word in words for _ in range(20)]
+    shown = show(*(f"{number}: {text}" for number, text in enumerate(contents)), budget=20_000)
+    assert COUNTER.count_tokens(shown.text) < 10_000, "so it was not the budget that ended it"
+    assert 0 < len(shown.shown) < len(contents) and 7_000 < len(shown.text) < 10_000
+
+
 def test_the_best_come_first_and_what_does_not_fit_is_left_out_whole() -> None:
     shown = show(
         *(f"Service {name} listens on port {8000 + n}." for n, name in enumerate("abcdefgh")), budget=120

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from benches import compare
+from benches import beside, compare
 from benches.goal import GoalMissedError, held
 from benches.interleave import measure
 from benches.limits import LIMITS, Limit
-from benches.report import Figure, figures, human, read, table, write
+from benches.report import Figure, Kind, figures, human, read, table, write
 
-COMPARE = Path(compare.__file__)
+ROOT = Path(compare.__file__).resolve().parents[1]
 
 
 def run_of(slow: float = 1.0, slow_p10: float = 1.0) -> list[Figure]:
@@ -24,13 +25,6 @@ def run_of(slow: float = 1.0, slow_p10: float = 1.0) -> list[Figure]:
 
 
 ALLOWED = {"work / ours": Limit(2.0, 4.0, "because")}
-
-
-def judged(folder: Path, found: list[Figure], size: str = "smoke") -> subprocess.CompletedProcess[str]:
-    """`compare.py` on a run."""
-    write(folder / "run.json", found, size=size)
-    command = [sys.executable, str(COMPARE), str(folder / "run.json")]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def whole_run(factor: float) -> list[Figure]:
@@ -94,24 +88,86 @@ def test_what_is_slow_in_one_run_of_two_is_the_machine() -> None:
     assert list(compare.faults([slow, slow], ALLOWED)) == ["work / ours"]
 
 
+def of_two(factor: float, neighbour: Sequence[float] = ()) -> dict[str, float]:
+    """``slowdowns`` where ours takes ``factor`` times as long, and some rounds a neighbour's share more."""
+    rounds = [1e-5 * (1 + number % 7 / 100) for number in range(60)]
+    shares = [*neighbour, *[1.0] * (60 - len(neighbour))]
+    ours = [factor * took * share for took, share in zip(rounds, shares, strict=True)]
+    kinds: dict[str, Kind] = {"limit": "limit", "ours": "ours", "rival": "rival"}
+    sides = [
+        figures("work", kinds, {"limit": rounds, "ours": times, "rival": ours}) for times in (ours, rounds)
+    ]
+    return compare.slowdowns(*sides)
+
+
+def test_what_takes_1_3_times_the_parent_s_time_fails_and_unchanged_code_does_not() -> None:
+    """Limits and rivals are nobody's promise: they are not compared."""
+    assert of_two(1.3) == {"work / ours": pytest.approx(1.3)}
+    slow = "1.3 times as long as in the parent, at most 1.2 allowed"
+    assert compare.slower([of_two(1.3)] * 3) == {"work / ours": slow}
+    assert compare.slower([of_two(1.0)]) == compare.slower([of_two(0.5)]) == {}
+
+
+def test_a_neighbour_that_takes_half_of_the_rounds_fails_nothing() -> None:
+    """It hits either the median or the fastest tenth; and no three runs."""
+    assert compare.slower([of_two(1.0, [9.0] * 40)]) == {}
+    assert compare.slower([of_two(1.0, [9.0] * 57)]) != {}
+    assert compare.slower([of_two(1.0, [9.0] * 57), of_two(1.0)]) == {}
+    assert compare.slower([{"a": 1.5, "b": 1.5}, {"a": 1.5}]).keys() == {"a", "b"}
+
+
+def test_a_case_that_the_parent_does_not_have_is_not_compared() -> None:
+    ours = run_of()
+    assert compare.slowdowns(ours, ours[:1]) == {}
+
+
+def test_both_sides_run_a_group_whole_and_by_turns() -> None:
+    twice = beside.by_turns([Path(sys.executable)] * 2, "identity")
+    assert [run.error for run in twice] == ["", ""]
+    assert {figure.name for figure in twice[0].figures} == {figure.name for figure in twice[1].figures}
+    assert {len(figure.samples) for run in twice for figure in run.figures} == {60}
+
+
+def test_a_side_that_can_t_run_is_said_and_the_other_one_ends(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ImportError: no such kernel' >&2\nexit 1\n")
+    broken.chmod(0o700)
+    ours, parent = beside.by_turns([Path(sys.executable), broken], "identity")
+    assert ours.figures and not ours.error
+    assert parent == beside.Run((), "ImportError: no such kernel")
+
+
+def test_only_one_side_works_at_a_time(tmp_path: Path) -> None:
+    """Each turn writes when it began and ended; none lies within another's."""
+    log = tmp_path / "log"
+    worker = (
+        f"import sys, time\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from benches import turns\nturns.join(sys.argv[1])\n"
+        "for _ in range(20):\n with turns.turn():\n"
+        "  begun = time.monotonic_ns(); time.sleep(.002)\n"
+        "  open(sys.argv[2], 'a').write(f'{begun} {time.monotonic_ns()}\\n')\n"
+    )
+    sides = [beside.Side([sys.executable, "-c", worker], (str(log),)) for _ in range(2)]
+    beside.pass_turns(sides)
+    assert [side.end() for side in sides] == [0, 0]
+    spans = sorted(tuple(map(int, line.split())) for line in log.read_text().splitlines())
+    assert len(spans) == 40
+    assert all(ended <= begun for (_, ended), (begun, _) in itertools.pairwise(spans))
+
+
+def test_a_commit_that_is_not_there_is_refused_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"no commit v0-nowhere in this clone: fetch it .*--parent"):
+        beside.build("v0-nowhere", tmp_path / "tree")
+
+
 def test_a_case_without_a_limit_and_a_limit_without_its_case_are_wrong() -> None:
     assert list(compare.faults([run_of()[:1]], ALLOWED)) == ["work / ours"]
     assert list(compare.faults([run_of()], {})) == ["work / ours"]
 
 
-@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (7.0, 1)])
-def test_a_run_at_the_table_s_own_ratios_passes_and_a_slow_one_fails(
-    tmp_path: Path, factor: float, code: int
-) -> None:
-    done = judged(tmp_path, whole_run(factor))
-    assert done.returncode == code, done.stdout
-    assert done.stdout.count("FAILED ") == (len(LIMITS) if code else 0)
-
-
-def test_only_a_smoke_run_is_judged(tmp_path: Path) -> None:
-    done = judged(tmp_path, whole_run(1.0), size="full")
-    assert done.returncode == 2
-    assert "CONTEXT_GRAPH_BENCH_SMOKE=1" in done.stderr
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, 0), (7.0, len(LIMITS))])
+def test_a_run_at_the_table_s_own_ratios_passes_and_a_slow_one_fails(factor: float, wrong: int) -> None:
+    assert len(compare.faults([whole_run(factor)], LIMITS)) == wrong
 
 
 def test_every_round_runs_each_case_once() -> None:
@@ -136,15 +192,14 @@ def test_short_work_is_repeated_until_the_clock_does_not_matter() -> None:
 
 
 def test_the_page_names_targets_and_scripts_that_exist() -> None:
-    root = COMPARE.parents[1]
-    page = (root / "benches" / "README.md").read_text()
-    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    page = (ROOT / "benches" / "README.md").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`make\s([a-z-]+)`", page))
     assert len(named) >= 6
     assert named <= targets
     scripts = set(re.findall(r"`[^`]*?(benches/[\w/]+\.py)", page))
     assert scripts
-    assert [name for name in scripts if not (root / name).exists()] == []
+    assert [name for name in scripts if not (ROOT / name).exists()] == []
 
 
 def test_a_missed_goal_fails_and_one_within_the_limits_spread_does_not() -> None:
