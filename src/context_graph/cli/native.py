@@ -49,11 +49,11 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
         raise SystemExit(0)
     from context_graph.claude.hosts.translate import CLIENT_FORMATS
 
-    given = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
-    raise SystemExit(0 if any(("--format", one) in given for one in CLIENT_FORMATS) else 1)
+    pairs = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
+    raise SystemExit(0 if any(("--format", form) in pairs for form in CLIENT_FORMATS) else 1)
 
 
-def serve(**given: Any) -> NoReturn:
+def serve(**options: Any) -> NoReturn:
     """What a command of the launcher's does: leave it to the launcher, options as they were."""
     become_launcher(sys.argv[1:])
 

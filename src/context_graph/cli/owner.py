@@ -25,21 +25,21 @@ def start(timeout: float, as_json: bool) -> None:
     root = data_root()
     with start_owner(root) as starting:
         wait_ready(root, time.monotonic() + timeout, starting)
-    found = owner_view(timeout)
+    owner = owner_view(timeout)
     if as_json:
         print(
             json.dumps(
                 {
                     "started": bool(starting.pid),
-                    "pid": found["pid"],
-                    "version": found["version"],
+                    "pid": owner["pid"],
+                    "version": owner["version"],
                     "root": str(root),
                 }
             )
         )
         return
     word = "started" if starting.pid else "already runs"
-    print(f"owner {word}: pid {found['pid']}, version {found['version']}, data root {root}")
+    print(f"owner {word}: pid {owner['pid']}, version {owner['version']}, data root {root}")
 
 
 def stop(timeout: float, as_json: bool) -> None:
@@ -83,11 +83,11 @@ def retry(as_json: bool) -> None:
     reply = request("owner.retry", {}, location=Location(root, root, root), timeout_s=_RETRY_S)
     if reply.exit_code:
         finish(reply)
-    found = json.loads(reply.stdout)
+    answer = json.loads(reply.stdout)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(answer))
         return
-    rows = found["retried"]
+    rows = answer["retried"]
     for row in rows:
         print(f"tried again: {row['what']} ({row['project'] or row['store']})")
     if not rows:

@@ -30,7 +30,7 @@ def owner_status(as_json: bool) -> None:
     """
     root = data_root()
     try:
-        found = owner_view(_STATUS_S)
+        owner = owner_view(_STATUS_S)
     except DeadlineExceededError as error:
         _print_silent(root, as_json)
         raise Finished(1) from error
@@ -41,9 +41,9 @@ def owner_status(as_json: bool) -> None:
         print(json.dumps({"running": False, "root": str(root)}) if as_json else f"no owner runs for {root}")
         raise Finished(1) from error
     if as_json:
-        print(json.dumps({"running": True, "answers": True, **found}))
+        print(json.dumps({"running": True, "answers": True, **owner}))
     else:
-        print_folded(owner_text(found))
+        print_folded(owner_text(owner))
 
 
 def _print_silent(root: Path, as_json: bool) -> None:
@@ -70,5 +70,5 @@ def owner_view(timeout_s: float) -> dict[str, Any]:
     reply = request("owner.status", {}, location=nowhere, autostart=False, timeout_s=timeout_s)
     if reply.exit_code:  # for example, it has as many clients as it may serve
         finish(reply)
-    found: dict[str, Any] = json.loads(reply.stdout)
-    return found
+    answer: dict[str, Any] = json.loads(reply.stdout)
+    return answer

@@ -82,11 +82,11 @@ def list_sessions(limit: int, cursor: str | None, as_json: bool, db_path: str | 
     params = {"limit": str(limit), "cursor": cursor}
     if as_json:
         finish(ask("session.list", params, db_path=db_path, timeout_s=_PERSIST_S))
-    found = ask_json("session.list", params, db_path=db_path, timeout_s=_PERSIST_S)
-    print(shown(session_table(found["sessions"])))
-    count, total = len(found["sessions"]), found.get("total", 0)
-    if found.get("next_cursor"):
-        print(f"{count} of {total}; the next: --cursor {found['next_cursor']}")
+    answer = ask_json("session.list", params, db_path=db_path, timeout_s=_PERSIST_S)
+    print(shown(session_table(answer["sessions"])))
+    count, total = len(answer["sessions"]), answer.get("total", 0)
+    if answer.get("next_cursor"):
+        print(f"{count} of {total}; the next: --cursor {answer['next_cursor']}")
 
 
 def show_session(session: str | None, session_id: str | None, as_json: bool, db_path: str | None) -> None:
@@ -103,9 +103,9 @@ def show_session(session: str | None, session_id: str | None, as_json: bool, db_
     params = {"session-id": session or session_id}
     if as_json:
         finish(ask("session.show", params, db_path=db_path))
-    found = ask_json("session.show", params, db_path=db_path)
-    print_folded(shown(session_text(found)))
-    print_folded(shown(chain_text(found.get("chain", []), found.get("chain_end", ""))))
+    answer = ask_json("session.show", params, db_path=db_path)
+    print_folded(shown(session_text(answer)))
+    print_folded(shown(chain_text(answer.get("chain", []), answer.get("chain_end", ""))))
 
 
 def export_session(

@@ -168,9 +168,9 @@ def _tell_next(*, is_project: bool) -> None:
     shell = os.path.basename(os.environ.get("SHELL", ""))
     if shell in _COMPLETED:
         rows.append((f"context-graph-cli completion {shell} --help", "says how Tab completes commands"))
-    found = len(sessions_in(folder_of(checkout_top(working_dir()), os.environ)))
-    if found:
-        earlier = counted(found, "earlier session")
+    count = len(sessions_in(folder_of(checkout_top(working_dir()), os.environ)))
+    if count:
+        earlier = counted(count, "earlier session")
         rows.append(
             ("context-graph-cli memory import --from claude-code", f"remembers {earlier} of this project")
         )
@@ -198,7 +198,7 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
         scopes.append(project_scope(scope.base, local=True))
     elif scope.name == "local":
         shared = not is_set_up(project_scope(scope.base))
-    places = [(one, Record(data_root(), one.key)) for one in scopes]
+    places = [(scope, Record(data_root(), scope.key)) for scope in scopes]
     made = plan_removal(places, shared=shared)
     if not made.needed:
         print("nothing to change")
@@ -210,8 +210,8 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
         agree(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
         _apply(made)
     if not dry_run:
-        for one, record in places:
-            remove_folders(one, record)
+        for place, record in places:
+            remove_folders(place, record)
             record.forget()
     _tell(made.notes)
 

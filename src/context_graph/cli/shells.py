@@ -40,16 +40,16 @@ def _about(option: Option) -> str:
     return option.help.partition(". ")[0].rstrip(".")
 
 
-def script(shell: str, found: list[Place]) -> str:
+def script(shell: str, all_places: list[Place]) -> str:
     """The script for that shell: bash, zsh or fish."""
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](found)
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_places)
 
 
-def _longest_first(found: list[Place]) -> list[Place]:
-    return sorted(found, key=lambda one: -one.words.count(" "))
+def _longest_first(all_places: list[Place]) -> list[Place]:
+    return sorted(all_places, key=lambda place: -place.words.count(" "))
 
 
-def _bash(found: list[Place]) -> str:
+def _bash(all_places: list[Place]) -> str:
     lines = [
         f"# Completes {PROGRAM} in bash; `{PROGRAM} completion bash` wrote it.",
         "_context_graph_cli() {",
@@ -60,15 +60,15 @@ def _bash(found: list[Place]) -> str:
         "    said=${said# }",
         '    case "$said $before" in',
     ]
-    for place, one in _valued(found):
-        start = f'"{place.words} {one.name}"|"{place.words} "*" {one.name}"'
+    for place, option in _valued(all_places):
+        start = f'"{place.words} {option.name}"|"{place.words} "*" {option.name}"'
         lines.append(
-            f'        {start}) COMPREPLY=($(compgen -W "{" ".join(one.choices)}" -- "$word")); return ;;'
+            f'        {start}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return ;;'
         )
     lines += ["    esac", '    case "$said" in']
-    for place in _longest_first(found):
+    for place in _longest_first(all_places):
         start = f'"{place.words}"' + (f'|"{place.words} "*' if not place.below else "")
-        names = " ".join(one.name for one in place.options)
+        names = " ".join(option.name for option in place.options)
         lines.append(
             f'        {start}) [[ $word == -* ]] && next="{names}" || next="{" ".join(place.below)}" ;;'
         )
@@ -81,15 +81,15 @@ def _bash(found: list[Place]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _valued(found: list[Place]) -> Iterator[tuple[Place, Option]]:
-    for place in _longest_first(found):
-        for one in place.options:
-            if one.choices:
-                yield place, one
+def _valued(all_places: list[Place]) -> Iterator[tuple[Place, Option]]:
+    for place in _longest_first(all_places):
+        for option in place.options:
+            if option.choices:
+                yield place, option
 
 
-def _zsh(found: list[Place]) -> str:
-    abouts = {one.words: one.about for one in found}
+def _zsh(all_places: list[Place]) -> str:
+    abouts = {place.words: place.about for place in all_places}
     lines = [
         f"#compdef {PROGRAM}",
         f"# Completes {PROGRAM} in zsh; `{PROGRAM} completion zsh` wrote it.",
@@ -99,13 +99,13 @@ def _zsh(found: list[Place]) -> str:
         "    local -a found",
         '    case "$said $before" in',
     ]
-    for place, one in _valued(found):
-        start = f'"{place.words} {one.name}"|"{place.words} "*" {one.name}"'
-        lines.append(f"        {start}) compadd -- {' '.join(one.choices)}; return ;;")
+    for place, option in _valued(all_places):
+        start = f'"{place.words} {option.name}"|"{place.words} "*" {option.name}"'
+        lines.append(f"        {start}) compadd -- {' '.join(option.choices)}; return ;;")
     lines += ["    esac", '    case "$said" in']
-    for place in _longest_first(found):
+    for place in _longest_first(all_places):
         start = f'"{place.words}"' + (f'|"{place.words} "*' if not place.below else "")
-        options = [_pair(one.name, _about(one)) for one in place.options]
+        options = [_pair(option.name, _about(option)) for option in place.options]
         below = [_pair(word, abouts.get(f"{place.words} {word}".strip(), "")) for word in place.below]
         lines += [
             f"        {start})",
@@ -130,8 +130,8 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _fish(found: list[Place]) -> str:
-    abouts = {one.words: one.about for one in found}
+def _fish(all_places: list[Place]) -> str:
+    abouts = {place.words: place.about for place in all_places}
     lines = [
         f"# Completes {PROGRAM} in fish; `{PROGRAM} completion fish` wrote it.",
         "function __context_graph_at  # exactly these words were said, options aside",
@@ -143,14 +143,18 @@ def _fish(found: list[Place]) -> str:
         "    string match -q -- \"$argv *\" \"$(string match -v -- '-*' $said | string join ' ') \"",
         "end",
     ]
-    for place in found:
+    for place in all_places:
         here, inside = (f"-n '__context_graph_{word} {place.words}'" for word in ("at", "in"))
         for word in place.below:
             about = _quoted(abouts.get(f"{place.words} {word}".strip(), ""))
             lines.append(f"complete -c {PROGRAM} -f {here} -a {word} -d {about}")
         where = here if place.below else inside
-        for one in place.options:
-            takes = f" -x -a '{' '.join(one.choices)}'" if one.choices else " -r" if one.takes else ""
-            about = _quoted(_about(one))
-            lines.append(f"complete -c {PROGRAM} {where} -l {one.name.removeprefix('--')}{takes} -d {about}")
+        for option in place.options:
+            takes = (
+                f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.takes else ""
+            )
+            about = _quoted(_about(option))
+            lines.append(
+                f"complete -c {PROGRAM} {where} -l {option.name.removeprefix('--')}{takes} -d {about}"
+            )
     return "\n".join(lines) + "\n"

@@ -52,7 +52,7 @@ def status(line: bool, verbose: bool, as_json: bool) -> None:
         become_launcher(["status", "--line"])
     folder = project_dir()
     try:
-        found = _health(folder)
+        health = _health(folder)
     except ContextGraphError as error:
         broken: dict[str, Any] = {"project": str(folder), "works": False, "sentence": f"Not working: {error}"}
         if as_json:
@@ -63,12 +63,12 @@ def status(line: bool, verbose: bool, as_json: bool) -> None:
             error.reply_code if isinstance(error, _RefusedError) else exit_code_of(error, "status")
         ) from error
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(health, ensure_ascii=False))
     else:
-        print_folded(shown(found["sentence"]))
+        print_folded(shown(health["sentence"]))
         hidden = {"state", *(() if verbose else (NUMBERS,))}  # the one is the sentence
-        lines = [one for one in found["lines"] if one["name"] not in hidden]
-        show([("project", found["project"]), *((one["name"], one["text"]) for one in lines)])
+        lines = [line for line in health["lines"] if line["name"] not in hidden]
+        show([("project", health["project"]), *((line["name"], line["text"]) for line in lines)])
 
 
 def _health(folder: Path) -> dict[str, Any]:
@@ -77,19 +77,19 @@ def _health(folder: Path) -> dict[str, Any]:
     day = time.localtime(now)
     midnight = now - (day.tm_hour * 3600 + day.tm_min * 60 + day.tm_sec)
     asked = {"since": str(int(midnight * 1000))}
-    found = _asked("view.health", asked)
-    last_ms = found["figures"]["store"]["sessions"].get("last_event_ms")
+    health = _asked("view.health", asked)
+    last_ms = health["figures"]["store"]["sessions"].get("last_event_ms")
     comes = bool(last_ms) and now - last_ms / 1000 <= _DAY_S
     if not ((comes and _are_named(folder)) or _hooks_set_up(folder)):
-        found = _asked("view.health", {**asked, "hooks-set-up": "false"})
-    found["project"] = str(folder)
-    owner = found["figures"]["owner"] = _asked("owner.status")
+        health = _asked("view.health", {**asked, "hooks-set-up": "false"})
+    health["project"] = str(folder)
+    owner = health["figures"]["owner"] = _asked("owner.status")
     text = (
         f"version {owner['version']}, {size(owner['rss_bytes'])}, up {span(owner['uptime_s'])}, "
         f"{counted(owner['clients'], 'client')}"
     )
-    found["lines"].append({"name": "owner", "text": text, "is_problem": False})
-    return dict(found)
+    health["lines"].append({"name": "owner", "text": text, "is_problem": False})
+    return dict(health)
 
 
 def _asked(verb: str, params: Mapping[str, object] | None = None) -> Any:
@@ -99,8 +99,8 @@ def _asked(verb: str, params: Mapping[str, object] | None = None) -> Any:
 def _answer(verb: str, params: Mapping[str, object], body: bytes = b"") -> bytes:
     reply = ask(verb, params, body, timeout_s=_LOOK_S)
     if reply.exit_code:
-        said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-        raise _RefusedError(said or f"{verb} failed", reply.exit_code)
+        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+        raise _RefusedError(message or f"{verb} failed", reply.exit_code)
     return reply.stdout
 
 

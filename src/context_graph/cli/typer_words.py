@@ -44,7 +44,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
         if name in named:
             inner = typer.Typer(help=group.help, rich_markup_mode=None)
             commands = below(name)
-            chosen = [one for one in commands if one.word.partition(" ")[0] == command]
+            chosen = [candidate for candidate in commands if candidate.word.partition(" ")[0] == command]
             _fill(inner, name, chosen or commands, plain)
             app.add_typer(inner, name=name, short_help=group.short)
     _fill(app, "", (alone(word) for word in ALONE if word in named), plain)
@@ -72,7 +72,7 @@ def _function(command: Command) -> Callable[..., None]:
     def call(**values: Any) -> None:
         raise Finished(command.call(values))
 
-    ways = [_argument(one) for one in command.arguments] + [_option(one) for one in command.options]
+    ways = [*map(_argument, command.arguments), *map(_option, command.options)]
     call.__annotations__ = {way.name: way.annotation for way in ways}
     call.__signature__ = inspect.Signature(ways)  # type: ignore[attr-defined]
     return call

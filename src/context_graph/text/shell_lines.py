@@ -297,7 +297,7 @@ def _assignment(word: str) -> tuple[str, str]:
 
 
 def _without_wrappers(command: ShellCommand, assigned: dict[str, str]) -> list[str]:
-    """The words from the program on; what it is given is added to ``given``."""
+    """The words from the program on; variables set before it are added to ``assigned``."""
     words, wrapped = command.words, ""
     at = 0
     while at < len(words):

@@ -41,7 +41,7 @@ class Host:
 
 
 def common(payload: Json, *names: str) -> Json:
-    """Those of ``names`` that ``given`` has."""
+    """Those of ``names`` that ``payload`` has."""
     return {name: payload[name] for name in names if name in payload}
 
 

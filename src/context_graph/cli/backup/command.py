@@ -64,15 +64,15 @@ def restore(folder: Path, check: bool, yes: bool, as_json: bool, db_path: str | 
     """
     place = locate(db_path)
     source = Path(os.path.abspath(folder))
-    found = manifest.read(source)
+    backup = manifest.read(source)
     if check:
-        manifest.check(source, found)
-        print(json.dumps({"checked": True, **_view(found)}) if as_json else f"good: {_line(found)}")
+        manifest.check(source, backup)
+        print(json.dumps({"checked": True, **_view(backup)}) if as_json else f"good: {_line(backup)}")
         return
     if not yes:
-        _confirm(found, place.store)
-    with bar("restoring", found.bytes) as advance:
-        kept, holds = put_back(source, found, place, advance)
+        _confirm(backup, place.store)
+    with bar("restoring", backup.bytes) as advance:
+        kept, holds = put_back(source, backup, place, advance)
     if as_json:
         print(json.dumps({"store": str(place.store), "kept": str(kept) if kept else None, **holds}))
         return
@@ -81,10 +81,10 @@ def restore(folder: Path, check: bool, yes: bool, as_json: bool, db_path: str | 
         print(f"the previous store is kept in {kept}")
 
 
-def _confirm(found: manifest.Manifest, store: Path) -> None:
+def _confirm(backup: manifest.Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
         raise UsageError("this replaces the store, so it asks first: run it in a terminal")
-    print(f"backup: {_line(found)}\nit replaces {store}, which is kept beside it")
+    print(f"backup: {_line(backup)}\nit replaces {store}, which is kept beside it")
     if not confirmed("Continue?"):
         raise Finished(1)
 

@@ -91,7 +91,7 @@ def make(checkpoint: Mapping[str, Any], place: Path, advance: Callable[[int], No
 
 def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[manifest.File, ...]) -> Manifest:
     """The manifest, with what a process of its own finds in the copy; what that leaves there goes again."""
-    found = probe(database)
+    contents = probe(database)
     copied = {file.name for file in files}
     for entry in list(os.scandir(database)):
         if entry.name not in copied:
@@ -101,9 +101,9 @@ def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[manifes
         project=str(checkpoint["project"]),
         store=str(checkpoint["store"]),
         program_version=str(checkpoint["version"]),
-        memories=found["memories"],
-        sessions=found["sessions"],
-        last_commit=found["last_commit"],
+        memories=contents["memories"],
+        sessions=contents["sessions"],
+        last_commit=contents["last_commit"],
         files=files,
     )
 
@@ -138,12 +138,12 @@ def run_apart(script: str, what: str, *arguments: Path | str) -> dict[str, Any]:
     command = [sys.executable, "-P", "-c", script, *map(str, arguments)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError as error:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise StoreError(f"{what} ended with {done.returncode}: {last or 'no message'}") from error
-    if "error" in found:
-        kind = error_for_code(str(found["code"]))
+    if "error" in answer:
+        kind = error_for_code(str(answer["code"]))
         # Never 2 here: that code means that a session start met corruption.
-        raise (kind if kind.exit_code != 2 else StoreError)(str(found["error"]))
-    return found
+        raise (kind if kind.exit_code != 2 else StoreError)(str(answer["error"]))
+    return answer

@@ -76,28 +76,32 @@ def read(folder: Path) -> Manifest:
     """
     path = folder / NAME
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInputError(
             f"{path}: {error.strerror}; name a folder that `context-graph-cli backup` made"
         ) from error
     except ValueError as error:
         raise InvalidInputError(f"{path} is not JSON: {error}") from error
-    if not isinstance(given, dict) or given.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InvalidInputError(f"{path} has another format than {FORMAT!r}")
-    if given.get("version") != VERSION:
+    if record.get("version") != VERSION:
         raise InvalidInputError(
-            f"{path} has version {given.get('version')!r}; this program reads version {VERSION}"
+            f"{path} has version {record.get('version')!r}; this program reads version {VERSION}"
         )
     try:
-        plain = {name: kind(given[name]) for name, kind in _PLAIN.items()}
-        files = (File(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in given["files"])
-        found = Manifest(**plain, files=tuple(files))
+        plain = {name: kind(record[name]) for name, kind in _PLAIN.items()}
+        files = (
+            File(str(entry["name"]), int(entry["bytes"]), str(entry["sha256"])) for entry in record["files"]
+        )
+        manifest = Manifest(**plain, files=tuple(files))
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"{path} lacks or misstates {error}") from error
-    if any(file.name != os.path.basename(file.name) or file.name in ("", ".", "..") for file in found.files):
+    if any(
+        file.name != os.path.basename(file.name) or file.name in ("", ".", "..") for file in manifest.files
+    ):
         raise InvalidInputError(f"{path}: a file's name leads out of its folder")
-    return found
+    return manifest
 
 
 def check(folder: Path, manifest: Manifest) -> None:
@@ -111,11 +115,11 @@ def check(folder: Path, manifest: Manifest) -> None:
     wrong = []
     for file in manifest.files:
         try:
-            found = digest(folder / DATABASE / file.name)
+            actual = digest(folder / DATABASE / file.name)
         except OSError as error:
             wrong.append(f"{file.name}: {error.strerror}")
             continue
-        if found != file:
+        if actual != file:
             wrong.append(f"{file.name}: differs from what was written")
     try:
         there = {entry.name for entry in os.scandir(folder / DATABASE)}
@@ -146,18 +150,18 @@ def copy_files(source: Path, target: Path, advance: Callable[[int], None]) -> tu
 
 
 def _copy(source: Path, target: Path, advance: Callable[[int], None]) -> File:
-    found = sha256()
+    hasher = sha256()
     size = 0
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(source, "rb") as reading, os.fdopen(handle, "wb") as writing:
         while block := reading.read(_BLOCK):
-            found.update(block)
+            hasher.update(block)
             writing.write(block)
             size += len(block)
             advance(len(block))
         writing.flush()
         os.fsync(writing.fileno())
-    return File(target.name, size, found.hexdigest())
+    return File(target.name, size, hasher.hexdigest())
 
 
 def sync_folder(folder: Path) -> None:

@@ -29,7 +29,7 @@ _LOCK_S: Final = 5.0
 
 
 def put_back(
-    backup: Path, found: Manifest, place: Location, advance: Callable[[int], None]
+    backup: Path, contents: Manifest, place: Location, advance: Callable[[int], None]
 ) -> tuple[Path | None, dict[str, int]]:
     """Check the backup in the folder ``backup`` and make it the database of ``place.store``.
 
@@ -47,7 +47,7 @@ def put_back(
         OwnerUnavailableError: The owner does not end.
         StoreLockedError: Another restore is at this store.
     """
-    manifest.check(backup, found)
+    manifest.check(backup, contents)
     store = place.store
     draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
     try:

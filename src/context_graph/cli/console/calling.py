@@ -43,8 +43,8 @@ def ask(
     Raises:
         ContextGraphError: As ``locate`` and ``client.request``.
     """
-    given = {name: value for name, value in (params or {}).items() if value not in (None, "", False)}
-    reply = request(verb, given, body, location=locate(db_path), timeout_s=timeout_s)
+    sent = {name: value for name, value in (params or {}).items() if value not in (None, "", False)}
+    reply = request(verb, sent, body, location=locate(db_path), timeout_s=timeout_s)
     if reply.exit_code or quiet:
         return reply
     _say(reply.stderr)
@@ -72,9 +72,9 @@ def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
     raise Finished(reply.exit_code if exit_code is None else exit_code)
 
 
-def _say(said: bytes) -> None:
+def _say(message: bytes) -> None:
     """The owner's words on standard error, an error under the name of the program that is run."""
-    text = said.decode("utf-8", "replace").rstrip("\n")
+    text = message.decode("utf-8", "replace").rstrip("\n")
     if text.startswith(_OWNERS):
         complain(text.removeprefix(_OWNERS))
     elif text and sys.stderr is not None:
@@ -131,8 +131,8 @@ def lenient_input(session_id: str | None, source: str | None = None) -> bytes:
     if not options:
         return body
     try:
-        given = json.loads(body) if body.strip() else {}
+        fields = json.loads(body) if body.strip() else {}
     except (ValueError, RecursionError):
-        given = {}
-    given = given if isinstance(given, dict) else {}
-    return json.dumps({**options, **given}).encode("utf-8", "replace")
+        fields = {}
+    fields = fields if isinstance(fields, dict) else {}
+    return json.dumps({**options, **fields}).encode("utf-8", "replace")

@@ -37,8 +37,8 @@ def moment(name: str, text: str, now: datetime | None = None) -> int:
     now = datetime.now() if now is None else now
     words = " ".join(text[: _CHARS + 1].lower().split())
     try:
-        found = _named(words, now) or _ago(words, now) or _written(words)
-        if len(text) <= _CHARS and (at := round(found.timestamp() * 1000)) >= 0:
+        time = _named(words, now) or _ago(words, now) or _written(words)
+        if len(text) <= _CHARS and (at := round(time.timestamp() * 1000)) >= 0:
             return at
     except (ValueError, OverflowError, OSError):
         pass

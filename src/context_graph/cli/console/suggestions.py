@@ -45,7 +45,7 @@ def meant_by(word: str, commands: Collection[str]) -> str:
         commands: Each as it is typed, such as `show`, or `memory show`.
     """
     word = word.lower()
-    by_last = {one.rpartition(" ")[2]: one for one in reversed(list(commands))}
+    by_last = {command.rpartition(" ")[2]: command for command in reversed(list(commands))}
     for name in (word, *_SYNONYMS.get(word, ())):
         if name in by_last:
             return by_last[name]

@@ -90,7 +90,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
         ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
         ("IC history", " ".join(_number(value) for value in history[-12:]) or "none yet"),
-        *(("compaction", _compaction(one)) for one in shown.get("compactions", [])[-3:]),
+        *(("compaction", _compaction(compaction)) for compaction in shown.get("compactions", [])[-3:]),
         (
             "waiting",
             f"{counted(shown.get('events_waiting', 0), 'event')}, "
@@ -102,13 +102,13 @@ def session_text(shown: Mapping[str, Any]) -> str:
     return columns(lines)
 
 
-def _compaction(one: Mapping[str, Any]) -> str:
+def _compaction(compaction: Mapping[str, Any]) -> str:
     """How much of the session outlived a compaction."""
-    facts, when = one["facts"], f"{age(one['at_ms'])} ago"
-    if one["in_summary"] is None or not facts:
-        return f"{when}; {facts} facts, {one['in_context']} told again; the client told no summary"
-    summary = one["in_summary"] / facts
-    return f"{when}; continuity {one['continuity']:.2f} of {facts} facts (the summary alone {summary:.2f})"
+    facts, when = compaction["facts"], f"{age(compaction['at_ms'])} ago"
+    if compaction["in_summary"] is None or not facts:
+        return f"{when}; {facts} facts, {compaction['in_context']} told again; the client told no summary"
+    whole, summary = compaction["continuity"], compaction["in_summary"] / facts
+    return f"{when}; continuity {whole:.2f} of {facts} facts (the summary alone {summary:.2f})"
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
@@ -194,17 +194,17 @@ _WHY: Final = {
 }
 
 
-def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _dreams(dreams: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The consolidations running now, and those that the owner will run by itself."""
-    running = found.get("running")
+    running = dreams.get("running")
     lines = []
     if running:
         share = running["done"] / max(1, running["total"])
-        waiting = f", {found['waiting']} more wait" if found.get("waiting") else ""
+        waiting = f", {dreams['waiting']} more wait" if dreams.get("waiting") else ""
         lines.append(
             ("consolidating", f"{_run(running)}: {running['stage'] or 'begins'}, {share:.0%}{waiting}")
         )
-    for row in found.get("scheduled", []):
+    for row in dreams.get("scheduled", []):
         when = (
             "no more: too many failed" if row["in_s"] is None else f"in {row['in_s']:.0f} s at the earliest"
         )
@@ -221,8 +221,8 @@ def _memories(counts: Mapping[str, Any]) -> str:
     shown, used = counts.get("injections", 0), counts.get("used", 0)
     waiting = counts.get("captures_due", 0)
     due = f"; {counted(waiting, 'session')} to capture" if waiting else ""
-    told = f"; shown on {counted(shown, 'occasion')}, {used} used" if shown else "; none shown yet"
-    return f"{counts.get('memories', 0)} kept{told}{due}"
+    uses = f"; shown on {counted(shown, 'occasion')}, {used} used" if shown else "; none shown yet"
+    return f"{counts.get('memories', 0)} kept{uses}{due}"
 
 
 def _milliseconds(status: Mapping[str, Any]) -> str:
@@ -278,9 +278,9 @@ def _cut(text: str, size: int) -> str:
 
 def width() -> int:
     """Columns of the terminal; as `shutil.get_terminal_size`, whose module costs 5 ms."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isascii() and said.isdigit() and int(said[:6]) > 0:
-        return int(said[:6])
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns[:6]) > 0:
+        return int(columns[:6])
     for descriptor in (1, 2):  # one of them may go to a file
         with contextlib.suppress(OSError):
             return os.get_terminal_size(descriptor).columns or _USUAL_WIDTH

@@ -30,17 +30,17 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
             raise
         return 1
     except Exception as error:
-        told = getattr(error, "format_message", None)
-        if told is None:
+        message_of = getattr(error, "format_message", None)
+        if message_of is None:
             raise
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(told())
+            print(message_of())
             return 0
         path = context.command_path if context is not None else program
-        said = _worded(error)
-        said += " " if said.endswith("?") else "; "
-        complain(f"{said}`{path} --help` tells what it takes")
+        message = _worded(error)
+        message += " " if message.endswith("?") else "; "
+        complain(f"{message}`{path} --help` tells what it takes")
         return _USAGE
 
 
@@ -50,19 +50,19 @@ def plain_help() -> Any:
 
     class PlainCommand(TyperCommand):
         def collect_usage_pieces(self, ctx: Any) -> list[str]:
-            return ["[OPTIONS]", *(one.metavar for one in self._arguments())]
+            return ["[OPTIONS]", *(argument.metavar for argument in self._arguments())]
 
         def format_options(self, ctx: Any, formatter: Any) -> None:
-            arguments = [(one.metavar, one.help or "") for one in self._arguments()]
-            given = [one for one in self.get_params(ctx) if one not in self._arguments()]
-            options = list(filter(None, (one.get_help_record(ctx) for one in given)))
+            arguments = [(argument.metavar, argument.help or "") for argument in self._arguments()]
+            others = [row for row in self.get_params(ctx) if row not in self._arguments()]
+            options = list(filter(None, (option.get_help_record(ctx) for option in others)))
             for name, rows in (("Arguments", arguments), ("Options", options)):
                 if rows:
                     with formatter.section(name):
                         formatter.write_dl(rows)
 
         def _arguments(self) -> list[Any]:
-            return [one for one in self.params if one.param_type_name == "argument"]
+            return [parameter for parameter in self.params if parameter.param_type_name == "argument"]
 
     return PlainCommand
 
@@ -71,21 +71,21 @@ def _worded(error: Any) -> str:
     """What is wrong, without Typer's "Error:"."""
     if type(error).__name__ == "MissingParameter":
         return f"{_name(error)} is missing"
-    said = str(error.format_message()).strip().rstrip(".")
-    if said.startswith("No such command"):
-        return _no_such_command(error, said.split("'")[1])
-    if "unexpected extra argument" in said:
-        return f"too many words: {said.partition('(')[2].partition('(')[2].rstrip(')') or said}"
-    said, _, like = said.partition(" (Possible options: ")
-    said = said[:1].lower() + said[1:].replace(". Did you mean", "; did you mean")
-    return f"{said}; did you mean {like.rstrip(')')}?" if like else said
+    message = str(error.format_message()).strip().rstrip(".")
+    if message.startswith("No such command"):
+        return _no_such_command(error, message.split("'")[1])
+    if "unexpected extra argument" in message:
+        return f"too many words: {message.partition('(')[2].partition('(')[2].rstrip(')') or message}"
+    message, _, like = message.partition(" (Possible options: ")
+    message = message[:1].lower() + message[1:].replace(". Did you mean", "; did you mean")
+    return f"{message}; did you mean {like.rstrip(')')}?" if like else message
 
 
 def _no_such_command(error: Any, word: str) -> str:
     from context_graph.cli.console.suggestions import meant_by  # only who mistyped pays for it
 
     below = dict(error.ctx.command.commands)
-    groups = {name: one.commands for name, one in below.items() if getattr(one, "commands", None)}
+    groups = {name: group.commands for name, group in below.items() if getattr(group, "commands", None)}
     commands = [*below, *(f"{name} {inner}" for name, inners in groups.items() for inner in inners)]
     meant = meant_by(word, commands)
     return f"no such command {word!r:.60}" + (f"; did you mean '{meant}'?" if meant else "")

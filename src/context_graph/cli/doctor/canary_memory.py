@@ -87,8 +87,8 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
 
 def _ours(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
     """Name and entry of our server, by what it runs: names are anybody's."""
-    found = [(name, entry) for name, entry in _servers(content) if _is_ours(entry)]
-    return next((one for one in found if one[0] == SERVER), found[0] if found else ("", None))
+    servers = [(name, entry) for name, entry in _servers(content) if _is_ours(entry)]
+    return next((server for server in servers if server[0] == SERVER), servers[0] if servers else ("", None))
 
 
 def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
@@ -104,7 +104,7 @@ def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
 
 def _refused(name: str, settings: list[SettingsFile]) -> list[Finding]:
     """Whether somebody pressed Enter at the client's dialog "New MCP server found"."""
-    off = [one.path for one in settings if name in (one.content.get("disabledMcpjsonServers") or ())]
+    off = [file.path for file in settings if name in (file.content.get("disabledMcpjsonServers") or ())]
     text = "the memory tools are disabled, perhaps because they were refused when Claude Code asked"
     cure = (
         "run `claude mcp reset-project-choices`, then accept the server; if that does not help, remove it "
@@ -193,8 +193,8 @@ def _through(client: McpClient, trial: MemoryTrial) -> None:
     )
     node_id = stored.get("node_id")
     try:
-        found = _timed(trial, "recall", lambda: _found(client, text, {"tags": [TAG]}))
-        if node_id not in found:
+        ids = _timed(trial, "recall", lambda: _found(client, text, {"tags": [TAG]}))
+        if node_id not in ids:
             trial.findings.append(
                 Finding(
                     ERROR, "a memory that was just stored can't be found", "`context-graph-cli memory stats`"

@@ -28,7 +28,7 @@ def settings_files(project: Path, env: Mapping[str, str]) -> tuple[list[Settings
     """Those that the client reads in ``project``; hooks of all of them run."""
     claude = project / ".claude"
     paths = (_MANAGED, client_dir(env) / "settings.json", claude / "settings.json")
-    found, findings = [], []
+    files, findings = [], []
     for path in dict.fromkeys((*paths, claude / "settings.local.json")):
         try:
             content = read_object(path)
@@ -36,8 +36,8 @@ def settings_files(project: Path, env: Mapping[str, str]) -> tuple[list[Settings
             findings.append(Finding(ERROR, f"{path}: {error}: the client drops the whole file", "fix it"))
             continue
         if content is not None:
-            found.append(SettingsFile(path, content))
-    return found, findings
+            files.append(SettingsFile(path, content))
+    return files, findings
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
@@ -64,8 +64,8 @@ def read_object(path: Path) -> dict[str, Any] | None:
 def plugin_folders(settings: list[SettingsFile], project: Path, env: Mapping[str, str]) -> Iterator[Path]:
     """Folders of the plugins that are installed for ``project`` and that ``settings`` enable."""
     enabled: dict[str, Any] = {}
-    for one in settings:
-        named = one.content.get("enabledPlugins")
+    for file in settings:
+        named = file.content.get("enabledPlugins")
         enabled.update(named if isinstance(named, dict) else {})
     try:
         installed = read_object(client_dir(env) / "plugins" / "installed_plugins.json") or {}

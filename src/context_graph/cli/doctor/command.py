@@ -30,13 +30,13 @@ def doctor(as_json: bool, db_path: str | None) -> int:
     Example: context-graph-cli doctor --json
     """
     report = examine(os.environ, db_path)
-    found = report.as_dict()
+    content = report.as_dict()
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(content, ensure_ascii=False))
     else:
-        show(report_rows(found))
+        show(report_rows(content))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print("\n" + shown(findings_text(found, width)))
+        print("\n" + shown(findings_text(content, width)))
     return int(not report.sound)
 
 
@@ -50,13 +50,13 @@ def report_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def findings_text(report: Mapping[str, Any], width: int | None = None) -> str:
     """What is wrong, worst first, each with its cure; lines of at most ``width`` where one is given."""
-    findings = sorted(report["findings"], key=lambda one: list(_MARKS).index(one["level"]))
+    findings = sorted(report["findings"], key=lambda finding: list(_MARKS).index(finding["level"]))
     lines = []
-    for one in findings:
-        lines.append(_indented(f"{_MARKS[one['level']]} ", one["what"], width))
-        if one["cure"]:
-            lines.append(_indented("    ", one["cure"], width))
-    problems = sum(one["level"] != "note" for one in findings)
+    for finding in findings:
+        lines.append(_indented(f"{_MARKS[finding['level']]} ", finding["what"], width))
+        if finding["cure"]:
+            lines.append(_indented("    ", finding["cure"], width))
+    problems = sum(finding["level"] != "note" for finding in findings)
     lines.append("nothing to fix" if not problems else f"{counted(problems, 'problem')} to fix")
     return "\n".join(lines)
 
@@ -118,8 +118,8 @@ def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "events", f"{store['events_waiting']} waiting, {store['events_rejected']} rejected"
     yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
     yield "captured", _last("session summary", ages["last_capture_age_s"])
-    for one in store["exchanges"]:
-        yield "exchange", exchange_text(one, time.time_ns() // 1_000_000)
+    for exchange in store["exchanges"]:
+        yield "exchange", exchange_text(exchange, time.time_ns() // 1_000_000)
     if "records" in memory:
         word = "agree" if memory["agrees"] else "DO NOT AGREE"
         yield (

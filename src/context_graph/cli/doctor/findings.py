@@ -28,4 +28,4 @@ class Finding:
 
 def is_sound(findings: Iterable[Finding]) -> bool:
     """Whether there is nothing to mend."""
-    return all(one.level == NOTE for one in findings)
+    return all(finding.level == NOTE for finding in findings)

@@ -42,7 +42,7 @@ class HookRun:
 
 def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -> dict[str, Any]:
     """The standard input that the client would give the hook; the event is PreToolUse or PostToolUse."""
-    given: dict[str, Any] = {
+    hook_input: dict[str, Any] = {
         "session_id": session_id,
         "transcript_path": os.devnull,
         "cwd": str(project),
@@ -53,8 +53,8 @@ def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -
         "tool_use_id": tool_use_id,
     }
     if event == "PostToolUse":
-        given["tool_response"] = {"stdout": "a canary", "stderr": "", "interrupted": False}
-    return given
+        hook_input["tool_response"] = {"stdout": "a canary", "stderr": "", "interrupted": False}
+    return hook_input
 
 
 def hook_environment(
@@ -96,22 +96,22 @@ def run_command(
     except OSError as error:
         _close(ends)
         return HookRun(_since(began), 127, "", f"{argv[0]}: {error.strerror}")
-    for _, theirs in ends:
-        theirs.close()
-    said = [b"", b""]
+    for _, child_end in ends:
+        child_end.close()
+    outputs = [b"", b""]
     try:
-        timed_out = not _exchange([mine for mine, _ in ends], body, said, began + timeout_s)
+        timed_out = not _exchange([mine for mine, _ in ends], body, outputs, began + timeout_s)
         if timed_out:
             os.killpg(child.pid, signal.SIGKILL)
         code = child.wait(timeout=timeout_s)
     finally:
         _close(ends)
     took_ms = _since(began)
-    out, err = (part.decode("utf-8", "replace") for part in said)
+    out, err = (part.decode("utf-8", "replace") for part in outputs)
     return HookRun(took_ms, code, out, err, timed_out)
 
 
-def _exchange(streams: list[socket.socket], body: bytes, said: list[bytes], end: float) -> bool:
+def _exchange(streams: list[socket.socket], body: bytes, received: list[bytes], end: float) -> bool:
     """Write ``body``, read both outputs to their ends; whether that came before ``end``."""
     stdin, *outputs = streams
     with selectors.DefaultSelector() as waiting:
@@ -132,7 +132,7 @@ def _exchange(streams: list[socket.socket], body: bytes, said: list[bytes], end:
                         _end(stdin)
                 else:
                     part = _receive(key.fileobj)
-                    said[key.data] += part
+                    received[key.data] += part
                     over = not part
                 if over:
                     waiting.unregister(key.fileobj)
@@ -161,8 +161,8 @@ def _receive(output: Any) -> bytes:
 
 def _close(ends: list[tuple[socket.socket, socket.socket]]) -> None:
     for pair in ends:
-        for one in pair:
-            one.close()
+        for stream in pair:
+            stream.close()
 
 
 def _since(began: float) -> float:
@@ -195,7 +195,7 @@ class HookTrial:
 
 
 def try_hooks(
-    found: HooksInUse,
+    hooks: HooksInUse,
     place: Location,
     folder: Path,
     session_id: str,
@@ -203,7 +203,7 @@ def try_hooks(
     *,
     look: bool,
 ) -> HookTrial:
-    """Send canaries through the commands of ``found`` and see whether the store has each of them.
+    """Send canaries through the commands of ``hooks`` and see whether the store has each of them.
 
     Args:
         folder: What the client takes for the project's folder.
@@ -214,7 +214,7 @@ def try_hooks(
     trial.floor_ms = statistics.median(run.took_ms for run in nothing)
     sent: dict[str, str] = {}
     for event in TRIED:
-        for hook in found.of(event):
+        for hook in hooks.of(event):
             for number in range(_RUNS):
                 tool_use_id = f"toolu_doctor_{secrets.token_hex(8)}"
                 run = run_hook(hook, session_id, folder, env, tool_use_id)
@@ -233,16 +233,16 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
     where = f"the {hook.event} hook of {hook.source}"
     if run.timed_out:
         return [Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)]
-    found = []
+    findings = []
     if run.exit_code:
         blocks = ", which blocks every tool call" if run.exit_code == 2 else ""
-        found.append(Finding(ERROR, f"{where} ends with {run.exit_code}{blocks}: {_said(run)}", _OWNER))
+        findings.append(Finding(ERROR, f"{where} ends with {run.exit_code}{blocks}: {_said(run)}", _OWNER))
     elif run.stderr.strip():
-        found.append(Finding(WARNING, f"{where} complains: {_said(run)}", _OWNER))
-    told = run.stdout.strip()
-    if told and not run.exit_code and not _is_object(told):
-        found.append(Finding(NOTE, f"{where} prints plain text, which the model does not see"))
-    return found
+        findings.append(Finding(WARNING, f"{where} complains: {_said(run)}", _OWNER))
+    output = run.stdout.strip()
+    if output and not run.exit_code and not _is_object(output):
+        findings.append(Finding(NOTE, f"{where} prints plain text, which the model does not see"))
+    return findings
 
 
 def _cure_of_lost(trial: HookTrial, env: Mapping[str, str]) -> str:
@@ -282,11 +282,11 @@ def _look_for(
         trial.findings.append(Finding(ERROR, f"the canary events can't be read back: {error}", _OWNER))
         return
     events: list[dict[str, Any]] = answer["events"]
-    there = {one["tool_use_id"] for one in events}
+    there = {event["tool_use_id"] for event in events}
     trial.recorded = len(there & set(sent))
     for event in TRIED:
-        of_event = [one for one, kind in sent.items() if kind == event]
-        lost = [one for one in of_event if one not in there]
+        of_event = [call for call, kind in sent.items() if kind == event]
+        lost = [call for call in of_event if call not in there]
         if lost:
             text = f"{len(lost)} of {len(of_event)} {event} canaries are not in the store {place.store}"
             trial.findings.append(Finding(ERROR, text, _cure_of_lost(trial, env)))

@@ -38,7 +38,7 @@ class Hook:
         if self.arguments is None:
             return ["/bin/sh", "-c", f"{self.command} "]
         words = (self.command, *self.arguments)
-        return [_VARIABLE.sub(lambda found: variables.get(found[1], found[0]), one) for one in words]
+        return [_VARIABLE.sub(lambda match: variables.get(match[1], match[0]), word) for word in words]
 
 
 @dataclass(slots=True)
@@ -58,36 +58,36 @@ class HooksInUse:
 
 def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, str]) -> HooksInUse:
     """The hooks of ours that the client would run in ``project``."""
-    found = HooksInUse()
-    for one in settings:
-        if one.content.get("disableAllHooks") is True:
-            found.findings.append(
-                Finding(ERROR, f"{one.path}: disableAllHooks is true, so no hook runs", "remove that line")
+    in_use = HooksInUse()
+    for file in settings:
+        if file.content.get("disableAllHooks") is True:
+            in_use.findings.append(
+                Finding(ERROR, f"{file.path}: disableAllHooks is true, so no hook runs", "remove that line")
             )
-        for problem in hook_problems(dict(one.content)):
-            found.findings.append(
-                Finding(ERROR, f"{one.path}: {problem}: Claude Code ignores the whole file", "fix it")
+        for problem in hook_problems(dict(file.content)):
+            in_use.findings.append(
+                Finding(ERROR, f"{file.path}: {problem}: Claude Code ignores the whole file", "fix it")
             )
-        found.hooks += _ours(one.content, one.path, project)
+        in_use.hooks += _ours(file.content, file.path, project)
     for folder in plugin_folders(settings, project, env):
-        found.hooks += packaged_hooks(folder, project)
-    if found.hooks:
-        found.findings += _doubled(found)
-        missing = [event.name for event in EVENTS if not found.of(event.name)]
+        in_use.hooks += packaged_hooks(folder, project)
+    if in_use.hooks:
+        in_use.findings += _doubled(in_use)
+        missing = [event.name for event in EVENTS if not in_use.of(event.name)]
         if missing:
             text = f"no settings file calls us for {', '.join(missing)}"
-            found.findings.append(Finding(WARNING, text, _SETUP))
-    return found
+            in_use.findings.append(Finding(WARNING, text, _SETUP))
+    return in_use
 
 
-def _doubled(found: HooksInUse) -> list[Finding]:
+def _doubled(in_use: HooksInUse) -> list[Finding]:
     """Problems with a plugin beside our settings, or with commands that differ: all of them run and take
     time.
     """
-    twice = [event.name for event in EVENTS if len(found.of(event.name)) > 1]
+    twice = [event.name for event in EVENTS if len(in_use.of(event.name)) > 1]
     if not twice:
         return []
-    sources = sorted({str(hook.source) for event in twice for hook in found.of(event)})
+    sources = sorted({str(hook.source) for event in twice for hook in in_use.of(event)})
     text = f"more than one hook calls us for {', '.join(twice)}, and each of them runs: {', '.join(sources)}"
     cure = "keep one: `context-graph-cli setup --remove` removes those in settings, /plugin the plugin"
     return [Finding(NOTE, text, cure)]

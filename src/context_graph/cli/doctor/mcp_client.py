@@ -126,10 +126,10 @@ class McpClient:
     def _message(self, method: str, end: float) -> dict[str, Any]:
         line = self._line(method, end)
         try:
-            found = json.loads(line)
+            message = json.loads(line)
         except ValueError:
             return {}  # a banner; clients put up with one
-        return found if isinstance(found, dict) else {}
+        return message if isinstance(message, dict) else {}
 
     def _line(self, method: str, end: float) -> bytes:
         assert self._server.stdout is not None

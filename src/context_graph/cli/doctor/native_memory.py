@@ -69,21 +69,21 @@ def _is_on(settings: Sequence[SettingsFile], env: Mapping[str, str]) -> bool:
 def _chosen(project: Path, settings: Sequence[SettingsFile]) -> Path | None:
     """What autoMemoryDirectory names; the client does not read it from a project's shared settings."""
     shared = project / ".claude" / _SHARED
-    named = _setting([one for one in settings if one.path != shared], "autoMemoryDirectory", str)
+    named = _setting([file for file in settings if file.path != shared], "autoMemoryDirectory", str)
     return Path(os.path.expanduser(named)) if named and named.startswith(("/", "~/")) else None
 
 
 def _cleanup_days(settings: Sequence[SettingsFile]) -> int:
-    found = _setting(settings, "cleanupPeriodDays", int)
-    return CLEANUP_DAYS if found is None or isinstance(found, bool) or found < 0 else int(found)
+    days = _setting(settings, "cleanupPeriodDays", int)
+    return CLEANUP_DAYS if days is None or isinstance(days, bool) or days < 0 else int(days)
 
 
 def _setting(settings: Sequence[SettingsFile], name: str, kind: type) -> Any:
     """What holds: the managed settings' word, else that of the file that is nearest to the project."""
-    managed = [one for one in settings if one.path.name.startswith("managed")]
-    nearest = [one for one in reversed(settings) if one not in managed]
-    found = (one.content.get(name) for one in (*managed, *nearest))
-    return next((value for value in found if isinstance(value, kind)), None)
+    managed = [file for file in settings if file.path.name.startswith("managed")]
+    nearest = [file for file in reversed(settings) if file not in managed]
+    values = (file.content.get(name) for file in (*managed, *nearest))
+    return next((value for value in values if isinstance(value, kind)), None)
 
 
 def _files(folder: Path, suffix: str) -> Iterator[os.stat_result]:

@@ -31,11 +31,11 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
     the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth asking.
     """
     state: dict[str, Any] = {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
         asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
         state["was_running"] = True
-        found += _replaced(asked["version"])
+        findings += _replaced(asked["version"])
     except DeadlineExceededError:
         seen = look_at(place.root)
         text = f"{seen.text() if seen else 'the owner does not answer'}; doctor waited {_ALIVE_S:g} s"
@@ -51,11 +51,11 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
             text = f"no owner can be started: {error}"
             cure = "" if "; " in text else "log/owner.log in the data root may say why"
             return {"was_running": False}, [Finding(ERROR, text, cure)]
-    found += _open_store(place, state, env)
+    findings += _open_store(place, state, env)
     began = time.perf_counter()
     asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
     return {**asked, **state, "answered_ms": (time.perf_counter() - began) * 1000}, [
-        *found,
+        *findings,
         *_own_findings(asked),
     ]
 
@@ -84,23 +84,23 @@ def cure_of(error: ContextGraphError) -> str:
 
 
 def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
-    found = []
+    findings = []
     if is_newer(status["version"], installed_build()):
         text = f"the owner runs {status['version']}, and this program is older, {installed_build()}"
-        found.append(Finding(WARNING, text, "update it, or use one installation for hooks and commands"))
+        findings.append(Finding(WARNING, text, "update it, or use one installation for hooks and commands"))
     if status.get("errors"):
         text = f"{status['errors']} requests failed unexpectedly"
-        found.append(
+        findings.append(
             Finding(WARNING, text, "please report them; log/owner.log in the data root has the details")
         )
     for row in status.get("set_aside", ()):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
         whose = row["project"] or row["store"]
         text = f"set aside: {row['what']} of {whose}, last tried {when}: {row['why']}"
-        found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
+        findings.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
     stuck = status.get("events_shut", ())
-    return found + [
-        Finding(ERROR, f"events are waiting in a file that can't be read: {one}") for one in stuck
+    return findings + [
+        Finding(ERROR, f"events are waiting in a file that can't be read: {path}") for path in stuck
     ]
 
 
@@ -120,10 +120,10 @@ def ask_owner(
     """
     reply = request(verb, params, location=place, autostart=autostart, timeout_s=timeout_s, env=env)
     if reply.exit_code:
-        said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-        raise ContextGraphError(said or f"{verb} failed")
-    found: dict[str, Any] = json.loads(reply.stdout)
-    return found
+        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+        raise ContextGraphError(message or f"{verb} failed")
+    answer: dict[str, Any] = json.loads(reply.stdout)
+    return answer
 
 
 _COUNTED: Final = (
@@ -146,15 +146,15 @@ _COUNTED: Final = (
 
 def look_findings(look: Mapping[str, Any]) -> list[Finding]:
     """The store's problems, from the owner's view of it."""
-    found = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
-    found += [
+    findings = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
+    findings += [
         Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
         for name in ("sessions", "memory", "texts")
         if "error" in look.get(name, {})
     ]
-    for one in look.get("losses", ()):
-        text = f"records are lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
-        found.append(
+    for loss in look.get("losses", ()):
+        text = f"records are lost: {loss['what']} (noticed {iso_time(loss['at_ms'])})"
+        findings.append(
             Finding(
                 WARNING,
                 text,
@@ -162,14 +162,14 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
             )
         )
     counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
-    found += [
+    findings += [
         Finding(level, f"{counts[name]} {text}", cure)
         for name, level, text, cure in _COUNTED
         if counts.get(name)
     ]
     memory = look.get("memory", {})
     return [
-        *found,
+        *findings,
         *_index_findings(memory),
         *_ledger_findings(memory),
         *_exchange_findings(look),
@@ -191,15 +191,17 @@ def _extra(look: Mapping[str, Any]) -> list[Finding]:
 
 def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
     """Memories of a folder that is gone; places that can't be reached, and what was not taken from them."""
-    found = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
-    for one in look.get("exchanges", ()):
-        if one["failed"]:
+    findings = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
+    for exchange in look.get("exchanges", ()):
+        if exchange["failed"]:
             cure = "`context-graph-cli sync` tries again; what is new here is kept until then"
-            found.append(Finding(WARNING, f"no exchange with {one['where']}: {one['failed']}", cure))
-        is_recent = time.time_ns() // 1_000_000 - one["refused_ms"] < _WEEK_MS
-        for where, why in one["refused"] if is_recent else ():
-            found.append(Finding(NOTE, f"not taken from {one['where']}: {where}: {why}"))
-    return found
+            findings.append(
+                Finding(WARNING, f"no exchange with {exchange['where']}: {exchange['failed']}", cure)
+            )
+        is_recent = time.time_ns() // 1_000_000 - exchange["refused_ms"] < _WEEK_MS
+        for where, why in exchange["refused"] if is_recent else ():
+            findings.append(Finding(NOTE, f"not taken from {exchange['where']}: {where}: {why}"))
+    return findings
 
 
 _PLACES: Final = {"prompt": "prompts", "file": "files", "startup": "a session's start"}
@@ -216,18 +218,18 @@ def _ledger_findings(memory: Mapping[str, Any]) -> list[Finding]:
 
 
 def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
-    found = []
+    findings = []
     if not memory.get("agrees", True):
         names = ("records", "live", "forgotten", "rows", "commit_seq", "index_seq")
         counts = ", ".join(f"{name} {memory[name]}" for name in names)
         cure = "`context-graph-cli owner restart`; if that does not help, please report it"
-        found.append(Finding(ERROR, f"the memory index does not match the records ({counts})", cure))
+        findings.append(Finding(ERROR, f"the memory index does not match the records ({counts})", cure))
     if "records" in memory and memory["snapshot"] not in ("ok", "none"):
         text = (
             f"the index snapshot was of no use ({memory['snapshot']}); the index was rebuilt from the records"
         )
-        found.append(Finding(NOTE, text))
-    return found
+        findings.append(Finding(NOTE, text))
+    return findings
 
 
 _AT_START: Final = ("tool_schemas", "tool_names", "instructions", "skills")

@@ -55,7 +55,7 @@ class Report:
             "project": str(self.folder),
             "root": str(self.place.root),
             **{name: getattr(self, name) for name in parts},
-            "findings": [one.as_dict() for one in self.findings],
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
 
@@ -69,18 +69,18 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     place = locate(db_path, env)
     folder = checkout_top(project_dir(env))
     report = Report(place, folder)
-    report.disk, found = disk_use(place.root, place.store)
-    report.findings += [*found, *shut_folders(place.root, place.store)]
-    report.owner, found = owner_state(place, env)
-    report.findings += found
+    report.disk, findings = disk_use(place.root, place.store)
+    report.findings += [*findings, *shut_folders(place.root, place.store)]
+    report.owner, findings = owner_state(place, env)
+    report.findings += findings
     usable = "store_ready_ms" in report.owner
-    settings, found = settings_files(folder, env)
-    report.findings += found
+    settings, findings = settings_files(folder, env)
+    report.findings += findings
     # The children must mean the same store as this command.
     child_env = {**env, "CONTEXT_GRAPH_DB_PATH": str(place.store)} if db_path is not None else dict(env)
     _hooks(report, hooks_in_use(folder, settings, env), child_env, look=usable)
-    server, found = server_in_use(folder, settings, env, plugin_folder())
-    report.findings += found
+    server, findings = server_in_use(folder, settings, env, plugin_folder())
+    report.findings += findings
     trial = try_memory(server, folder, child_env) if usable else MemoryTrial()
     report.findings += trial.findings
     report.memory_tools = {
@@ -91,11 +91,11 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     if usable:
         _look(report, env)
         report.disk, _ = disk_use(place.root, place.store)  # with what the trials have left
-    report.requirements, found = governance(folder, place.root, env)
-    report.findings += found
+    report.requirements, findings = governance(folder, place.root, env)
+    report.findings += findings
     _client(report, env)
-    report.client["memory"], found = native_memory(report.folder, settings, env)
-    report.findings += found
+    report.client["memory"], findings = native_memory(report.folder, settings, env)
+    report.findings += findings
     return report
 
 
@@ -103,9 +103,9 @@ def _canary_id() -> str:
     return CANARY_PREFIX + secrets.token_hex(8)
 
 
-def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str], *, look: bool) -> None:
-    report.findings += found.findings
-    tried, configured = found, bool(found.hooks)
+def _hooks(report: Report, in_use: HooksInUse, env: Mapping[str, str], *, look: bool) -> None:
+    report.findings += in_use.findings
+    tried, configured = in_use, bool(in_use.hooks)
     if not configured:
         text = "no settings file and no installed plugin has our hooks here, so nothing is recorded"
         cure = "`context-graph-cli setup`, unless you start claude with --plugin-dir"
@@ -149,8 +149,8 @@ def _look(report: Report, env: Mapping[str, str]) -> None:
 
 
 def _client(report: Report, env: Mapping[str, str]) -> None:
-    version, found = client_version(env)
-    report.findings += found
+    version, findings = client_version(env)
+    report.findings += findings
     trusted = is_trusted(report.folder, env)
     report.client = {"version": version or None, "trusted": trusted}
     if trusted is not True:

@@ -46,10 +46,10 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
                 WARNING, f"{program} --version failed ({type(error).__name__})", "run it yourself to see why"
             )
         ]
-    found = _VERSION.search(done.stdout)
-    if found is None:
+    match = _VERSION.search(done.stdout)
+    if match is None:
         return "", [Finding(NOTE, f"{program} --version printed no version")]
-    return found[0], []
+    return match[0], []
 
 
 def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
@@ -62,7 +62,7 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
     }
     findings = []
     try:
-        free = os.statvfs(next(one for one in (root, *root.parents) if one.exists()))
+        free = os.statvfs(next(folder for folder in (root, *root.parents) if folder.exists()))
         use["free_bytes"] = free.f_bavail * free.f_frsize
         if use["free_bytes"] < _LITTLE_BYTES:
             text = (
@@ -81,13 +81,13 @@ def shut_folders(root: Path, store: Path) -> list[Finding]:
     """Folders of ours in which this user can't make files. An open store goes on there; its events, its index
     and the next owner's log do not.
     """
-    found = []
+    findings = []
     for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "events"):
         if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             mode = os.stat(folder).st_mode & 0o7777
             text = f"{folder} can't be written by you: its mode is {mode:04o}"
-            found.append(Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours"))
-    return found
+            findings.append(Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours"))
+    return findings
 
 
 def bytes_below(path: Path) -> int:
@@ -121,9 +121,9 @@ def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[s
     if not context.governed:
         return state, []
     levels = {"error": ERROR, "warning": WARNING}
-    found = [
-        Finding(levels.get(one["level"], NOTE), f"requirements: {one['what']}", one["cure"])
-        for one in doctor(context)
-        if one["level"] != "ok"
+    findings = [
+        Finding(levels.get(problem["level"], NOTE), f"requirements: {problem['what']}", problem["cure"])
+        for problem in doctor(context)
+        if problem["level"] != "ok"
     ]
-    return state, found
+    return state, findings

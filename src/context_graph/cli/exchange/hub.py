@@ -47,9 +47,9 @@ def init(team: str, project: str | None, as_json: bool) -> None:
         # With --project it may be another than the one that lies here.
         remote = _remote_digest() if project is None else ""
         made = prepare(admin, team, name, remote)
-        found = {"team": _name("--team", team), "project": name, "id": str(made)}
+        answer = {"team": _name("--team", team), "project": name, "id": str(made)}
     _show(
-        found,
+        answer,
         f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`",
         as_json,
     )
@@ -104,15 +104,15 @@ def join(token: str | None, project: str | None, as_json: bool, db_path: str | N
 
     location = locate(db_path)
     if token is None:
-        found = _by_address(load_settings(location.project).hub_url, _name("--project", project))
+        membership = _by_address(load_settings(location.project).hub_url, _name("--project", project))
     else:
-        found = membership_in(sys.stdin.read(8192) if token == "-" else token)
-    found = with_password(found, stores_with_hubs(location.root))
-    with connect(found.url) as connection:
-        seen = status(connection, found.project)
+        membership = membership_in(sys.stdin.read(8192) if token == "-" else token)
+    membership = with_password(membership, stores_with_hubs(location.root))
+    with connect(membership.url) as connection:
+        seen = status(connection, membership.project)
     if not _is_here(seen, project):
         raise InvalidInputError("nothing was joined")
-    note(location.store, found)
+    note(location.store, membership)
     _tell_owner(location)
     words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}"
     words += "; `context-graph-cli sync` exchanges now"
@@ -158,10 +158,10 @@ def _by_address(url: str, name: str) -> Membership:
     if not url:
         raise ConfigError("no TOKEN, and no setting hub_url; ask an administrator for a token (`hub invite`)")
     with connect(url) as connection:
-        found = [one for one in projects_of(connection) if one[2] == name]
-    if len(found) != 1:
-        raise ConfigError(f"the hub has {len(found)} projects {name!r} of yours; join with a token")
-    return Membership(url, *found[0])
+        projects = [project for project in projects_of(connection) if project[2] == name]
+    if len(projects) != 1:
+        raise ConfigError(f"the hub has {len(projects)} projects {name!r} of yours; join with a token")
+    return Membership(url, *projects[0])
 
 
 def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
@@ -178,15 +178,15 @@ def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
     from context_graph.sync.owner_side import OwnerSide
 
     location = locate(db_path)
-    found = joined(location.store)
-    if found is None:
+    membership = joined(location.store)
+    if membership is None:
         raise InvalidInputError("this project has joined no hub")
     end(location.store)
     _tell_owner(location)
     count = 0
     if forget:
         with alone(location.store):
-            count = OwnerSide(location).forget_told(place_name(found.project))
+            count = OwnerSide(location).forget_told(place_name(membership.project))
     words = (
         f"{counted(count, 'memory', 'memories')} of colleagues deleted here" if forget else "memories stay"
     )
@@ -204,10 +204,10 @@ def export(file: str, as_json: bool, db_path: str | None) -> None:
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.transport import Hub
 
-    found = joined(locate(db_path).store)
-    if found is None:
+    membership = joined(locate(db_path).store)
+    if membership is None:
         raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
-    hub, path, count = Hub(found.url, found.project), Path(file).expanduser().absolute(), 0
+    hub, path, count = Hub(membership.url, membership.project), Path(file).expanduser().absolute(), 0
     if os.path.lexists(path):
         raise InvalidInputError(f"{path} is there already; name another file")
     try:
@@ -231,17 +231,17 @@ def status(as_json: bool, db_path: str | None) -> None:
     from context_graph.sync.hub.runs import last_run
     from context_graph.sync.hub.teams import status as asked
 
-    found = joined(locate(db_path).store)
-    if found is None:
+    membership = joined(locate(db_path).store)
+    if membership is None:
         raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
-    with connect(found.url) as connection:
-        seen = asked(connection, found.project)
-        seen["consolidated"] = last_run(connection, found.project)
+    with connect(membership.url) as connection:
+        seen = asked(connection, membership.project)
+        seen["consolidated"] = last_run(connection, membership.project)
     _show(seen, _status_text(seen), as_json)
 
 
 def _status_text(seen: dict[str, Any]) -> str:
-    members = ", ".join(f"{one['login']} ({one['role']})" for one in seen["members"])
+    members = ", ".join(f"{member['login']} ({member['role']})" for member in seen["members"])
     lines = [
         ("project", f"{seen['project']} of team {seen['team']}; you are {seen['role']}"),
         ("room", f"{size(seen['used_bytes'])} of {size(seen['quota_bytes'])}"),
@@ -252,9 +252,9 @@ def _status_text(seen: dict[str, Any]) -> str:
         lines.append(
             ("last run", f"{last['number']} ({last['mode']}) by {last['by']}, {age(last['at_ms'])} ago")
         )
-    for one in seen["machines"]:
-        told = f"{one['login']}, {counted(one['lines'], 'line')}, {size(one['bytes'])}"
-        lines.append((f"{one['machine'][:8]}", f"{told}, {age(one['pushed_at_ms'])} ago"))
+    for machine in seen["machines"]:
+        summary = f"{machine['login']}, {counted(machine['lines'], 'line')}, {size(machine['bytes'])}"
+        lines.append((f"{machine['machine'][:8]}", f"{summary}, {age(machine['pushed_at_ms'])} ago"))
     return columns(lines)
 
 
@@ -287,10 +287,10 @@ def admin_connection() -> Iterator[tuple[str, Connection]]:
 
 
 def _name(of: str, name: str | None) -> str:
-    found = checkout_top(working_dir()).name if name is None else name
-    if not 1 <= len(found) <= _MAX_NAME or not found.isprintable():
+    chosen = checkout_top(working_dir()).name if name is None else name
+    if not 1 <= len(chosen) <= _MAX_NAME or not chosen.isprintable():
         raise InvalidInputError(f"{of} must have 1 to {_MAX_NAME} characters")
-    return found
+    return chosen
 
 
 def need_psycopg() -> None:
@@ -299,8 +299,8 @@ def need_psycopg() -> None:
         raise ConfigError(_EXTRA)
 
 
-def _show(found: dict[str, Any], words: str, as_json: bool) -> None:
-    print(json.dumps(found) if as_json else shown(words))
+def _show(answer: dict[str, Any], words: str, as_json: bool) -> None:
+    print(json.dumps(answer) if as_json else shown(words))
 
 
 _TEAM: Final = Option("--team", "The team.", "NAME", required=True)

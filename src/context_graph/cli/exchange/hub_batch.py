@@ -61,15 +61,15 @@ def consolidate(
         raise ConfigError(_EXTRA)
     command = str(uuid4())
     tasks = [
-        {"project": one, "name": name, "mode": mode, "command": command, "dry_run": dry_run}
-        for one, name in chosen
+        {"project": project, "name": name, "mode": mode, "command": command, "dry_run": dry_run}
+        for project, name in chosen
     ]
     outcomes = []
     for outcome in _worked({"tasks": tasks, "workers": workers, "scheduler": scheduler}, url):
         outcomes.append(outcome)
         if not as_json:
             print(shown(_line(outcome, dry_run)), flush=True)
-    failed = sum(bool(one["failed"]) for one in outcomes)
+    failed = sum(bool(outcome["failed"]) for outcome in outcomes)
     if as_json:
         print(json.dumps({"dry_run": dry_run, "failed": failed, "projects": outcomes}))
     if failed:
@@ -83,13 +83,13 @@ def _projects(team: str | None, project: str | None, db_path: str | None) -> tup
     from context_graph.sync.hub.teams import projects_of_team
 
     if team is None:
-        found = joined(locate(db_path).store)
-        if found is None:
+        membership = joined(locate(db_path).store)
+        if membership is None:
             raise ConfigError("this project has joined no hub; join it, or name a --team as an administrator")
-        return found.url, [(found.project, found.name)]
+        return membership.url, [(membership.project, membership.name)]
     with admin_connection() as (url, admin):
         rows = projects_of_team(admin, team)
-    chosen = [(one, name) for one, name in rows if project in (None, name)]
+    chosen = [(project_id, name) for project_id, name in rows if project in (None, name)]
     if not chosen:
         what = f"no project {project!r}" if project else "no projects"
         raise InvalidInputError(f"team {team!r} has {what} in the hub; `hub init` makes them")
@@ -107,9 +107,9 @@ def _undo(url: str, chosen: Projects, number: int, as_json: bool) -> None:
         run, count = undo(hub, number, uuid4())
     finally:
         hub.close()
-    found = {"undone": number, "run": run.number, "changes": count}
+    answer = {"undone": number, "run": run.number, "changes": count}
     words = f"run {number} is undone, by run {run.number}: {counted(count, 'change')}"
-    print(json.dumps(found) if as_json else shown(words))
+    print(json.dumps(answer) if as_json else shown(words))
 
 
 def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:

@@ -45,7 +45,7 @@ def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | Non
         raise CommandLineError("--name goes with --folder; a hub's project has the name that `hub init` gave")
     where, place = _hub(location) if folder is None else _folder(location, folder, name)
     report = exchange_once(location.store, where, OwnerSide(location), place)
-    found = {
+    outcome = {
         "place": where,
         "machine": report.machine,
         "told": report.told,
@@ -55,10 +55,10 @@ def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | Non
         "heard": report.heard,
         "machines": len(report.machines),
         "refused_count": report.refused_count,
-        "refused": [{"where": one.where, "why": one.why} for one in report.refused],
+        "refused": [{"where": refusal.where, "why": refusal.why} for refusal in report.refused],
         "ahead": report.ahead,
     }
-    print(json.dumps(found) if as_json else shown(_text(found)))
+    print(json.dumps(outcome) if as_json else shown(_text(outcome)))
 
 
 def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Transport]:
@@ -87,33 +87,36 @@ def _hub(location: Location) -> tuple[str, Transport]:
     from context_graph.cli.exchange.hub import need_psycopg
     from context_graph.sync.hub.membership import joined
 
-    found = joined(location.store)
-    if found is None:
+    membership = joined(location.store)
+    if membership is None:
         raise ConfigError(
             "nothing to exchange with: name a folder with --folder, or join a hub with `hub join TOKEN`"
         )
     need_psycopg()
     from context_graph.sync.hub.transport import Hub
 
-    return found.where, Hub(found.url, found.project)
+    return membership.where, Hub(membership.url, membership.project)
 
 
-def _text(found: dict[str, Any]) -> str:
-    told = "told nothing, as a reader" if found["read_only"] else f"told {counted(found['told'], 'change')}"
-    others = counted(found["machines"], "other machine")
-    lines = [f"{told}; heard {found['heard']} from {others}, in {found['place']}"]
-    if found["handed_on"]:
-        lines.append(f"  {counted(found['handed_on'], 'change')} of these were missing there")
-    if found["clock_was_wrong"]:
+def _text(outcome: dict[str, Any]) -> str:
+    sent = (
+        "told nothing, as a reader" if outcome["read_only"] else f"told {counted(outcome['told'], 'change')}"
+    )
+    others = counted(outcome["machines"], "other machine")
+    lines = [f"{sent}; heard {outcome['heard']} from {others}, in {outcome['place']}"]
+    if outcome["handed_on"]:
+        lines.append(f"  {counted(outcome['handed_on'], 'change')} of these were missing there")
+    if outcome["clock_was_wrong"]:
         lines.append(
             "  this machine's clock had been wrong: what it had told from later than now is told anew"
         )
-    lines += [f"  not taken: {one['where']}: {one['why']}" for one in found["refused"]]
-    if found["refused_count"] > len(found["refused"]):
-        lines.append(f"  and {found['refused_count'] - len(found['refused'])} more")
+    lines += [f"  not taken: {refusal['where']}: {refusal['why']}" for refusal in outcome["refused"]]
+    if outcome["refused_count"] > len(outcome["refused"]):
+        lines.append(f"  and {outcome['refused_count'] - len(outcome['refused'])} more")
     lines += [
-        f"  machine {one[:8]} has a clock more than 10 minutes ahead of this one's: the rest of its log waits"
-        for one in found["ahead"]
+        f"  machine {name[:8]} has a clock more than 10 minutes ahead of this one's: "
+        "the rest of its log waits"
+        for name in outcome["ahead"]
     ]
     return "\n".join(lines)
 

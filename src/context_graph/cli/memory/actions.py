@@ -26,10 +26,10 @@ _INTERRUPTED: Final = 130
 """Exit code of what Ctrl-C ended, as in shells."""
 
 
-def followed(verb: str, given: dict[str, Any], what: str, db_path: str | None) -> Any:
+def followed(verb: str, arguments: dict[str, Any], what: str, db_path: str | None) -> Any:
     """Run ``verb`` in the owner and wait for its result; a signal ends the run, with nothing changed."""
     with _Interrupts() as interrupts:
-        job = ask_memory(verb, given, db_path, is_awaited=True)
+        job = ask_memory(verb, arguments, db_path, is_awaited=True)
         try:
             interrupts.come()
             with _bar(what) as tell:
@@ -109,33 +109,35 @@ _VIEWS: Final = (
 )
 
 
-def _recall(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    if given.get("scope") == "team":
-        return followed(verb, given, "asking the hub", db_path)
-    return ask_memory(verb, given, db_path)
+def _recall(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    if arguments.get("scope") == "team":
+        return followed(verb, arguments, "asking the hub", db_path)
+    return ask_memory(verb, arguments, db_path)
 
 
-def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    views = [one.parameter for one in _VIEWS if given.pop(one.parameter, False)]
+def _list(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    views = [view.parameter for view in _VIEWS if arguments.pop(view.parameter, False)]
     if len(views) > 1:
         raise CommandLineError("--deleted and --injected are two lists; give one of them")
-    return ask_memory(verb, {**given, "view": views[0] if views else None}, db_path)
+    return ask_memory(verb, {**arguments, "view": views[0] if views else None}, db_path)
 
 
 _YES: Final = Option("--yes", "With --permanent: ask nothing, for scripts.")
 
 
-def _forget(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+def _forget(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
     """Asks first before it deletes for good, and where somebody pinned it."""
-    sure, for_good = given.pop(_YES.parameter, False), given.get("permanent", False)
+    sure, for_good = arguments.pop(_YES.parameter, False), arguments.get("permanent", False)
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    if for_good and len(given["id"].replace("-", "")) < _SURE_DIGITS:
-        raise CommandLineError(f"ID is {given['id']!r:.60}; --permanent needs {_SURE_DIGITS} digits of it")
+    if for_good and len(arguments["id"].replace("-", "")) < _SURE_DIGITS:
+        raise CommandLineError(
+            f"ID is {arguments['id']!r:.60}; --permanent needs {_SURE_DIGITS} digits of it"
+        )
     if for_good and not (sure or at_terminal):
         raise UsageError("--permanent shows the text and asks, so run it in a terminal; or see --help")
-    if at_terminal and not (sure if for_good else given.get("pinned")):
-        given |= _agreed(ask_memory("memory.show", {"id": given["id"]}, db_path), for_good=for_good)
-    return ask_memory(verb, {"reason": "user_requested", **given}, db_path)
+    if at_terminal and not (sure if for_good else arguments.get("pinned")):
+        arguments |= _agreed(ask_memory("memory.show", {"id": arguments["id"]}, db_path), for_good=for_good)
+    return ask_memory(verb, {"reason": "user_requested", **arguments}, db_path)
 
 
 def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
@@ -153,16 +155,16 @@ def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
 _SURE: Final = Option("--yes", "Do not ask.")
 
 
-def _undo(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+def _undo(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
     """At a terminal says first which change is meant, and asks."""
-    sure = given.pop(_SURE.parameter, False)
-    if not given.get("list") and not sure and sys.stdin is not None and sys.stdin.isatty():
+    sure = arguments.pop(_SURE.parameter, False)
+    if not arguments.get("list") and not sure and sys.stdin is not None and sys.stdin.isatty():
         changes = ask_memory(verb, {"list": True, "limit": 1000}, db_path)["changes"]
-        digits = given.get("token", "").replace("-", "")
+        digits = arguments.get("token", "").replace("-", "")
         meant = (
-            one
-            for one in changes
-            if (one["token"].replace("-", "").startswith(digits) if digits else text.is_open(one))
+            change
+            for change in changes
+            if (change["token"].replace("-", "").startswith(digits) if digits else text.is_open(change))
         )
         change = next(meant, None)
         if change is not None:
@@ -170,28 +172,28 @@ def _undo(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
             if not confirmed("Undo this?"):
                 print("left as it is", file=sys.stderr)
                 raise Finished(1)
-            given["token"] = change["token"]
-    return ask_memory(verb, given, db_path)
+            arguments["token"] = change["token"]
+    return ask_memory(verb, arguments, db_path)
 
 
-def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    if given.get("strict") and given.get("any_state"):
+def _consolidate(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    if arguments.get("strict") and arguments.get("any_state"):
         raise CommandLineError("give either --strict or --any-state, not both")
-    return followed(verb, given, "consolidating", db_path)
+    return followed(verb, arguments, "consolidating", db_path)
 
 
-def _goals(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+def _goals(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
     return (
-        followed(verb, given, "looking for goals", db_path)
-        if given.get("discover")
-        else ask_memory(verb, given, db_path)
+        followed(verb, arguments, "looking for goals", db_path)
+        if arguments.get("discover")
+        else ask_memory(verb, arguments, db_path)
     )
 
 
-def _stats(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    if given.get("prometheus"):
-        finish(ask(verb, given, db_path=db_path, timeout_s=CALL_S))
-    return ask_memory(verb, given, db_path)
+def _stats(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    if arguments.get("prometheus"):
+        finish(ask(verb, arguments, db_path=db_path, timeout_s=CALL_S))
+    return ask_memory(verb, arguments, db_path)
 
 
 _EDIT: Final = (("ID", "id", "word"), ("--content", "content", "text"))
@@ -203,13 +205,13 @@ COMMANDS: Final[dict[str, Action]] = {
     "recall": Action(text.recall_text, _recall),
     "search": Action(text.recall_text, _recall),
     "edit": Action(edited_text, edit),
-    "inject": Action(lambda found: found["context"] or str(found["note"])),
+    "inject": Action(lambda brief: brief["context"] or str(brief["note"])),
     "list": Action(text.list_text, _list, _VIEWS),
     "show": Action(text.node_text),
     "forget": Action(text.forget_text, _forget, (_YES,)),
     "confirm": Action(text.confirmed_text),
     "reword": Action(text.reworded_text),
-    "restore": Action(lambda found: f"restored: {found['id']}\n{found['content']}"),
+    "restore": Action(lambda memory: f"restored: {memory['id']}\n{memory['content']}"),
     "link": Action(text.edge_text),
     "stats": Action(stats_text, _stats),
     "consolidate": Action(text.consolidation_text, _consolidate),
@@ -226,7 +228,7 @@ def plain(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
         return None
     name = words[0]
     if name not in COMMANDS:
-        return next(((one, words[1:]) for one in _of_files(name) if one.word == name), None)
+        return next(((command, words[1:]) for command in _of_files(name) if command.word == name), None)
     # The build makes the table out of the commands, and so imports this module before there is one.
     from context_graph.cli.memory.table import TABLE
 

@@ -46,7 +46,7 @@ def word(
 
 def ask_memory(
     verb: str,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     db_path: str | None,
     *,
     timeout_s: float = CALL_S,
@@ -55,10 +55,10 @@ def ask_memory(
     """The reply's JSON; a reply that failed ends the command as it says.
 
     Args:
-        given: The verb's arguments; those that are None are left out.
+        arguments: The verb's arguments; those that are None are left out.
         is_awaited: Whether what is asked for is to end with this process.
     """
-    body = json.dumps({k: v for k, v in given.items() if v is not None}, ensure_ascii=False)
+    body = json.dumps({k: v for k, v in arguments.items() if v is not None}, ensure_ascii=False)
     sent = body.encode("utf-8", "replace")  # an argument need not be UTF-8
     params = {CLIENT_PID: str(os.getpid())} if is_awaited else {}
     reply = ask(verb, params, sent, db_path=db_path, timeout_s=timeout_s)
@@ -107,18 +107,18 @@ def print_reply(reply: Any, text: Callable[[Any], str], as_json: bool) -> None:
 
 def text_given(name: str, text: str) -> str:
     """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
-    found = _piped() if text == "-" else text
-    if not found:
+    content = _piped() if text == "-" else text
+    if not content:
         where = " on standard input" if text == "-" else ""
         raise CommandLineError(f"the {name}{where} is empty; give at least one character")
-    return found
+    return content
 
 
 def _piped() -> str:
     if sys.stdin is not None and sys.stdin.isatty():
         raise CommandLineError("-: nothing is piped in; give the text as an argument, or pipe it")
-    given = read_stdin(_TEXT_BYTES)
+    content = read_stdin(_TEXT_BYTES)
     try:
-        return given.decode().removesuffix("\n")
+        return content.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"stdin: not UTF-8 at byte {error.start}; encode it as UTF-8") from error

@@ -16,7 +16,7 @@ _ID_CHARS: Final = 8
 _COPIED: Final = ("rationale", "importance", "modality", "metadata", "tags", "agent_id", "pinned")
 
 
-def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+def edit(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
     """Change the text of a memory: opens it in $VISUAL or $EDITOR, or takes --content.
 
     Of a session's note the text itself is changed, as by `memory reword`. Else the new text is a memory of
@@ -29,8 +29,10 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
     Example: context-graph-cli memory edit 5f3c1a2b --content "Staging listens on 9443"
     """
-    old = editable(ask_memory("memory.show", {"id": given["id"]}, db_path))
-    content = text_given("content", given["content"]) if "content" in given else _in_editor(old["content"])
+    old = editable(ask_memory("memory.show", {"id": arguments["id"]}, db_path))
+    content = (
+        text_given("content", arguments["content"]) if "content" in arguments else _in_editor(old["content"])
+    )
     if content == old["content"]:
         return {**old, "unchanged": True}
     return ask_memory(*changed(old, content), db_path)
@@ -60,15 +62,15 @@ def changed(old: Mapping[str, Any], content: str) -> tuple[str, dict[str, Any]]:
     return "memory.store", {**new, **more}
 
 
-def edited_text(found: Mapping[str, Any]) -> str:
+def edited_text(answer: Mapping[str, Any]) -> str:
     """What came of it, and how to take it back."""
-    new = found["id"][:_ID_CHARS]
-    if found.get("unchanged"):
+    new = answer["id"][:_ID_CHARS]
+    if answer.get("unchanged"):
         return f"{new} is unchanged"
-    if "superseded" not in found:
-        return reworded_text(found)
-    old = ", ".join(one[:_ID_CHARS] for one in found.get("superseded", ()))
-    return f"{new} replaces {old}; `context-graph-cli memory forget {new}` undoes it\n{found['content']}"
+    if "superseded" not in answer:
+        return reworded_text(answer)
+    old = ", ".join(memory_id[:_ID_CHARS] for memory_id in answer.get("superseded", ()))
+    return f"{new} replaces {old}; `context-graph-cli memory forget {new}` undoes it\n{answer['content']}"
 
 
 def _in_editor(text: str) -> str:
@@ -93,9 +95,9 @@ def _in_editor(text: str) -> str:
         with open(
             file.name, encoding="utf-8", errors="replace"
         ) as edited:  # an editor may put a new file there
-            found = edited.read().removesuffix("\n")
-    if not found.strip():
+            new_text = edited.read().removesuffix("\n")
+    if not new_text.strip():
         raise InvalidInputError(
             "the text is empty, so nothing was changed; `memory forget` takes a memory out"
         )
-    return found
+    return new_text

@@ -33,38 +33,40 @@ def _search(stats: Mapping[str, Any]) -> str:
     embedding, index = stats["embedding"], stats.get("index")
     if "dim" not in embedding:
         return "nothing yet: no memory was stored"
-    held = f", index of {size(index['bytes'])}" if index else ""
-    return f"embedding {embedding['name']}, {embedding['dim']} numbers a memory{held}"
+    index_size = f", index of {size(index['bytes'])}" if index else ""
+    return f"embedding {embedding['name']}, {embedding['dim']} numbers a memory{index_size}"
 
 
-def _shown(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    waiting = found.get("captures_due", 0)
+def _shown(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
+    waiting = stats.get("captures_due", 0)
     lines = [("to capture", counted(waiting, "session"))] if waiting else []
-    if not found.get("injections"):
+    if not stats.get("injections"):
         return [*lines, ("shown", "nothing yet: no session was brought a memory")]
     share = (
-        f"{counted(found['memories'], 'memory', 'memories')} on {counted(found['injections'], 'occasion')}"
+        f"{counted(stats['memories'], 'memory', 'memories')} on {counted(stats['injections'], 'occasion')}"
     )
-    lines.append(("shown", f"{share}, {found['used']} used, {found['tokens']} tokens"))
-    if found.get("by_event"):
-        lines.append(("", ", ".join(f"{name} {_count(one)}" for name, one in found["by_event"].items())))
+    lines.append(("shown", f"{share}, {stats['used']} used, {stats['tokens']} tokens"))
+    if stats.get("by_event"):
+        lines.append(
+            ("", ", ".join(f"{name} {_count(counts)}" for name, counts in stats["by_event"].items()))
+        )
     return lines
 
 
-def _count(one: Any) -> str:
-    if isinstance(one, Mapping):
-        return f"{one.get('used', 0)} of {one.get('memories', 0)} used"
-    return str(one)
+def _count(counts: Any) -> str:
+    if isinstance(counts, Mapping):
+        return f"{counts.get('used', 0)} of {counts.get('memories', 0)} used"
+    return str(counts)
 
 
-def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    idle = span(found["idle_s"])
+def _dreams(dreams: Mapping[str, Any]) -> list[tuple[str, str]]:
+    idle = span(dreams["idle_s"])
     by_itself = (
-        f"{found['after_session_end']} after a session, {found['when_idle']} after {idle} of quiet"
-        if found["automatic"]
+        f"{dreams['after_session_end']} after a session, {dreams['when_idle']} after {idle} of quiet"
+        if dreams["automatic"]
         else "only when asked for"
     )
-    last = found.get("last")
+    last = dreams.get("last")
     lines = [("consolidation", by_itself)]
     if last:
         did = {
@@ -73,17 +75,19 @@ def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
             "linked": last["links_made_count"],
             "reweighted": last["reweighted_count"],
         }
-        told = ", ".join(f"{count} {name}" for name, count in did.items() if count) or "nothing to do"
-        lines.append(("", f"the last one {age(last['ended_ms'])} ago, {last['mode']}: {told}"))
+        done = ", ".join(f"{count} {name}" for name, count in did.items() if count) or "nothing to do"
+        lines.append(("", f"the last one {age(last['ended_ms'])} ago, {last['mode']}: {done}"))
     return lines
 
 
 def _slow(operations: Mapping[str, Any]) -> list[tuple[str, str]]:
     """How long the commands that people ask took; failures of any."""
     lines = [
-        (name, f"{one['count']} times, {1000 * one['seconds'] / one['count']:.1f} ms each")
-        for name, one in operations.items()
-        if name in ("store", "recall", "inject") and one["count"]
+        (name, f"{operation['count']} times, {1000 * operation['seconds'] / operation['count']:.1f} ms each")
+        for name, operation in operations.items()
+        if name in ("store", "recall", "inject") and operation["count"]
     ]
-    failed = ", ".join(f"{name} {one['failed']}" for name, one in operations.items() if one["failed"])
+    failed = ", ".join(
+        f"{name} {operation['failed']}" for name, operation in operations.items() if operation["failed"]
+    )
     return [*lines, *([("failed", failed)] if failed else [])]

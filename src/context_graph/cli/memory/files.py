@@ -52,12 +52,12 @@ def export(format: str, output: Path | None, embeddings: bool, to: str | None, d
         write = to_client.write if to == "auto-memory" else to_client.write_rules
         print(f"{write(pages('jsonl', False, db_path))} memories", file=sys.stderr)
         return
-    given = pages(format, embeddings, db_path)
+    exported = pages(format, embeddings, db_path)
     try:
         if format == "markdown" and output is not None:
-            count = _write_folder(output, given)
+            count = _write_folder(output, exported)
         else:
-            count = _write_file(output, given)
+            count = _write_file(output, exported)
     except BrokenPipeError:
         raise  # who read it has gone, which is no error
     except OSError as error:
@@ -162,8 +162,8 @@ def reindex(provider: str, as_json: bool, db_path: str | None) -> None:
     print(json.dumps({"provider": provider, "memories": memories}) if as_json else done_text)
 
 
-def _call(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    return ask_memory(verb, given, db_path, timeout_s=_PAGE_S)
+def _call(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    return ask_memory(verb, arguments, db_path, timeout_s=_PAGE_S)
 
 
 @contextlib.contextmanager
@@ -179,8 +179,8 @@ def _begun(overwrite: bool, db_path: str | None) -> Iterator[str]:
         raise
 
 
-def _import(phase: str, given: dict[str, Any], db_path: str | None) -> Any:
-    return _call("memory.import", {"phase": phase, **given}, db_path)
+def _import(phase: str, arguments: dict[str, Any], db_path: str | None) -> Any:
+    return _call("memory.import", {"phase": phase, **arguments}, db_path)
 
 
 def pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[dict[str, Any]]:
@@ -243,7 +243,7 @@ def _source(path: Path | None) -> Iterator[tuple[Batches, int]]:
     """(what gives the input's batches, as often as it is called; what their sizes sum up to)."""
     try:
         if path is not None and path.is_dir():
-            files = sorted(one for one in path.rglob("*.md") if one.is_file())
+            files = sorted(file for file in path.rglob("*.md") if file.is_file())
             if not files:
                 raise InvalidInputError(f"{path}: no Markdown files in this folder")
             yield lambda: _markdown_batches(files, path), len(files)

@@ -31,21 +31,21 @@ def adopt(old: Path | None, as_json: bool, db_path: str | None) -> None:
     place = locate(db_path)
     named = None if old is None else Path(os.path.abspath(old))
     moved = moved_here(place.root, place.store, place.project)
-    there = [one for one in moved if named in (None, one.project)]
+    there = [store for store in moved if named in (None, store.project)]
     if not there:
         raise InvalidInputError("no store of this repository was left under a folder that is gone")
     if len(there) > 1:
-        names = ", ".join(str(one.project) for one in there)
+        names = ", ".join(str(store.project) for store in there)
         raise InvalidInputError(f"this repository was in several places: {names}; name one")
-    found = _taken_over(there[0], place.project, db_path)
+    answer = _taken_over(there[0], place.project, db_path)
     (there[0].store / ADOPTED).write_bytes(os.fsencode(place.project) + b"\n")
-    found["from"] = str(there[0].project)
-    print(json.dumps(found) if as_json else f"from {there[0].project}: {imported_text(found)}")
+    answer["from"] = str(there[0].project)
+    print(json.dumps(answer) if as_json else f"from {there[0].project}: {imported_text(answer)}")
 
 
 def _taken_over(moved: Moved, project: Path, db_path: str | None) -> dict[str, Any]:
     """Export the old store and import it here, with the old folder's paths made this one's."""
-    old, new = (json.dumps(str(one), ensure_ascii=False)[1:-1] for one in (moved.project, project))
+    old, new = (json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in (moved.project, project))
     with tempfile.TemporaryDirectory(prefix="context-graph-") as folder:
         path = Path(folder, "memories.jsonl")
         with path.open("w", encoding="utf-8") as out:

@@ -34,11 +34,11 @@ _LOSERS: Final = 4
 _VALUE_CHARS: Final = 60
 
 
-def recall_text(found: Mapping[str, Any]) -> str:
+def recall_text(answer: Mapping[str, Any]) -> str:
     """The memories that were found, best first, then what is left."""
-    said = [str(found["hub"])] if "hub" in found else []
-    if not found["nodes"]:
-        return "\n".join([str(found["note"]), *said])
+    hub_lines = [str(answer["hub"])] if "hub" in answer else []
+    if not answer["nodes"]:
+        return "\n".join([str(answer["note"]), *hub_lines])
     rows = [("ID", "SCORE", "AGE", "SOURCE", "CONTENT")]
     rows += [
         (
@@ -48,23 +48,25 @@ def recall_text(found: Mapping[str, Any]) -> str:
             _place(node["from"]) if "from" in node else node["source"],
             f"[{node['standing']}] {node['content']}" if node.get("standing") else node["content"],
         )
-        for node in found["nodes"]
+        for node in answer["nodes"]
     ]
-    return "\n".join([*([str(found["note"])] if "note" in found else []), _page(table(rows), found), *said])
+    return "\n".join(
+        [*([str(answer["note"])] if "note" in answer else []), _page(table(rows), answer), *hub_lines]
+    )
 
 
-def _place(told: Mapping[str, str]) -> str:
+def _place(origin: Mapping[str, str]) -> str:
     """Where a memory of the team is, and who told it."""
-    return f"{told['project']}, {told['author']}" if told.get("author") else told["project"]
+    return f"{origin['project']}, {origin['author']}" if origin.get("author") else origin["project"]
 
 
-def list_text(found: Mapping[str, Any]) -> str:
+def list_text(answer: Mapping[str, Any]) -> str:
     """One line a memory, newest first; or what was forgotten, or injected."""
-    if "tombstones" in found:
-        return _forgotten(found)
-    if "injections" in found:
-        return _injections(found)
-    if not found["nodes"]:
+    if "tombstones" in answer:
+        return _forgotten(answer)
+    if "injections" in answer:
+        return _injections(answer)
+    if not answer["nodes"]:
         return "no memories here"
     rows = [("ID", "AGE", "IMP", "SOURCE", "TAGS", "CONTENT")]
     rows += [
@@ -76,9 +78,9 @@ def list_text(found: Mapping[str, Any]) -> str:
             ",".join(node["tags"]) or "-",
             _marked(node),
         )
-        for node in found["nodes"]
+        for node in answer["nodes"]
     ]
-    return _page(table(rows), found)
+    return _page(table(rows), answer)
 
 
 def _marked(node: Mapping[str, Any]) -> str:
@@ -86,8 +88,8 @@ def _marked(node: Mapping[str, Any]) -> str:
     return f"[superseded by {newer[:_ID_CHARS]}] {node['content']}" if newer else str(node["content"])
 
 
-def _forgotten(found: Mapping[str, Any]) -> str:
-    if not found["tombstones"]:
+def _forgotten(answer: Mapping[str, Any]) -> str:
+    if not answer["tombstones"]:
         return "nothing was forgotten"
     rows = [("ID", "FORGOTTEN", "CAN BE RESTORED", "REASON")]
     rows += [
@@ -97,13 +99,13 @@ def _forgotten(found: Mapping[str, Any]) -> str:
             "yes" if stone["soft"] else "no",
             stone["reason"].replace("_", " ") if stone["reason"] else "-",
         )
-        for stone in found["tombstones"]
+        for stone in answer["tombstones"]
     ]
-    return _page(table(rows), found)
+    return _page(table(rows), answer)
 
 
-def _injections(found: Mapping[str, Any]) -> str:
-    if not found["injections"]:
+def _injections(answer: Mapping[str, Any]) -> str:
+    if not answer["injections"]:
         return "nothing was injected yet"
     rows = [("WHEN", "SESSION", "AT", "ID", "SCORE", "TOKENS", "USED")]
     rows += [
@@ -111,15 +113,15 @@ def _injections(found: Mapping[str, Any]) -> str:
             f"{age(entry['at_ms'])} ago",
             entry["session_id"][:_ID_CHARS],
             entry["event"],
-            one["id"][:_ID_CHARS],
-            f"{one['score']:.2f}",
-            str(one["tokens"]),
-            one["used"] or "no sign of it",
+            memory["id"][:_ID_CHARS],
+            f"{memory['score']:.2f}",
+            str(memory["tokens"]),
+            memory["used"] or "no sign of it",
         )
-        for entry in found["injections"]
-        for one in entry["memories"]
+        for entry in answer["injections"]
+        for memory in entry["memories"]
     ]
-    return _page(table(rows), found)
+    return _page(table(rows), answer)
 
 
 def node_text(node: Mapping[str, Any]) -> str:
@@ -160,57 +162,59 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "metadata", json.dumps(own, ensure_ascii=False) if own else ""
 
 
-def forget_text(found: Mapping[str, Any]) -> str:
+def forget_text(answer: Mapping[str, Any]) -> str:
     """What was forgotten, how to take it back, and what a deletion for good did to merged memories."""
-    back = f"forgotten; `context-graph-cli memory restore {found['id'][:_ID_CHARS]}` undoes it"
-    lines = [back if found["soft"] else f"forgotten for good: {found['id']}", found["content"]]
-    lines += [f"with it, merged into it before: {one}" for one in found.get("also_deleted", ())]
+    back = f"forgotten; `context-graph-cli memory restore {answer['id'][:_ID_CHARS]}` undoes it"
+    lines = [back if answer["soft"] else f"forgotten for good: {answer['id']}", answer["content"]]
+    lines += [f"with it, merged into it before: {text}" for text in answer.get("also_deleted", ())]
     lines += [
-        f"not deleted: {one['id']} had been merged into it; {one['why']}" for one in found.get("left", ())
+        f"not deleted: {memory['id']} had been merged into it; {memory['why']}"
+        for memory in answer.get("left", ())
     ]
-    if "still_on_disk" in found:
+    if "still_on_disk" in answer:
         lines.append(
-            f"its text is still in these store files and is removed from them later: {found['still_on_disk']}"
+            "its text is still in these store files and is removed from them later: "
+            f"{answer['still_on_disk']}"
         )
-    lines += _elsewhere(found)
+    lines += _elsewhere(answer)
     return "\n".join(line for line in lines if line)
 
 
-def _elsewhere(found: Mapping[str, Any]) -> Iterator[str]:
+def _elsewhere(answer: Mapping[str, Any]) -> Iterator[str]:
     """Where else a forgotten memory's words stood, and where they still are."""
-    short = [one[:_ID_CHARS] for one in found.get("also_forgotten", ())]
+    short = [memory_id[:_ID_CHARS] for memory_id in answer.get("also_forgotten", ())]
     if short:
         yield f"forgotten with it: {', '.join(short)}"
-    changed = [one[:_ID_CHARS] for one in found.get("taken_out_of", ())]
+    changed = [memory_id[:_ID_CHARS] for memory_id in answer.get("taken_out_of", ())]
     if changed:
         yield f"its words were taken out of {', '.join(changed)}"
-    if "erased_in_sessions" in found:
-        yield f"and out of the record of {len(found['erased_in_sessions'])} sessions"
-    if "recorded_in" in found:
-        count = len(found["recorded_in"]["sessions"])
+    if "erased_in_sessions" in answer:
+        yield f"and out of the record of {len(answer['erased_in_sessions'])} sessions"
+    if "recorded_in" in answer:
+        count = len(answer["recorded_in"]["sessions"])
         yield f"the record of {count} sessions still has its words, for no search; --permanent erases them"
-    for one in found.get("may_say_the_same", ()):
-        yield f"may say the same: {one['id'][:_ID_CHARS]} {one['text']}"
-    for one in found.get("notes_left", ()):
-        yield f"a note of that session stays: {one['id'][:_ID_CHARS]} {one['text']}"
-    if "notes_left" in found:
+    for memory in answer.get("may_say_the_same", ()):
+        yield f"may say the same: {memory['id'][:_ID_CHARS]} {memory['text']}"
+    for memory in answer.get("notes_left", ()):
+        yield f"a note of that session stays: {memory['id'][:_ID_CHARS]} {memory['text']}"
+    if "notes_left" in answer:
         yield "--notes forgets a summary's notes too"
 
 
-def confirmed_text(found: Mapping[str, Any]) -> str:
+def confirmed_text(answer: Mapping[str, Any]) -> str:
     """What a confirmation changed, or that it was taken back."""
-    short, standing = found["id"][:_ID_CHARS], found.get("standing")
+    short, standing = answer["id"][:_ID_CHARS], answer.get("standing")
     how = f": {standing}" if standing else ""
-    if "confirmed" in found.get("metadata", {}):
+    if "confirmed" in answer.get("metadata", {}):
         return f"{short} is confirmed{how}; `context-graph-cli memory confirm {short} --take-back` undoes it"
     return f"{short} is as it was before it was confirmed{how}"
 
 
-def reworded_text(found: Mapping[str, Any]) -> str:
+def reworded_text(answer: Mapping[str, Any]) -> str:
     """The memory with its new text, and where the old one is."""
-    short = found["id"][:_ID_CHARS]
+    short = answer["id"][:_ID_CHARS]
     before = f"`context-graph-cli memory history {short}` has the text before"
-    return f"{short} is reworded; {before}\n{found['content']}"
+    return f"{short} is reworded; {before}\n{answer['content']}"
 
 
 def edge_text(edge: Mapping[str, Any]) -> str:
@@ -227,25 +231,25 @@ def edge_text(edge: Mapping[str, Any]) -> str:
     return "\n".join([line, *texts])
 
 
-def imported_text(found: Mapping[str, Any]) -> str:
+def imported_text(answer: Mapping[str, Any]) -> str:
     """What an import added and left alone, and the first items of another program's by name."""
     named = {"skipped": "skipped (here already)", "tombstones": "that were forgotten", "empty": "empty"}
     counts = [
         f"{count} {named.get(name, name.replace('_', ' '))}"
-        for name, count in found.items()
+        for name, count in answer.items()
         if name not in ("dry_run", "files", "masked")
         and isinstance(count, int)
         and (count or name == "added")
     ]
-    lines = [f"{'dry run, nothing is written: ' if found['dry_run'] else ''}{', '.join(counts)}"]
-    if found.get("masked"):
-        lines.append(f"masked: {', '.join(f'{count} {kind}' for kind, count in found['masked'].items())}")
-    lines += [f"  {one_line(str(one))}" for one in found.get("items", ())]
+    lines = [f"{'dry run, nothing is written: ' if answer['dry_run'] else ''}{', '.join(counts)}"]
+    if answer.get("masked"):
+        lines.append(f"masked: {', '.join(f'{count} {kind}' for kind, count in answer['masked'].items())}")
+    lines += [f"  {one_line(str(item))}" for item in answer.get("items", ())]
     return "\n".join(lines)
 
 
-def _page(table: str, found: Mapping[str, Any]) -> str:
-    cursor = found.get("next_cursor")
+def _page(table: str, answer: Mapping[str, Any]) -> str:
+    cursor = answer.get("next_cursor")
     return f"{table}\nmore: --cursor {cursor}" if cursor else table
 
 
@@ -258,40 +262,40 @@ def _time(text: str) -> str:
     return datetime.fromisoformat(text).astimezone().isoformat(timespec="seconds")
 
 
-def consolidation_text(found: Mapping[str, Any]) -> str:
+def consolidation_text(result: Mapping[str, Any]) -> str:
     """What a run did or would do and what it noticed, the first few of each kind, and how to take it back."""
-    lines = [_what_was_done(found)]
+    lines = [_what_was_done(result)]
     lines += _some(
-        "merged", found["merged"], found["merged_count"], _merge_line, lambda one: len(one["losers"])
+        "merged", result["merged"], result["merged_count"], _merge_line, lambda merge: len(merge["losers"])
     )
-    lines += _some("forgotten", found["pruned"], found["pruned_count"], _prune_line)
-    lines += _some("linked", found["links_made"], found.get("links_made_count", 0), _link_line)
-    lines += _part("What recurs", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
-    lines += _part("What the work is about", found["goals"], found.get("goals_count", 0), _goal_line)
-    lines += _drift_lines(found.get("drift"))
-    if found.get("skipped_count"):
-        lines.append(f"Skipped {found['skipped_count']} that changed while it ran.")
-    lines += found["notes"]
-    if found.get("undo_token"):
-        lines.append(f"Undo: context-graph-cli memory undo {found['undo_token'][:_ID_CHARS]}")
+    lines += _some("forgotten", result["pruned"], result["pruned_count"], _prune_line)
+    lines += _some("linked", result["links_made"], result.get("links_made_count", 0), _link_line)
+    lines += _part("What recurs", result["new_patterns"], len(result["new_patterns"]), _pattern_line)
+    lines += _part("What the work is about", result["goals"], result.get("goals_count", 0), _goal_line)
+    lines += _drift_lines(result.get("drift"))
+    if result.get("skipped_count"):
+        lines.append(f"Skipped {result['skipped_count']} that changed while it ran.")
+    lines += result["notes"]
+    if result.get("undo_token"):
+        lines.append(f"Undo: context-graph-cli memory undo {result['undo_token'][:_ID_CHARS]}")
     return "\n".join(lines)
 
 
-def _what_was_done(found: Mapping[str, Any]) -> str:
+def _what_was_done(result: Mapping[str, Any]) -> str:
     """One sentence: the mode, how many of each change, what is left, and how long it took."""
     counts = {
-        "merged": found["merged_count"],
-        "forgotten": found["pruned_count"],
-        "linked": found.get("links_made_count", 0),
-        "reweighted": found.get("reweighted_count", 0),
+        "merged": result["merged_count"],
+        "forgotten": result["pruned_count"],
+        "linked": result.get("links_made_count", 0),
+        "reweighted": result.get("reweighted_count", 0),
     }
-    dry = found["dry_run"]
+    dry = result["dry_run"]
     would = "would be " if dry else ""
     did = ", ".join(f"{count} {would}{name}" for name, count in counts.items() if count)
     return (
-        f"{found['mode']}{', dry run' if dry else ''}: {did or f'nothing {would}changed'}; "
-        f"{found['final_memory_count']} memories {would or 'are '}left "
-        f"({found['duration_ms'] / 1000.0:.1f} s)."
+        f"{result['mode']}{', dry run' if dry else ''}: {did or f'nothing {would}changed'}; "
+        f"{result['final_memory_count']} memories {would or 'are '}left "
+        f"({result['duration_ms'] / 1000.0:.1f} s)."
     )
 
 
@@ -326,29 +330,29 @@ def change_text(change: Mapping[str, Any]) -> str:
     head = f"{change['token'][:_ID_CHARS]}  {age(change['at_ms'])} ago  {change['mode']}"
     head += f" of {change['undoes'][:_ID_CHARS]}" if change["undoes"] else ""
     lines = [head + "".join(f", {part}" for part in (by, counts) if part) + undone]
-    lines += [f"    {one['id'][:_ID_CHARS]} {one_line(one['text'])}" for one in change["memories"]]
+    lines += [f"    {memory['id'][:_ID_CHARS]} {one_line(memory['text'])}" for memory in change["memories"]]
     left = change["memory_count"] - len(change["memories"])
     return "\n".join([*lines, f"    … {left} more"] if left > 0 else lines)
 
 
-def undone_text(found: Mapping[str, Any]) -> str:
+def undone_text(answer: Mapping[str, Any]) -> str:
     """What an undo did; or the changes that can be undone."""
-    if "changes" in found:
-        return "\n".join(map(change_text, found["changes"])) or "no change is left to be undone"
+    if "changes" in answer:
+        return "\n".join(map(change_text, answer["changes"])) or "no change is left to be undone"
     did = (
-        (found["restored"], "memory", "memories", "restored"),
-        (found["forgotten"], "memory", "memories", "forgotten again"),
-        (found.get("changed", 0), "memory", "memories", "changed back"),
-        (found["edges"], "link", "links", "put back"),
+        (answer["restored"], "memory", "memories", "restored"),
+        (answer["forgotten"], "memory", "memories", "forgotten again"),
+        (answer.get("changed", 0), "memory", "memories", "changed back"),
+        (answer["edges"], "link", "links", "put back"),
     )
-    told = ", ".join(f"{counted(count, *things)} {what}" for count, *things, what in did if count)
-    what = f"{found['mode']} {found['undone'][:_ID_CHARS]}"
-    lines = [f"undone: {what}; {told or 'nothing was left to undo'}"]
-    if found["kept_count"]:
-        kept = ", ".join(found["kept"][:_SHOWN]) + (", …" if found["kept_count"] > _SHOWN else "")
-        lines.append(f"{found['kept_count']} left as they are, changed since: {kept}")
-    if found["token"]:
-        lines.append(f"take it back: context-graph-cli memory undo {found['token'][:_ID_CHARS]}")
+    parts = ", ".join(f"{counted(count, *things)} {what}" for count, *things, what in did if count)
+    what = f"{answer['mode']} {answer['undone'][:_ID_CHARS]}"
+    lines = [f"undone: {what}; {parts or 'nothing was left to undo'}"]
+    if answer["kept_count"]:
+        kept = ", ".join(answer["kept"][:_SHOWN]) + (", …" if answer["kept_count"] > _SHOWN else "")
+        lines.append(f"{answer['kept_count']} left as they are, changed since: {kept}")
+    if answer["token"]:
+        lines.append(f"take it back: context-graph-cli memory undo {answer['token'][:_ID_CHARS]}")
     return "\n".join(lines)
 
 
@@ -356,12 +360,12 @@ def _counts(run: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {_DONE.get(name, name)}" for name, count in run["counts"].items() if count)
 
 
-def runs_text(found: Mapping[str, Any]) -> str:
+def runs_text(answer: Mapping[str, Any]) -> str:
     """One line a run."""
-    if not found["runs"]:
+    if not answer["runs"]:
         return "no consolidations yet"
     rows = [("TOKEN", "WHEN", "MODE", "WHY", "UNDONE", "DID")]
-    for run in found["runs"]:
+    for run in answer["runs"]:
         counts = _counts(run)
         rows.append(
             (
@@ -376,12 +380,12 @@ def runs_text(found: Mapping[str, Any]) -> str:
     return table(rows)
 
 
-def history_text(found: Mapping[str, Any]) -> str:
+def history_text(answer: Mapping[str, Any]) -> str:
     """One line a change, newest first."""
-    if not found["versions"]:
-        return f"{found['id']}: no changes in the history that is kept"
-    lines = [f"memory {found['id']}: {found['content']}"]
-    for version in found["versions"]:
+    if not answer["versions"]:
+        return f"{answer['id']}: no changes in the history that is kept"
+    lines = [f"memory {answer['id']}: {answer['content']}"]
+    for version in answer["versions"]:
         run = f" by run {version['run'][:_ID_CHARS]}" if version["run"] else ""
         lines.append(f"{_moment(version['at_ms'])}  {version['what']}{run}")
         if version.get("edge"):
@@ -390,9 +394,9 @@ def history_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def goals_text(found: Mapping[str, Any]) -> str:
+def goals_text(answer: Mapping[str, Any]) -> str:
     """The goals, each below its parent."""
-    goals = found["goals"]
+    goals = answer["goals"]
     if not goals:
         return "no goals: the memories show none yet"
     ids = {goal["goal_id"] for goal in goals}
@@ -423,7 +427,7 @@ def _some(
 
 
 def _merge_line(merge: Mapping[str, Any]) -> str:
-    losers = ", ".join(one[:_ID_CHARS] for one in merge["losers"][:_LOSERS])
+    losers = ", ".join(memory_id[:_ID_CHARS] for memory_id in merge["losers"][:_LOSERS])
     left = len(merge["losers"]) - _LOSERS
     more = f" and {left} more" if left > 0 else ""
     return f"{losers}{more} into {merge['survivor'][:_ID_CHARS]} (alike {merge['similarity']:.2f})"

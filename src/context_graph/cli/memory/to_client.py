@@ -45,7 +45,7 @@ def write(pages: Iterator[dict[str, Any]]) -> int:
             f"{folder}: Claude Code has no folder for this project; start `claude` here once, then try again"
         )
     chosen = _chosen(pages)
-    text = _HEAD + "".join(f"- {_day(one)}: {_line(one['content'])}\n" for one in chosen)
+    text = _HEAD + "".join(f"- {_day(memory)}: {_line(memory['content'])}\n" for memory in chosen)
     try:
         notes = memory_of(project, os.environ)
         notes.mkdir(mode=0o700, exist_ok=True)
@@ -68,7 +68,7 @@ def write_rules(pages: Iterator[dict[str, Any]]) -> int:
         row for row in _rows(pages) if row["metadata"].get("kind") == "rule" and _CONFIRMED in row["metadata"]
     ]
     rules.sort(key=lambda row: (row["created_at_ms"], row["id"]))
-    lines = "".join(f"- {_line(one['content'])}\n" for one in rules)
+    lines = "".join(f"- {_line(rule['content'])}\n" for rule in rules)
     try:
         there = path.read_bytes().decode() if path.exists() else ""
         text = _with_block(path, there, f"{_BEGIN}\n{lines}{_END}\n" if rules else "")

@@ -40,62 +40,68 @@ def taken(arguments: type[Called]) -> tuple[tuple[Parameter, Row], ...]:
     Filters are options like the others; session is then the memories' session.
     """
     listed: list[Parameter] = []
-    for one in parameters(arguments):
-        if one.name == "filters":
+    for parameter in parameters(arguments):
+        if parameter.name == "filters":
             listed += parameters(Filters)
-        elif one.extra("only") != "tool" and (one.name != "session_id" or arguments in _OF_A_SESSION):
-            listed.append(one)
-    rows = [_row(one) for one in listed]
+        elif parameter.extra("only") != "tool" and (
+            parameter.name != "session_id" or arguments in _OF_A_SESSION
+        ):
+            listed.append(parameter)
+    rows = [_row(parameter) for parameter in listed]
     # Arguments are read in the order of the rows, options in any.
     return tuple(sorted(zip(listed, rows, strict=True), key=lambda pair: pair[1][0].startswith("-")))
 
 
-def _row(one: Parameter) -> Row:
-    name = one.extra("option") or f"--{one.wire.replace('_', '-')}"
+def _row(parameter: Parameter) -> Row:
+    name = parameter.extra("option") or f"--{parameter.wire.replace('_', '-')}"
     if not name.startswith("--"):
-        kind = "words" if one.extra("stdin") else "word" if one.required else "word?"
-        return name, one.wire, kind
-    if one.kind is Instant:
-        return name, one.wire, "time"
-    return name, one.wire, "|".join(choices(one.kind)) or _KINDS.get(one.origin, "text")
+        kind = "words" if parameter.extra("stdin") else "word" if parameter.required else "word?"
+        return name, parameter.wire, kind
+    if parameter.kind is Instant:
+        return name, parameter.wire, "time"
+    return name, parameter.wire, "|".join(choices(parameter.kind)) or _KINDS.get(parameter.origin, "text")
 
 
 def table() -> dict[str, tuple[Row, ...]]:
     """What `cli.memory.table` lists; tools/docs/built.py writes it there."""
-    return {_word(one): tuple(row for _, row in taken(one.arguments)) for one in OPERATIONS if one.short}
+    return {
+        _word(operation): tuple(row for _, row in taken(operation.arguments))
+        for operation in OPERATIONS
+        if operation.short
+    }
 
 
 def _word(operation: Operation) -> str:
     return operation.verb.rpartition(".")[2]
 
 
-def _described(one: Parameter, row: Row) -> Option | Argument:
+def _described(parameter: Parameter, row: Row) -> Option | Argument:
     """The parameter as a command takes it, with its help."""
     kind = row[2]
-    help = one.extra("command") or one.words
+    help = parameter.extra("command") or parameter.words
     if kind == "words":
         help = help[:-1] + "; several words need no quotes; - reads stdin."
     elif kind == "list":
         help = help[:-1] + "; may be given again."
-    default = None if kind in ("flag", "list") or one.wire in ASSUMED else _default(one)
-    metavar = one.extra("metavar") or _METAVARS.get(kind, "TEXT")
+    default = None if kind in ("flag", "list") or parameter.wire in ASSUMED else _default(parameter)
+    metavar = parameter.extra("metavar") or _METAVARS.get(kind, "TEXT")
     return word(*row, help=help, metavar=metavar, default=default)
 
 
-def _default(one: Parameter) -> str | None:
-    if one.default is None or one.default == "":
+def _default(parameter: Parameter) -> str | None:
+    if parameter.default is None or parameter.default == "":
         return None
-    return f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
+    return f"{parameter.default:g}" if isinstance(parameter.default, float) else str(parameter.default)
 
 
 def _commands() -> Iterator[Command]:
     second = {first: name for name, first in SAME.items()}
-    for one in OPERATIONS:
-        if not one.short:
+    for operation in OPERATIONS:
+        if not operation.short:
             continue
-        name, help = _word(one), inspect.getdoc(one.arguments) or ""
-        takes = [_described(parameter, row) for parameter, row in taken(one.arguments)]
-        yield command(name, takes, one.short, help)
+        name, help = _word(operation), inspect.getdoc(operation.arguments) or ""
+        takes = [_described(parameter, row) for parameter, row in taken(operation.arguments)]
+        yield command(name, takes, operation.short, help)
         if other := second.get(name):
             same = help.replace(f"context-graph-cli memory {name}", f"context-graph-cli memory {other}")
             text = f"The same as `memory {name}`: {help[0].lower()}{same[1:]}"

@@ -52,14 +52,14 @@ def _run(name: str, /, *, as_json: bool = False, **values: Any) -> int:
     Raises:
         UsageError: What the user has to mend; exit code 1.
     """
-    given = {key: value for key, value in values.items() if value not in (None, "", False)}
+    options = {key: value for key, value in values.items() if value not in (None, "", False)}
     try:
-        return _done(ACTIONS[name], given, as_json=as_json)
+        return _done(ACTIONS[name], options, as_json=as_json)
     except OSError as error:
         raise unwritable(f"`req {name}` could not be done", error) from error
 
 
-def _done(action: Action, given: dict[str, Any], *, as_json: bool) -> int:
+def _done(action: Action, values: dict[str, Any], *, as_json: bool) -> int:
     try:
         here = os.getcwd()
     except FileNotFoundError as error:
@@ -73,19 +73,19 @@ def _done(action: Action, given: dict[str, Any], *, as_json: bool) -> int:
         cache_dir=f"{site.root}/{CACHE_FOLDER}",
         pid=os.getppid(),
         terminal=sys.stdin is not None and sys.stdin.isatty(),
-        session=given.get("session", ""),
+        session=values.get("session", ""),
     )
-    hidden = {one.parameter for one in action.options if one.shown}
-    found = action.run(context, **{key: value for key, value in given.items() if key not in hidden})
-    records = found.pop("records", [])
+    hidden = {option.parameter for option in action.options if option.shown}
+    answer = action.run(context, **{key: value for key, value in values.items() if key not in hidden})
+    records = answer.pop("records", [])
     problem = req_run.report(records, store=os.fspath(site.store), project=os.fspath(site.project))
     if problem:
         complain(problem)
     if as_json:
-        print(json.dumps(found))
-    elif text := action.text(found, given, context):
+        print(json.dumps(answer))
+    elif text := action.text(answer, values, context):
         print_folded(shown(text))
-    return int(action.fails(found))
+    return int(action.fails(answer))
 
 
 COMMANDS: Final = tuple(_command(name) for name in ACTIONS)

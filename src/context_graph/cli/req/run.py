@@ -23,17 +23,17 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
     return commands.status(context, session=session, branch=branch)
 
 
-def satisfy(context: CommandContext, *, ttl: str | None = None, **given: Any) -> dict[str, Any]:
-    return commands.satisfy(context, ttl=None if ttl is None else _seconds("--ttl", ttl), **given)
+def satisfy(context: CommandContext, *, ttl: str | None = None, **options: Any) -> dict[str, Any]:
+    return commands.satisfy(context, ttl=None if ttl is None else _seconds("--ttl", ttl), **options)
 
 
 def _seconds(option: str, text: str) -> float:
     """A length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
     from context_graph.cli.console.moments import span_s  # only who gives a length of time needs it
 
-    found = span_s(text)
-    if found is not None:
-        return found
+    span = span_s(text)
+    if span is not None:
+        return span
     try:
         seconds = float(text)
     except ValueError:
@@ -43,8 +43,8 @@ def _seconds(option: str, text: str) -> float:
     return seconds
 
 
-def clear(context: CommandContext, *, all: bool = False, **given: Any) -> dict[str, Any]:
-    return commands.clear(context, everything=all, **given)
+def clear(context: CommandContext, *, all: bool = False, **options: Any) -> dict[str, Any]:
+    return commands.clear(context, everything=all, **options)
 
 
 def list_branches(context: CommandContext) -> dict[str, Any]:
@@ -64,10 +64,10 @@ def disable(context: CommandContext, *, name: str = "") -> dict[str, Any]:
 
 
 def show_config(context: CommandContext, *, name: str = "", sources: bool = False) -> dict[str, Any]:
-    found = setup.config_show(context, name=name)
+    answer = setup.config_show(context, name=name)
     if not sources:
-        del found["sources"]
-    return found
+        del answer["sources"]
+    return answer
 
 
 def install_git_hooks(context: CommandContext) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def install_git_hooks(context: CommandContext) -> dict[str, Any]:
     return git_hooks.install(context, os.path.realpath(find_launcher()))
 
 
-def init(context: CommandContext, **given: Any) -> dict[str, Any]:
-    return {**setup.init(context, **given), "missing_hooks": upkeep.missing_hooks(context)}
+def init(context: CommandContext, **options: Any) -> dict[str, Any]:
+    return {**setup.init(context, **options), "missing_hooks": upkeep.missing_hooks(context)}
 
 
 def check(
@@ -87,17 +87,19 @@ def check(
 
 
 def keys(context: CommandContext, *, name: str = "") -> dict[str, Any]:
-    found = [one for one in REFERENCE if not name or name in (one["key"], one["key"].rpartition(".")[2])]
-    if not found:
+    keys = [
+        entry for entry in REFERENCE if not name or name in (entry["key"], entry["key"].rpartition(".")[2])
+    ]
+    if not keys:
         raise UsageError(f"no key {name!r}; `context-graph-cli req keys` lists them")
-    return {"keys": found}
+    return {"keys": keys}
 
 
 def doctor(context: CommandContext) -> dict[str, Any]:
     findings = [*upkeep.installation(context, os.fspath(locate(None).root)), *upkeep.doctor(context)]
-    if not any(one["level"] in ("error", "warning") for one in findings):
+    if not any(finding["level"] in ("error", "warning") for finding in findings):
         findings.append(upkeep.sound())
-    return {"sound": not any(one["level"] == "error" for one in findings), "findings": findings}
+    return {"sound": not any(finding["level"] == "error" for finding in findings), "findings": findings}
 
 
 def log(
@@ -119,14 +121,14 @@ def log(
             "session": session,
             "requirement": requirement,
         }
-        found = ask_json("req.log", asked)["entries"]
+        entries = ask_json("req.log", asked)["entries"]
         source = "store"
     except ContextGraphError as error:
         complain(f"{error}; this is the project's own journal")
         own = commands.log(context, limit=limit, session=session, kind=kind, requirement=requirement)
-        found = [{**one, "at_ms": int(float(one.pop("at", 0)) * 1000)} for one in own]
+        entries = [{**entry, "at_ms": int(float(entry.pop("at", 0)) * 1000)} for entry in own]
         source = "journal"
-    chosen = [one for one in found if not kind or one.get("kind") == kind]
+    chosen = [entry for entry in entries if not kind or entry.get("kind") == kind]
     return {"source": source, "entries": chosen[:limit]}
 
 

@@ -30,7 +30,7 @@ class Action:
     words: Argument | None = None
     options: tuple[Option, ...] = ()
     codes: str = _CODES
-    fails: Callable[[Any], bool] = lambda found: False
+    fails: Callable[[Any], bool] = lambda answer: False
     """Whether what was found means exit code 1."""
 
 
@@ -256,7 +256,7 @@ ACTIONS = {
             JSON,
         ),
         "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
-        lambda found: bool(found["decision"] != "allow"),
+        lambda answer: bool(answer["decision"] != "allow"),
     ),
     "keys": Action(
         req_run.keys,
@@ -300,7 +300,7 @@ ACTIONS = {
         Example: context-graph-cli req doctor
         """,
         options=(OUTPUT, JSON),
-        fails=lambda found: not found["sound"],
+        fails=lambda answer: not answer["sound"],
     ),
     "log": Action(
         req_run.log,
@@ -330,7 +330,7 @@ ACTIONS = {
     ),
     "statusline": Action(
         lambda context: become_launcher(["req", "statusline"]),
-        lambda found, given, context: "",
+        lambda answer, options, context: "",
         "One line for the client's status bar",
         """Print one line about requirements for the client's status bar; reads its status JSON on standard
         input.

@@ -14,99 +14,109 @@ _MARKS = {"error": "✗", "warning": "!", "note": "·", "ok": "✓"}
 _CALL = "context-graph-cli req"
 
 
-def git_hooks(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    done = "installed" if "installed" in found else "removed"
-    lines = [f"{done} in {found['folder']}: {', '.join(found[done]) or 'nothing'}"]
-    if found.get("kept"):
-        lines.append(f"these were there and run after ours: {', '.join(found['kept'])}")
-    if found.get("restored"):
-        lines.append(f"back as they were: {', '.join(found['restored'])}")
+def git_hooks(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    done = "installed" if "installed" in answer else "removed"
+    lines = [f"{done} in {answer['folder']}: {', '.join(answer[done]) or 'nothing'}"]
+    if answer.get("kept"):
+        lines.append(f"these were there and run after ours: {', '.join(answer['kept'])}")
+    if answer.get("restored"):
+        lines.append(f"back as they were: {', '.join(answer['restored'])}")
     return "\n".join(lines)
 
 
-def status(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    shown = {name: one for name, one in found["requirements"].items() if one["enabled"]}
-    unmet = [name for name, one in shown.items() if not one["satisfied"]]
-    if given.get("summary"):
-        return _summary(found, shown, unmet)
-    session = found["session_id"] or "no live session (--session ID names one)"
-    lines = [f"{found['branch']} · {session} · {found['project']}"]
-    if found["why"]:
-        lines.append(f"! nothing is enforced: {found['why']}")
-    if found["paused"]:
+def status(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    shown = {
+        name: requirement for name, requirement in answer["requirements"].items() if requirement["enabled"]
+    }
+    unmet = [name for name, requirement in shown.items() if not requirement["satisfied"]]
+    if options.get("summary"):
+        return _summary(answer, shown, unmet)
+    session = answer["session_id"] or "no live session (--session ID names one)"
+    lines = [f"{answer['branch']} · {session} · {answer['project']}"]
+    if answer["why"]:
+        lines.append(f"! nothing is enforced: {answer['why']}")
+    if answer["paused"]:
         lines.append(f"⏸ paused for this session; `{_CALL} resume` ends it")
-    lines += [f"{_MARKS.get(level, '!')} {text}" for level, text in found["problems"]]
+    lines += [f"{_MARKS.get(level, '!')} {text}" for level, text in answer["problems"]]
     width = max((len(name) for name in shown), default=0)
-    lines += [_row(name, one, width, given, context) for name, one in shown.items()]
-    if given.get("verbose"):
-        off = [name for name, one in found["requirements"].items() if not one["enabled"]]
+    lines += [_row(name, requirement, width, options, context) for name, requirement in shown.items()]
+    if options.get("verbose"):
+        off = [name for name, requirement in answer["requirements"].items() if not requirement["enabled"]]
         lines += [f"· off: {', '.join(off)}"] if off else []
-    if unmet and not found["why"]:
-        where = "" if found["session_id"] else f" --branch {shlex.quote(found['branch'])}"
+    if unmet and not answer["why"]:
+        where = "" if answer["session_id"] else f" --branch {shlex.quote(answer['branch'])}"
         lines += ["", f"When this is done: `{_CALL} satisfy {' '.join(unmet)}{where}`"]
     return "\n".join(lines)
 
 
-def _summary(found: dict[str, Any], shown: dict[str, Any], unmet: list[str]) -> str:
-    if found["why"]:
-        return f"nothing is enforced: {found['why']}"
-    paused = " (paused)" if found["paused"] else ""
+def _summary(answer: dict[str, Any], shown: dict[str, Any], unmet: list[str]) -> str:
+    if answer["why"]:
+        return f"nothing is enforced: {answer['why']}"
+    paused = " (paused)" if answer["paused"] else ""
     if not unmet:
-        return f"all {len(shown)} requirements met on {found['branch']}{paused}"
-    return f"{len(unmet)} of {len(shown)} requirements unmet on {found['branch']}: {', '.join(unmet)}{paused}"
+        return f"all {len(shown)} requirements met on {answer['branch']}{paused}"
+    return (
+        f"{len(unmet)} of {len(shown)} requirements unmet on {answer['branch']}: {', '.join(unmet)}{paused}"
+    )
 
 
-def _row(name: str, one: dict[str, Any], width: int, given: dict[str, Any], context: CommandContext) -> str:
-    mark = "✓" if one["satisfied"] else "✗"
-    what = f"{one['type']}, {one['scope']}" if one["type"] != "blocking" else one["scope"]
-    said = one["why"]
-    if one["satisfied"] and one["satisfied_by"]:
-        said = f"by {one['satisfied_by']}{_ago(one['satisfied_at'], context.now)}"
-    notes = [said] if said else []
-    if one["expires_at"]:
-        notes.append(f"until {_when(float(one['expires_at']))}")
-    notes += [word for word in ("stop_only", "human_only") if one[word]]
-    if one["triggered"] and not one["satisfied"]:
+def _row(
+    name: str, requirement: dict[str, Any], width: int, options: dict[str, Any], context: CommandContext
+) -> str:
+    mark = "✓" if requirement["satisfied"] else "✗"
+    what = (
+        f"{requirement['type']}, {requirement['scope']}"
+        if requirement["type"] != "blocking"
+        else requirement["scope"]
+    )
+    reason = requirement["why"]
+    if requirement["satisfied"] and requirement["satisfied_by"]:
+        reason = f"by {requirement['satisfied_by']}{_ago(requirement['satisfied_at'], context.now)}"
+    notes = [reason] if reason else []
+    if requirement["expires_at"]:
+        notes.append(f"until {_when(float(requirement['expires_at']))}")
+    notes += [word for word in ("stop_only", "human_only") if requirement[word]]
+    if requirement["triggered"] and not requirement["satisfied"]:
         notes.append("armed: checked when the session stops")
     line = f"{mark} {name.ljust(width)}  {what}: {'; '.join(notes)}".rstrip(": ")
-    if given.get("verbose"):
-        line += f"\n    on {', '.join(one['triggers'])}"
-        line += f"\n    {one['text'].strip()}" if one["text"] else ""
+    if options.get("verbose"):
+        line += f"\n    on {', '.join(requirement['triggers'])}"
+        line += f"\n    {requirement['text'].strip()}" if requirement["text"] else ""
     return line
 
 
-def satisfied(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    whose = f"session {found['session_id']}" if found["session_id"] else "every session"
-    lines = [f"! {found['took']}"] if found["took"] else []
-    lines += [f"✓ satisfied: {', '.join(found['satisfied'])} on {', '.join(found['branches'])} for {whose}"]
-    for name, expires in found["expires_at"].items():
+def satisfied(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    whose = f"session {answer['session_id']}" if answer["session_id"] else "every session"
+    lines = [f"! {answer['took']}"] if answer["took"] else []
+    lines += [f"✓ satisfied: {', '.join(answer['satisfied'])} on {', '.join(answer['branches'])} for {whose}"]
+    for name, expires in answer["expires_at"].items():
         if expires:
             lines.append(f"  {name} until {_when(float(expires))}")
     return "\n".join(lines)
 
 
-def cleared(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    whose = f"session {found['session_id']}" if found["session_id"] else "every session"
-    if not found["cleared"]:
-        return f"nothing to clear on {found['branch']} for {whose}"
-    return f"cleared: {', '.join(found['cleared'])} on {found['branch']} for {whose}"
+def cleared(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    whose = f"session {answer['session_id']}" if answer["session_id"] else "every session"
+    if not answer["cleared"]:
+        return f"nothing to clear on {answer['branch']} for {whose}"
+    return f"cleared: {', '.join(answer['cleared'])} on {answer['branch']} for {whose}"
 
 
-def paused(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    text = f"⏸ requirements paused for session {found['session_id']}; `{_CALL} resume` ends it"
-    kept = found["still_enforced"]
+def paused(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    text = f"⏸ requirements paused for session {answer['session_id']}; `{_CALL} resume` ends it"
+    kept = answer["still_enforced"]
     return (
         f"{text}\n! still enforced, because only a person may lift them: {', '.join(kept)}" if kept else text
     )
 
 
-def resumed(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    said = "requirements hold again for" if found["was_paused"] else "was not paused:"
-    return f"{said} session {found['session_id']}"
+def resumed(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    outcome = "requirements hold again for" if answer["was_paused"] else "was not paused:"
+    return f"{outcome} session {answer['session_id']}"
 
 
-def branches(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    rows = found["branches"]
+def branches(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    rows = answer["branches"]
     if not rows:
         return "no branch has any state yet"
     width = max(len(row["branch"]) for row in rows)
@@ -125,26 +135,26 @@ def _count(value: Any) -> int:
     return len(value) if isinstance(value, (list, dict)) else int(value)
 
 
-def pruned(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    verb = "would remove" if given.get("preview") else "removed"
-    what = ", ".join(found["pruned"]) or "nothing: every branch with state exists"
+def pruned(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    verb = "would remove" if options.get("preview") else "removed"
+    what = ", ".join(answer["pruned"]) or "nothing: every branch with state exists"
     more = [
-        f"{found[key]} {text}"
+        f"{answer[key]} {text}"
         for key, text in (("markers", "old pause markers"), ("sessions", "dead sessions"))
-        if found[key]
+        if answer[key]
     ]
     return "; ".join([f"{verb}: {what}", *more])
 
 
-def accepted(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    lifted = ", ".join(found["accepted"])
+def accepted(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    lifted = ", ".join(answer["accepted"])
     return (
         f"✓ accepted; no longer held as it was: {lifted}" if lifted else "nothing was held: the files decide"
     )
 
 
-def sessions(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    rows = found["sessions"]
+def sessions(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    rows = answer["sessions"]
     if not rows:
         return "no live session is known"
     return "\n".join(
@@ -154,77 +164,77 @@ def sessions(found: dict[str, Any], given: dict[str, Any], context: CommandConte
     )
 
 
-def switched(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    what = found["name"] or "requirements"
-    return f"{what}: {'enabled' if found['enabled'] else 'disabled'} in {found['path']}"
+def switched(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    what = answer["name"] or "requirements"
+    return f"{what}: {'enabled' if answer['enabled'] else 'disabled'} in {answer['path']}"
 
 
-def configuration(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    lines = [f"# {label}: {path} ({state})" for label, path, state in found["files"]]
-    lines += [f"# {level}: {text}" for level, text in found["problems"]]
-    sources = found.get("sources")
+def configuration(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    lines = [f"# {label}: {path} ({state})" for label, path, state in answer["files"]]
+    lines += [f"# {level}: {text}" for level, text in answer["problems"]]
+    sources = answer.get("sources")
     if sources is not None:
         lines += [f"{key}  <- {label}" for key, label in sorted(sources.items())]
         return "\n".join(lines)
     # What people wrote is YAML, so they are shown that.
-    return "\n".join([*lines, yaml.safe_dump(found["config"], sort_keys=False).rstrip()])
+    return "\n".join([*lines, yaml.safe_dump(answer["config"], sort_keys=False).rstrip()])
 
 
-def initialised(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    if not found["written"]:
-        return f"# {found['path']}\n{found['text'].rstrip()}"
-    lines = [f"wrote {found['path']}; `{_CALL} status` shows what holds"]
-    if found["missing_hooks"]:
+def initialised(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    if not answer["written"]:
+        return f"# {answer['path']}\n{answer['text'].rstrip()}"
+    lines = [f"wrote {answer['path']}; `{_CALL} status` shows what holds"]
+    if answer["missing_hooks"]:
         lines.append("! no hooks are registered, so nothing is enforced yet: run `context-graph-cli setup`")
     return "\n".join(lines)
 
 
-def checked(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    if found["decision"] == "allow":
-        return f"allow on {found['branch'] or 'no branch'}"
-    return f"{found['decision']}: {', '.join(found['requirements'])}\n{found['reason']}"
+def checked(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    if answer["decision"] == "allow":
+        return f"allow on {answer['branch'] or 'no branch'}"
+    return f"{answer['decision']}: {', '.join(answer['requirements'])}\n{answer['reason']}"
 
 
-def keys(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
+def keys(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
     lines = []
-    for one in found["keys"]:
+    for key in answer["keys"]:
         about = "; ".join(
-            part for part in (one["type"], f"default {one['default']}" * bool(one["default"])) if part
+            part for part in (key["type"], f"default {key['default']}" * bool(key["default"])) if part
         )
-        lines.append(f"{one['key']}{f'  ({about})' if about else ''}")
-        lines.append(f"    {one['meaning']}")
+        lines.append(f"{key['key']}{f'  ({about})' if about else ''}")
+        lines.append(f"    {key['meaning']}")
     return "\n".join(lines)
 
 
-def findings(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
+def findings(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
     lines = []
-    for one in found["findings"]:
-        lines.append(f"{_MARKS.get(one['level'], '!')} {one['what']}")
-        if one["cure"]:
-            lines.append(f"    {one['cure']}")
+    for finding in answer["findings"]:
+        lines.append(f"{_MARKS.get(finding['level'], '!')} {finding['what']}")
+        if finding["cure"]:
+            lines.append(f"    {finding['cure']}")
     return "\n".join(lines)
 
 
-def entries(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
-    if not found["entries"]:
+def entries(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
+    if not answer["entries"]:
         return "nothing was refused or satisfied yet"
-    return "\n".join(_entry(one) for one in found["entries"])
+    return "\n".join(_entry(entry) for entry in answer["entries"])
 
 
-def _entry(one: dict[str, Any]) -> str:
+def _entry(entry: dict[str, Any]) -> str:
     parts = [
-        _when(one.get("at_ms", 0) / 1000, day=True),
-        one.get("kind", "?").ljust(9),
-        ", ".join(one.get("requirements", ())) or "-",
+        _when(entry.get("at_ms", 0) / 1000, day=True),
+        entry.get("kind", "?").ljust(9),
+        ", ".join(entry.get("requirements", ())) or "-",
     ]
     about = [
-        one.get("tool") or one.get("event") or "",
-        f"by {one['by']}" if one.get("by") else "",
-        one.get("branch", ""),
-        (one.get("session_id") or "")[:8],
+        entry.get("tool") or entry.get("event") or "",
+        f"by {entry['by']}" if entry.get("by") else "",
+        entry.get("branch", ""),
+        (entry.get("session_id") or "")[:8],
     ]
     line = "  ".join(parts) + "  (" + ", ".join(part for part in about if part) + ")"
-    detail = one.get("detail")
+    detail = entry.get("detail")
     return f"{line}\n    {detail}" if detail else line
 
 

@@ -62,10 +62,10 @@ class OwnerSource:
         """The owner's lines, then those about the client and the disk."""
         are_set_up, lines = _surroundings(self._db_path)
         asked = {"hooks-set-up": "true" if are_set_up else "false", "as-of": _text(as_of_ms)}
-        found = self._rows("view.health", asked, Health)
+        health = self._rows("view.health", asked, Health)
         if as_of_ms is not None:
-            lines = [one for one in lines if one.name != _DISK]
-        return msgspec.structs.replace(found, lines=[*found.lines, *lines])
+            lines = [line for line in lines if line.name != _DISK]
+        return msgspec.structs.replace(health, lines=[*health.lines, *lines])
 
     def memories(
         self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
@@ -110,9 +110,9 @@ class OwnerSource:
     # Actions
 
     def confirm(self, memory_id: str) -> str:
-        found = self._done("memory.confirm", {"id": memory_id})
-        standing = found.get("standing")
-        return f"{_short(found)} is confirmed{f': {standing}' if standing else ''}"
+        answer = self._done("memory.confirm", {"id": memory_id})
+        standing = answer.get("standing")
+        return f"{_short(answer)} is confirmed{f': {standing}' if standing else ''}"
 
     def take_back(self, memory_id: str) -> str:
         return f"{_short(self._done('memory.confirm', {'id': memory_id, 'take_back': True}))} is as it was"
@@ -122,10 +122,10 @@ class OwnerSource:
         if text.strip() == old["content"]:
             raise InvalidInputError(f"{_short(old)} has that text already")
         new = self._done(*changed(old, text))
-        said = f"{_short(new)} replaces {_short(old)}; forget {_short(new)} to undo that"
+        message = f"{_short(new)} replaces {_short(old)}; forget {_short(new)} to undo that"
         if new["id"] == old["id"]:
-            said = f"{_short(new)} is reworded; its history has the text before"
-        return Replaced(said, new["id"])
+            message = f"{_short(new)} is reworded; its history has the text before"
+        return Replaced(message, new["id"])
 
     def forget(self, memory_id: str) -> str:
         self._done("memory.forget", {"id": memory_id, "reason": "view"})
@@ -137,27 +137,27 @@ class OwnerSource:
         )
 
     def undo(self, token: str) -> str:
-        found = self._done("memory.undo", {"token": token})
-        done = [f"{found[name]} {name}" for name in ("restored", "forgotten", "changed") if found[name]]
-        kept = found["kept_count"]
+        answer = self._done("memory.undo", {"token": token})
+        done = [f"{answer[name]} {name}" for name in ("restored", "forgotten", "changed") if answer[name]]
+        kept = answer["kept_count"]
         left = f"; {kept} that were changed since stay as they are" if kept else ""
         return f"undone: {', '.join(done) or 'no memory changed'}{left}; undo that run to have it again"
 
     def dry_run(self, mode: str) -> RunDetail:
-        found = self._finished({"mode": mode, "dry_run": True})
-        ids = {*_ids(found)}
+        result = self._finished({"mode": mode, "dry_run": True})
+        ids = {*_ids(result)}
         texts = self._done("view.texts", {"ids": sorted(ids)}) if ids else {}
-        row = RunRow(token="", at_ms=0, mode=found["mode"], trigger="dry run", counts=_counts(found))
-        changes = list(_changes(found, texts))
+        row = RunRow(token="", at_ms=0, mode=result["mode"], trigger="dry run", counts=_counts(result))
+        changes = list(_changes(result, texts))
         total = sum(row.counts.values())
-        return RunDetail(row=row, changes=changes, total=total, notes=found["notes"], is_dry=True)
+        return RunDetail(row=row, changes=changes, total=total, notes=result["notes"], is_dry=True)
 
     def consolidate(self, mode: str) -> str:
-        found = self._finished({"mode": mode})
-        done = ", ".join(f"{count} {name}" for name, count in _counts(found).items() if count)
-        token = found.get("undo_token", "")
+        result = self._finished({"mode": mode})
+        done = ", ".join(f"{count} {name}" for name, count in _counts(result).items() if count)
+        token = result.get("undo_token", "")
         if not token:
-            return " ".join(found["notes"]) or "nothing was to be done"
+            return " ".join(result["notes"]) or "nothing was to be done"
         what = done or "no memory was merged, forgotten or linked"
         return f"done: {what}; undo {token[:_SHORT]} takes it back"
 
@@ -166,19 +166,21 @@ class OwnerSource:
     def _rows(self, verb: str, params: Mapping[str, object], kind: type[T]) -> T:
         return msgspec.json.decode(self._answer(verb, params, b""), type=kind)
 
-    def _done(self, verb: str, given: Mapping[str, Any], params: Mapping[str, object] | None = None) -> Any:
-        body = msgspec.json.encode({name: value for name, value in given.items() if value is not None})
+    def _done(
+        self, verb: str, arguments: Mapping[str, Any], params: Mapping[str, object] | None = None
+    ) -> Any:
+        body = msgspec.json.encode({name: value for name, value in arguments.items() if value is not None})
         return msgspec.json.decode(self._answer(verb, params or {}, body))
 
     def _answer(self, verb: str, params: Mapping[str, object], body: bytes) -> bytes:
         reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True)
         if reply.exit_code:
-            said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-            raise RefusedError(said or f"{verb} failed")
+            message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+            raise RefusedError(message or f"{verb} failed")
         return reply.stdout
 
-    def _finished(self, given: Mapping[str, Any]) -> Any:
-        job = self._done("memory.consolidate", given, {CLIENT_PID: str(os.getpid())})
+    def _finished(self, arguments: Mapping[str, Any]) -> Any:
+        job = self._done("memory.consolidate", arguments, {CLIENT_PID: str(os.getpid())})
         while job["state"] in ("queued", "running"):
             time.sleep(_JOB_S)
             job = self._done("memory.consolidate.status", {"job": job["job"]})
@@ -191,48 +193,48 @@ def _text(at_ms: int | None) -> str:
     return "" if at_ms is None else str(at_ms)
 
 
-def _short(found: Mapping[str, Any]) -> str:
-    return str(found["id"])[:_SHORT]
+def _short(memory: Mapping[str, Any]) -> str:
+    return str(memory["id"])[:_SHORT]
 
 
-def _counts(found: Mapping[str, Any]) -> dict[str, int]:
+def _counts(result: Mapping[str, Any]) -> dict[str, int]:
     names = {
         "merged": "merged_count",
         "pruned": "pruned_count",
         "links": "links_made_count",
         "reweighted": "reweighted_count",
     }
-    return {name: found[its] for name, its in names.items()}
+    return {name: result[its] for name, its in names.items()}
 
 
-def _ids(found: Mapping[str, Any]) -> Iterator[str]:
-    for merge in found["merged"]:
+def _ids(result: Mapping[str, Any]) -> Iterator[str]:
+    for merge in result["merged"]:
         yield merge["survivor"]
         yield from merge["losers"]
-    for pruned in found["pruned"]:
+    for pruned in result["pruned"]:
         yield pruned["node_id"]
-    for link in found["links_made"]:
+    for link in result["links_made"]:
         yield from (link["source"], link["target"])
 
 
-def _changes(found: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[RunChange]:
-    for merge in found["merged"]:
+def _changes(result: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[RunChange]:
+    for merge in result["merged"]:
         into = merge["survivor"]
-        for one in merge["losers"]:
+        for loser in merge["losers"]:
             alike = f"similarity {merge['similarity']:.2f}"
-            yield _change("merged", one, texts, alike, into)
-    for pruned in found["pruned"]:
+            yield _change("merged", loser, texts, alike, into)
+    for pruned in result["pruned"]:
         yield _change("pruned", pruned["node_id"], texts, f"salience {pruned['salience']:.2f}")
-    for link in found["links_made"]:
+    for link in result["links_made"]:
         why = f"{link['relationship_type']}, {link['why']}"
         yield _change("linked", link["source"], texts, why, link["target"])
 
 
-def _change(kind: str, one: str, texts: Mapping[str, str], reason: str, into: str = "") -> RunChange:
+def _change(kind: str, memory_id: str, texts: Mapping[str, str], reason: str, into: str = "") -> RunChange:
     return RunChange(
         kind=kind,
-        id=one,
-        text=texts.get(one, ""),
+        id=memory_id,
+        text=texts.get(memory_id, ""),
         reason=reason,
         into_id=into,
         into_text=texts.get(into, ""),
@@ -250,7 +252,7 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
     settings, findings = settings_files(folder, os.environ)
     hooks = hooks_in_use(folder, settings, os.environ)
     events = {hook.event for hook in hooks.hooks}
-    own, found = native_memory(folder, settings, os.environ)
+    own, memory_findings = native_memory(folder, settings, os.environ)
     use, more = disk_use(place.root, place.store)
     free = f", {size(use['free_bytes'])} free" if "free_bytes" in use else ""
     state = "on" if own["on"] else "off"
@@ -259,7 +261,7 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
         Line("Claude's memory", f"{state}, {counted(own['files'], 'file')}, {size(own['bytes'])}"),
         Line(_DISK, f"{size(use['store_bytes'])} for this project{free}"),
     ]
-    for one in (*findings, *hooks.findings, *found, *more):
-        text = f"{one.what}; {one.cure}" if one.cure else one.what
-        lines.append(Line(one.level, text, one.level != NOTE))
+    for finding in (*findings, *hooks.findings, *memory_findings, *more):
+        text = f"{finding.what}; {finding.cure}" if finding.cure else finding.what
+        lines.append(Line(finding.level, text, finding.level != NOTE))
     return bool(events), lines
