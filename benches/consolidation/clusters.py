@@ -101,7 +101,7 @@ def one(kind: str, count: int) -> dict[str, object]:
             for row, text in enumerate(texts)
         ]
     )
-    snap.load("SPLADE", "Causal")
+    snap.load("Terms", "Causal")
     told: dict[str, object] = {"kind": kind, "memories": len(texts)}
     rows = range(len(texts))
     found = _timed(told, "clusters", lambda: clusters.find(snap, rows))
@@ -141,7 +141,7 @@ def missed(count: int) -> dict[str, object]:
         return {"kind": "neighbours", "memories": count, "found_in_cells": 1.0}
     encode = default_provider().encode
     texts = topics(count)[0]
-    space = np.stack([np.frombuffer(encode(text).embedding, np.float32)[SLICES["SPLADE"]] for text in texts])
+    space = np.stack([np.frombuffer(encode(text).embedding, np.float32)[SLICES["Terms"]] for text in texts])
     unit = clusters.rarity_weighted(unit_rows(space))
     least = clusters.chance(unit)
     told: dict[str, object] = {"kind": "neighbours", "memories": len(texts)}

@@ -64,7 +64,7 @@ def speed(sizes: list[int]) -> list[dict[str, Any]]:
         members = count // 200
         truth = planted(3, members=members, unrelated=count - 10 * members)
         snap = of_memories(truth.nodes)
-        snap.load("Behavioral")
+        snap.load("Steps")
         before, began = peak_mib(), time.process_time()
         found = patterns.find(snap, range(len(snap)))
         took = time.process_time() - began

@@ -10,59 +10,42 @@ cdef enum:
     WIDTH = 256  # of a row of the table
     DIMENSIONS = 1536
     N_SPACES = 13
-    N_LEXICONS = 5
 
-cdef enum:  # where each space begins
+cdef enum:  # where the spaces begin that are made here; bags of `features` fill those between
     SEMANTIC = 0
     TEMPORAL = 256
     CAUSAL = 288
-    COUNTERFACTUAL = 416
-    MORAL = 512
-    AESTHETIC = 576
-    TELEOLOGICAL = 640
-    CONTEXTUAL = 832
-    STRUCTURAL = 960
-    BEHAVIORAL = 1056
-    EMOTIONAL = 1184
-    CODE = 1216
-    SPLADE = 1408
+    STEPS = 1056
+    TERMS = 1408
+    N_LEXICONS = 2  # of Temporal and Steps
 
 cdef enum:
     HALF = 64  # of the causal space: causes, then effects
-    KINDS = 16  # marker kinds at the head of the counterfactual and teleological spaces
-    POLARITY = 8  # values at the head of a lexicon's row that a negation turns round
-    PAIR = 128  # values of the contextual space
-    NEAR = 16  # words of one sentence that a marker reaches, each way
-    NEGATES = 3  # words that a negation reaches
+    NEAR = 16  # words of one sentence that a connective reaches, each way
 
-cdef enum:  # in a piece's first mark
+cdef enum:  # in a piece's first mark: its role, below 16 times a weight of 15
     BEFORE = 1  # a connective whose cause stands before it
     AFTER = 2
     BY = 3  # after such a one: caused by
     INFLECTION = 4  # ##s, ##ed, …
     ARTICLE = 5  # or whatever makes a noun of the next word
 
-cdef enum:  # of a piece, from the data file
-    NEGATION = 1
-    BASE_VERB = 2
+cdef enum:  # in its second
     STOPS = 4  # . ! ? ;
     COMMA = 8
     INNER = 16  # begins with ##
-    MARKS_ONLY = 32  # punctuation
-    KEYWORD = 64  # of programming languages
 
 cdef enum:  # of a piece in its text
     FIRST = 1  # of its word
     ALONE = 2  # the only one of its word
     OPENS = 4  # a sentence
-    DENIES = 8  # not, never, n't
     INFLECTED = 16  # its word has one more piece, an inflection
 
 
 cdef struct Table:
     const int8_t* rows
     const float* scales
-    const uint8_t* marks  # (V, 4): causal, counterfactual, teleological, flags
+    const uint8_t* marks  # (V, 2)
     int16_t* lexicon[N_LEXICONS]  # (V,) row of a piece, -1 for none
     const int8_t* values[N_LEXICONS]
     const float* value_scales[N_LEXICONS]
@@ -80,14 +63,8 @@ cdef extern from *:
     #endif
     /* Each value by itself and never fused: the same bits at every vector width. */
     #define CG_ADD_ROW for (int j = 0; j < n; j++) target[j] += scale * row[j];
-    #define CG_ADD_PAIR \
-        for (int j = 0; j < n; j++) target[j] += scale * (float)((int)before[j] * (int)row[last - j]);
     static void cg_add_row_any(float* target, const int8_t* row, float scale, int n) { CG_ADD_ROW }
     CG_AVX2 static void cg_add_row_wide(float* target, const int8_t* row, float scale, int n) { CG_ADD_ROW }
-    static void cg_add_pair_any(
-        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) { CG_ADD_PAIR }
-    CG_AVX2 static void cg_add_pair_wide(
-        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) { CG_ADD_PAIR }
     static int cg_wide(void) {
         static int wide = -1;
         if (wide < 0) wide = CG_HAS_AVX2() ? 1 : 0;
@@ -96,16 +73,8 @@ cdef extern from *:
     static void cg_add_row(float* target, const int8_t* row, float scale, int n) {
         if (cg_wide()) cg_add_row_wide(target, row, scale, n); else cg_add_row_any(target, row, scale, n);
     }
-    static void cg_add_pair(
-        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) {
-        if (cg_wide()) cg_add_pair_wide(target, before, row, last, scale, n);
-        else cg_add_pair_any(target, before, row, last, scale, n);
-    }
     """
     void add_row "cg_add_row"(float* target, const int8_t* row, float scale, int width) noexcept nogil
-    void add_pair "cg_add_pair"(
-        float* target, const int8_t* before, const int8_t* row, int last, float scale, int width
-    ) noexcept nogil
 
 
 cdef inline void add_pieces(
@@ -145,66 +114,27 @@ cdef inline void add_meaning(
         add_row(vector + SEMANTIC, table.rows + ids[k] * WIDTH, weight * table.scales[ids[k]], WIDTH)
 
 
-cdef inline void add_pairs(float* vector, const Table* table, const uint16_t* ids, Py_ssize_t n) noexcept nogil:
-    """Contextual: products of neighbouring rows, the first's dimension j with the second's 255 - j."""
-    cdef const int8_t* before = NULL
-    cdef const int8_t* row
-    cdef float before_scale = 0.0
-    cdef float scale
-    cdef Py_ssize_t k
-    for k in range(n):
-        if table.marks[4 * ids[k] + 3] & MARKS_ONLY:
-            continue
-        row = table.rows + ids[k] * WIDTH
-        scale = table.scales[ids[k]]
-        if before is not NULL:
-            scale *= before_scale
-            add_pair(vector + CONTEXTUAL, before, row, WIDTH - 1, scale, PAIR)
-            scale = table.scales[ids[k]]
-        before = row
-        before_scale = scale
-
-
-cdef inline void add_lexicon(
-    float* target, int size, bint polar, bint negated, const int8_t* values, float scale
-) noexcept nogil:
-    cdef int j = 0
-    if polar and negated:
-        while j < POLARITY:
-            target[j] -= scale * values[j]
-            j += 1
-    while j < size:
-        target[j] += scale * values[j]
-        j += 1
-
-
 cdef inline void add_lexicons(
     float* vector, const Table* table, const uint16_t* ids, const uint8_t* flags, Py_ssize_t n
 ) noexcept nogil:
-    """Temporal, Moral, Aesthetic, Behavioral, Emotional: rows of the words of their lexicons."""
-    cdef int* begins = [TEMPORAL, MORAL, AESTHETIC, BEHAVIORAL, EMOTIONAL]
-    cdef int* sizes = [32, 64, 64, 128, 32]
-    cdef bint* polar = [False, True, True, False, True]
-    cdef bint noun = False  # the piece before was an article
-    cdef Py_ssize_t negation = -NEGATES - 1
+    """Temporal, Steps: rows of the words of their lexicons; after an article a word is no step."""
+    cdef int* begins = [TEMPORAL, STEPS]
+    cdef int* sizes = [32, 128]
+    cdef bint noun = False
     cdef Py_ssize_t k
     cdef int space, row
     for k in range(n):
-        if flags[k] & OPENS:
-            negation = -NEGATES - 1
-        if flags[k] & DENIES:
-            negation = k
         if not flags[k] & (ALONE | INFLECTED):
             noun = False
             continue
         for space in range(N_LEXICONS):
             row = table.lexicon[space][ids[k]]
-            if row >= 0 and not (noun and begins[space] == BEHAVIORAL):
-                add_lexicon(
-                    vector + begins[space], sizes[space], polar[space], k - negation <= NEGATES,
-                    table.values[space] + row * sizes[space], table.value_scales[space][row],
+            if row >= 0 and not (noun and begins[space] == STEPS):
+                add_row(
+                    vector + begins[space], table.values[space] + row * sizes[space],
+                    table.value_scales[space][row], sizes[space],
                 )
-        noun = flags[k] & ALONE != 0 and table.marks[4 * ids[k]] & 15 == ARTICLE
+        noun = flags[k] & ALONE != 0 and table.marks[2 * ids[k]] & 15 == ARTICLE
 
 
 cdef inline Py_ssize_t sentence_start(const uint8_t* flags, Py_ssize_t k) noexcept nogil:
@@ -230,7 +160,7 @@ cdef inline void add_cause(
     cdef Py_ssize_t end = sentence_end(flags, k, n)
     cdef Py_ssize_t comma = k + 1
     cdef float weight = (mark >> 4) / <float>15.0
-    cdef bint passive = k + 1 < end and table.marks[4 * ids[k + 1]] & 15 == BY
+    cdef bint passive = k + 1 < end and table.marks[2 * ids[k + 1]] & 15 == BY
     if (mark & 15) == BEFORE and not passive:
         add_pieces(target, table, ids, start, k, weight, HALF)
         add_pieces(target + HALF, table, ids, k + 1, end, weight, HALF)
@@ -238,52 +168,26 @@ cdef inline void add_cause(
         add_pieces(target + HALF, table, ids, start, k, weight, HALF)
         add_pieces(target, table, ids, k + 1, end, weight, HALF)
     else:  # Because of this, that.
-        while comma < end and not table.marks[4 * ids[comma] + 3] & COMMA:
+        while comma < end and not table.marks[2 * ids[comma] + 1] & COMMA:
             comma += 1
         add_pieces(target, table, ids, k + 1, comma, weight, HALF)
         add_pieces(target + HALF, table, ids, comma, end, weight, HALF)
 
 
-cdef inline void add_markers(
+cdef inline void add_causes(
     float* vector, const Table* table, const uint16_t* ids, const uint8_t* flags, Py_ssize_t n
 ) noexcept nogil:
-    """Causal, Counterfactual, Teleological: markers and what stands around or after them."""
-    cdef const uint8_t* mark
-    cdef float* target
-    cdef float weight
+    """Causal: connectives of one word, and what stands on both sides of them."""
+    cdef uint8_t mark
     cdef Py_ssize_t k
     for k in range(n):
-        if not flags[k] & ALONE:
-            continue
-        mark = table.marks + 4 * ids[k]
-        if mark[0] and mark[0] & 15 <= AFTER:
-            add_cause(vector + CAUSAL, table, ids, flags, k, n, mark[0])
-        if mark[1]:
-            target = vector + COUNTERFACTUAL
-            weight = (mark[1] >> 4) / <float>15.0
-            target[mark[1] & 15] += weight
-            add_pieces(target + KINDS, table, ids, sentence_start(flags, k), k, weight, 96 - KINDS)
-            add_pieces(target + KINDS, table, ids, k + 1, sentence_end(flags, k, n), weight, 96 - KINDS)
-        target = vector + TELEOLOGICAL
-        if mark[2]:
-            weight = (mark[2] >> 4) / <float>15.0
-            target[mark[2] & 15] += weight
-            add_pieces(target + KINDS, table, ids, k + 1, sentence_end(flags, k, n), weight, 192 - KINDS)
-        elif mark[3] & BASE_VERB and flags[k] & OPENS:  # an imperative
-            target[0] += 1.0
-            add_pieces(target + KINDS, table, ids, k, sentence_end(flags, k, n), 1.0, 192 - KINDS)
+        mark = table.marks[2 * ids[k]]
+        if flags[k] & ALONE and mark and mark & 15 <= AFTER:
+            add_cause(vector + CAUSAL, table, ids, flags, k, n, mark)
 
 
-cdef inline void finish_all(float* vector, const double* weights) noexcept nogil:
-    """Each space to its length; markers count as much as what stands around them, of goals a third of it."""
-    cdef int* begins = [
-        SEMANTIC, TEMPORAL, CAUSAL, COUNTERFACTUAL, MORAL, AESTHETIC, TELEOLOGICAL, CONTEXTUAL, STRUCTURAL,
-        BEHAVIORAL, EMOTIONAL, CODE, SPLADE, DIMENSIONS,
-    ]
+cdef inline void finish_all(float* vector, const double* weights, const int* begins) noexcept nogil:
+    """Each space to its length."""
     cdef int space
-    finish(vector + COUNTERFACTUAL, KINDS, 1.0)
-    finish(vector + COUNTERFACTUAL + KINDS, 96 - KINDS, 1.0)
-    finish(vector + TELEOLOGICAL, KINDS, 1.0)
-    finish(vector + TELEOLOGICAL + KINDS, 192 - KINDS, 3.0)
     for space in range(N_SPACES):
         finish(vector + begins[space], begins[space + 1] - begins[space], weights[space])

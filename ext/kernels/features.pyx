@@ -11,6 +11,7 @@ from cython cimport final
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp
 
 from _sparse cimport N_BAGS, N_BUCKETS
 
@@ -41,6 +42,9 @@ cdef enum:
     INTENT
     PROPER
     EXPANDED
+    PACKAGE
+    FILE
+    ERROR
 
 cdef enum:  # classes of bytes, as bits
     UPPER = 1
@@ -53,7 +57,8 @@ cdef enum:  # classes of bytes, as bits
     PART = 15  # START | DIGIT
     RUN = 31  # PART | JOINER
 
-BAGS = ("stem", "defined", "dotted", "pair", "word", "code", "path", "trigram", "intent", "proper", "expanded")
+BAGS = ("stem", "defined", "dotted", "pair", "word", "code", "path", "trigram", "intent", "proper", "expanded",
+        "package", "file", "error")
 BUCKETS = N_BUCKETS
 
 cdef float INPUT_WEIGHT = 2.0
@@ -157,8 +162,8 @@ cdef class EventFeatures:
     """The bags of one event; reused from event to event. Not thread-safe.
 
     Attributes:
-        counts: Nonzeros of each bag, array of 11 ints.
-        buckets: Row by row (11 x 4096), each bag's buckets in order of first appearance, array of uint16.
+        counts: Nonzeros of each bag, array of 14 ints.
+        buckets: Row by row (14 x 4096), each bag's buckets in order of first appearance, array of uint16.
         values: Their weights, parallel to ``buckets``, array of floats; each bag has unit length.
 
     Args:
@@ -223,6 +228,34 @@ cdef class EventFeatures:
         for bag in range(N_BAGS):
             self._finish(bag)
 
+    def fold(self, float[::1] vector not None, const uint8_t[::1] bags not None, const int[::1] starts not None):
+        """Add bags to slices of a vector: a bucket's low bit is its sign, the others say the place.
+
+        Args:
+            vector: float32, written to.
+            bags: Numbers of bags, one a slice; 255 leaves it alone.
+            starts: Where each slice begins, and last where they end; one more than ``bags``.
+
+        Raises:
+            ValueError: Slices that are not in the vector, or bags that are none.
+        """
+        cdef Py_ssize_t k, size
+        cdef int i, bag
+        cdef const uint16_t* bucket
+        if starts.shape[0] != bags.shape[0] + 1:
+            raise ValueError(f"starts must have {bags.shape[0] + 1} values, got {starts.shape[0]}")
+        for k in range(bags.shape[0]):
+            size, bag = starts[k + 1] - starts[k], bags[k]
+            if bag == 255:
+                continue
+            if bag >= N_BAGS or starts[k] < 0 or size <= 0 or starts[k + 1] > vector.shape[0]:
+                raise ValueError(f"slice {k} is not in the vector, or its bag is none")
+            bucket = self.rows + bag * N_BUCKETS
+            for i in range(self.used[bag]):
+                vector[starts[k] + (bucket[i] >> 1) % size] += (
+                    self.weights[bag * N_BUCKETS + i] * (1.0 if bucket[i] & 1 else -1.0)
+                )
+
     cdef inline void _add(self, int bag, uint32_t crc, float weight) noexcept nogil:
         # Inside the arrays: bag < N_BAGS, crc is masked, and a bucket is counted once, as weights are positive.
         # Written whether new or not: that can't be predicted, and a wrong guess costs more than the write.
@@ -281,6 +314,7 @@ cdef class EventFeatures:
         cdef Py_ssize_t i = start
         cdef Py_ssize_t chain, links
         cdef bint heads = False
+        cdef bint slashed = self._scan_path(state, start, end)
         while i < end:
             if not CLASS[text[i]] & START:
                 i += 1
@@ -296,10 +330,11 @@ cdef class EventFeatures:
                 break
             if links > 1:
                 self._add(DOTTED, _crc(text, chain, i), state.weight)
+                if not slashed:
+                    self._add_packages(state, chain, i, 46)
             if defines and chain == start and i - chain > 1:
                 self._add(DEFINED, _crc(text, chain, i), state.weight)
             heads = chain == start and i == end and links == 1 and _known(&self.head, _crc(text, chain, i))
-        self._scan_path(state, start, end)
         return heads
 
     cdef Py_ssize_t _scan_word(self, Scan* state, Py_ssize_t start, Py_ssize_t limit) noexcept nogil:
@@ -329,6 +364,8 @@ cdef class EventFeatures:
                 self._add_part(state, start, end, crc, ~stem)
         else:
             self._scan_parts(state, start, end)
+        if _names_error(text, start, end):
+            self._add(ERROR, _crc(text, start, end), state.weight)
         if _known(&self.stop, crc):
             state.pair_open = False
             return end
@@ -342,6 +379,20 @@ cdef class EventFeatures:
         if first & UPPER and later & LOWER:
             self._add(PROPER, _crc(text, start, end), state.weight)
         return end
+
+    cdef void _add_packages(self, Scan* state, Py_ssize_t start, Py_ssize_t end, uint8_t joint) noexcept nogil:
+        """The names before each joint, `.` of a chain or `/` of a path, in lower case."""
+        cdef uint32_t crc = 0xFFFFFFFF
+        cdef Py_ssize_t begins = start
+        cdef Py_ssize_t i
+        for i in range(start, end):
+            if state.text[i] != joint:
+                crc = _crc_byte(crc, FOLDED[state.text[i]])
+                continue
+            if i - begins > 1:
+                self._add(PACKAGE, ~crc, state.weight)
+            crc = 0xFFFFFFFF
+            begins = i + 1
 
     cdef void _scan_parts(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
         """The parts of a compound word: fooBar, FooBAR, foo_bar."""
@@ -396,12 +447,16 @@ cdef class EventFeatures:
         if state.is_input:
             self._add(INTENT, stem, 1.0)
 
-    cdef void _scan_path(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
-        """A run with a slash or a file extension: its prefixes, the nearer to the leaf the heavier."""
+    cdef bint _scan_path(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        """A run with a slash or a file extension: its prefixes, the nearer to the leaf the heavier.
+
+        Whether it has a slash.
+        """
         cdef const uint8_t* text = state.text
         cdef uint32_t crc = 0xFFFFFFFF
         cdef Py_ssize_t parts = 1
         cdef Py_ssize_t i
+        cdef bint slashed
         while start < end and (text[start] == 46 or text[start] == 47):
             start += 1
         while end > start and (text[end - 1] == 46 or text[end - 1] == 47):
@@ -409,14 +464,32 @@ cdef class EventFeatures:
         for i in range(start, end):
             if text[i] == 47:
                 parts += 1
-        if parts == 1 and not _has_extension(text, start, end):
-            return
+        slashed = parts > 1
+        if not slashed and not _has_extension(text, start, end):
+            return False
         for i in range(start, end):
             if text[i] == 47:
                 self._add(PATH, ~crc, state.weight / parts)
                 parts -= 1
             crc = _crc_byte(crc, text[i])
         self._add(PATH, ~crc, state.weight)
+        self._add_packages(state, start, end, 47)
+        self._add_file(state, start, end)
+        return slashed
+
+    cdef void _add_file(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        """The stem of a path's last name, up to its first dot, in lower case."""
+        cdef uint32_t crc = 0xFFFFFFFF
+        cdef Py_ssize_t i
+        cdef Py_ssize_t leaf = end
+        while leaf > start and state.text[leaf - 1] != 47:
+            leaf -= 1
+        i = leaf
+        while i < end and (i == leaf or state.text[i] != 46):
+            crc = _crc_byte(crc, FOLDED[state.text[i]])
+            i += 1
+        if i - leaf > 1:
+            self._add(FILE, ~crc, state.weight)
 
     cdef void _scan_trigrams(self, Py_ssize_t n) noexcept nogil:
         """Trigrams of the folded text, white space collapsed to one blank."""
@@ -440,6 +513,25 @@ cdef class EventFeatures:
                 self._add(TRIGRAM, CRC_FIRST[a] ^ CRC_SECOND[b] ^ CRC[c], 1.0)
             a = b
             b = c
+
+
+cdef inline bint _ends_with(const uint8_t* text, Py_ssize_t start, Py_ssize_t end, const char* tail, int n) noexcept nogil:
+    return end - start > n and memcmp(text + end - n, tail, n) == 0
+
+
+cdef inline bint _names_error(const uint8_t* text, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """ValueError, DeprecationWarning, E501, ENOENT."""
+    cdef Py_ssize_t i
+    if _ends_with(text, start, end, b"Error", 5) or _ends_with(text, start, end, b"Exception", 9):
+        return True
+    if _ends_with(text, start, end, b"Warning", 7):
+        return True
+    if text[start] != 69 or not 4 <= end - start <= 12:  # E
+        return False
+    for i in range(start + 1, end):
+        if CLASS[text[i]] != CLASS[text[start + 1]]:
+            return False
+    return CLASS[text[start + 1]] == UPPER or CLASS[text[start + 1]] == DIGIT
 
 
 cdef inline bint _has_inner_underscore(const uint8_t* text, Py_ssize_t start, Py_ssize_t end, uint8_t later) noexcept nogil:

@@ -94,15 +94,15 @@ cdef extern from *:
           } \\
           CG_SPACE(cg_near_##kind, 1, 256, 32) \\
           CG_SPACE(cg_near_##kind, 2, 288, 128) \\
-          CG_SPACE(cg_near_##kind, 3, 416, 96) \\
-          CG_SPACE(cg_near_##kind, 4, 512, 64) \\
-          CG_SPACE(cg_near_##kind, 5, 576, 64) \\
-          CG_SPACE(cg_near_##kind, 6, 640, 192) \\
+          CG_SPACE(cg_near_##kind, 3, 416, 128) \\
+          CG_SPACE(cg_near_##kind, 4, 544, 96) \\
+          CG_SPACE(cg_near_##kind, 5, 640, 96) \\
+          CG_SPACE(cg_near_##kind, 6, 736, 96) \\
           CG_SPACE(cg_near_##kind, 7, 832, 128) \\
           CG_SPACE(cg_near_##kind, 8, 960, 96) \\
           CG_SPACE(cg_near_##kind, 9, 1056, 128) \\
-          CG_SPACE(cg_near_##kind, 10, 1184, 32) \\
-          CG_SPACE(cg_near_##kind, 11, 1216, 192) \\
+          CG_SPACE(cg_near_##kind, 10, 1184, 96) \\
+          CG_SPACE(cg_near_##kind, 11, 1280, 128) \\
           CG_SPACE(cg_near_##kind, 12, 1408, 128) \\
         } \\
       }

@@ -3,7 +3,7 @@ tests/oracles/tokens.py (with form.py and spaces.py): change both.
 
 How it is fast: a text is cleaned once into bytes and kinds of bytes (_clean.pxd); a word's pieces and stem are
 remembered, so most words cost one hash and one comparison (_words.pxd); the rows are int8, and every sum runs over
-whole rows (_spaces.pxd). What depends on the text's form and not on its pieces is in _form.pxd.
+whole rows (_spaces.pxd). The spaces that are bags are read by `features`.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -13,19 +13,20 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from _clean cimport Kinds, clean, fill_kinds, special_name
-from _form cimport add_code, add_dates, add_form, hash_part, is_word_part, part_end
+from _form cimport add_dates, hash_part, is_word_part, part_end
 from _scripts cimport add_joined, script_end
 from _spaces cimport (
-    ALONE, CODE, DENIES, DIMENSIONS, FIRST, INFLECTED, INFLECTION, INNER, KEYWORD, N_LEXICONS, N_SPACES, NEGATION,
-    OPENS, SPLADE, STOPS, STRUCTURAL, WIDTH, Table, add_lexicons, add_markers, add_meaning, add_pairs, add_signed,
-    finish_all,
+    ALONE, DIMENSIONS, FIRST, INFLECTED, INFLECTION, INNER, N_LEXICONS, N_SPACES, OPENS, STOPS, TERMS, WIDTH, Table,
+    add_causes, add_lexicons, add_meaning, add_signed, finish_all,
 )
 from _terms cimport TERM_BYTES, Term, Terms, add_term, clear_terms, free_terms, is_clitic, joins, make_terms, pack_terms
-from _text cimport BLANK, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv, mixed
+from _text cimport BLANK, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv
 from _words cimport (
     LONGEST_KEY, MOST_PIECES, Piece, Vocabulary, Word, WordCache, cut_word, find_word, forget_words,
     free_cache, is_full, learn, make_cache, remember,
 )
+
+from array import array
 
 __all__ = ["Encoded", "Encoder"]
 
@@ -33,8 +34,6 @@ cdef enum:
     FIRST_TERMS = 1024
     MOST_SCRATCH = 1_048_576  # bytes of text beyond which scratch memory is given back
     LONGEST_COMPOUND = 64
-
-cdef double[N_SPACES] WEIGHTS = [0.15, 0.08, 0.10, 0.06, 0.05, 0.04, 0.12, 0.10, 0.08, 0.06, 0.04, 0.07, 0.05]
 
 
 @final
@@ -63,13 +62,15 @@ cdef class Encoder:
         vocabulary: The pieces, one a line, in order of their ids; those that go on in a word begin with
         ``##``. rows: int8, 256 values for every piece.
         scales: float32, what each row is multiplied by.
-        marks: Four bytes for every piece: role, counterfactual, teleological marker (16 * 15 * weight +
-        kind;
-            0 for none), flags.
-        lexicons: Of Temporal, Moral, Aesthetic, Behavioral, Emotional: piece ids (uint16), scales (float32),
-            values (int8; 32, 64, 64, 128, 32 for every piece).
+        marks: Two bytes for every piece: role (16 * 15 * weight + kind; 0 for none), flags.
+        lexicons: Of Temporal, Steps: piece ids (uint16), scales (float32), values (int8; 32, 128 a piece).
         stop_words: Lower-case words that are no terms, UTF-8.
         stem: Gives a word's stem.
+        reader: Reads texts into bags (features.EventFeatures).
+        bags: Numbers of those that fill the spaces from the third to the last but one, in their order; 255 for
+            one that is none of a bag's.
+        begins: int32: where each of the 13 spaces begins, and where the last ends.
+        weights: float64: the square of each space's length.
 
     Raises:
         ValueError: A buffer of the wrong length, a vocabulary without [UNK].
@@ -90,21 +91,35 @@ cdef class Encoder:
     cdef uint32_t* ends  # bytes of the text up to the end of each piece's word
     cdef Py_ssize_t n, room
     cdef Terms terms
-    cdef float[DIMENSIONS] vector
+    cdef object reader, bags, bag_starts, values
+    cdef float[::1] view
+    cdef float* vector  # of values
+    cdef int[N_SPACES + 1] begins
+    cdef double[N_SPACES] weights
 
     def __cinit__(self):
         if make_cache(&self.cache) or make_terms(&self.terms, FIRST_TERMS):
             raise MemoryError
         fill_kinds(&self.kinds)
 
-    def __init__(self, bytes vocabulary not None, rows, scales, marks, lexicons, stop_words, stem):
+    def __init__(self, bytes vocabulary not None, rows, scales, marks, lexicons, stop_words, stem, reader, bags, begins, weights):
+        cdef int space
+        self.reader, self.bags, self.bag_starts = reader, bytes(bags), array("i", begins[2:N_SPACES])
+        self.values = array("f", bytes(4 * DIMENSIONS))
+        self.view = self.values
+        self.vector = &self.view[0]
+        if len(begins) != N_SPACES + 1 or len(weights) != N_SPACES or begins[N_SPACES] != DIMENSIONS:
+            raise ValueError(f"begins must have {N_SPACES + 1} values up to {DIMENSIONS}, weights {N_SPACES}")
+        for space in range(N_SPACES):
+            self.begins[space], self.weights[space] = begins[space], weights[space]
+        self.begins[N_SPACES] = DIMENSIONS
         self.held, self.folds, self.stem = [], {}, stem
         self.stop = {bytes(word) for word in stop_words}
         self._learn(vocabulary)
         cdef Py_ssize_t size = self.vocabulary.size
         self.table.rows = self._signed(rows, size * WIDTH, "rows")
         self.table.scales = self._floats(scales, size, "scales")
-        self.table.marks = self._unsigned(marks, 4 * size, "marks")
+        self.table.marks = self._unsigned(marks, 2 * size, "marks")
         if len(lexicons) != N_LEXICONS:
             raise ValueError(f"lexicons must be {N_LEXICONS}, got {len(lexicons)}")
         for space, (pieces, value_scales, values) in enumerate(lexicons):
@@ -133,7 +148,7 @@ cdef class Encoder:
         """A text's embedding, terms and pieces; the Semantic space is the plain sum of the rows."""
         self._scan(text)
         self._find_terms()
-        self._embed(NULL)
+        self._embed(text, NULL)
         return self._encoded()
 
     def query(self, str text not None, counts, uint64_t total, double a=1e-3):
@@ -162,7 +177,7 @@ cdef class Encoder:
             raise MemoryError
         for k in range(self.n):
             weights[k] = <float>(a / (a + view[self.ids[k]] / <double>(total if total else 1)))
-        self._embed(weights)
+        self._embed(text, weights)
         free(weights)
         return self._encoded()
 
@@ -263,11 +278,12 @@ cdef class Encoder:
 
     cdef int _take_lexicon(self, int space, pieces, scales, values) except -1:
         cdef const uint16_t[::1] ids = memoryview(pieces).cast("B").cast("H")
-        cdef int* sizes = [32, 64, 64, 128, 32]
+        cdef int* sizes = [32, 128]
         cdef int16_t* rows = <int16_t*>malloc(2 * self.vocabulary.size)
         cdef Py_ssize_t i
         if rows is NULL:
             raise MemoryError
+        free(self.table.lexicon[space])
         self.table.lexicon[space] = rows
         for i in range(self.vocabulary.size):
             rows[i] = -1
@@ -313,7 +329,6 @@ cdef class Encoder:
         cdef Py_ssize_t i = 0
         cdef Py_ssize_t end
         cdef bint opens = True
-        cdef Word* word
         self.n = 0
         self._room_for(n + 1)
         while i < n:
@@ -353,7 +368,7 @@ cdef class Encoder:
 
     cdef bint _closes(self, Py_ssize_t end) noexcept:
         """Whether the piece just put ends a sentence: a stop before a blank or the end."""
-        if self.n == 0 or not self.table.marks[4 * self.ids[self.n - 1] + 3] & STOPS:
+        if self.n == 0 or not self.table.marks[2 * self.ids[self.n - 1] + 1] & STOPS:
             return False
         return end >= self.text.n or self.text.kinds[end] & BLANK != 0
 
@@ -370,18 +385,12 @@ cdef class Encoder:
             count = cut_word(&self.vocabulary, self.text.bytes + start, end - start, pieces)
         if count == 1:
             flags |= ALONE
-            if self.table.marks[4 * pieces[0] + 3] & NEGATION or self._is_nt(start, end):
-                flags |= DENIES
-        elif count == 2 and self.table.marks[4 * pieces[1]] & 15 == INFLECTION:
+        elif count == 2 and self.table.marks[2 * pieces[1]] & 15 == INFLECTION:
             flags |= INFLECTED
         for k in range(count):
             self.flags[self.n + k] = flags if k == 0 else 0
             self.ends[self.n + k] = <uint32_t>end
         self.n += count
-
-    cdef inline bint _is_nt(self, Py_ssize_t start, Py_ssize_t end) noexcept:
-        """The t of don't."""
-        return end - start == 1 and start > 1 and self.text.bytes[start] == 116 and self.text.bytes[start - 1] == 39
 
     cdef Word* _word(self, Py_ssize_t start, Py_ssize_t end) except NULL:
         """The entry of a word of at most LONGEST_KEY bytes."""
@@ -421,7 +430,7 @@ cdef class Encoder:
         lines = self.vocabulary_text.split(b"\n")
         for k in range(tokens):
             piece = lines[self.ids[k]]
-            i += len(piece) - (2 if self.table.marks[4 * self.ids[k] + 3] & INNER else 0)
+            i += len(piece) - (2 if self.table.marks[2 * self.ids[k] + 1] & INNER else 0)
         return i
 
     # ------------------------------------------------------------------------------------------ lexical terms
@@ -502,36 +511,29 @@ cdef class Encoder:
 
     # ------------------------------------------------------------------------------------------- the embedding
 
-    cdef int _embed(self, const float* weights) except -1:
+    cdef int _embed(self, str text, const float* weights) except -1:
         cdef Py_ssize_t k
-        cdef Py_ssize_t sentences = 1
         cdef float count
         cdef Term* term
-        memset(self.vector, 0, sizeof(self.vector))
+        memset(self.vector, 0, DIMENSIONS * sizeof(float))
         if self.n == 0:
             return 0
-        for k in range(1, self.n):
-            sentences += self.flags[k] & OPENS != 0
         add_meaning(self.vector, &self.table, self.ids, weights, self.n)
-        add_pairs(self.vector, &self.table, self.ids, self.n)
         add_lexicons(self.vector, &self.table, self.ids, self.flags, self.n)
-        add_markers(self.vector, &self.table, self.ids, self.flags, self.n)
+        add_causes(self.vector, &self.table, self.ids, self.flags, self.n)
         add_dates(self.vector, &self.text)
-        if add_code(self.vector, &self.text):
-            for k in range(self.n):
-                if self.flags[k] & ALONE and self.table.marks[4 * self.ids[k] + 3] & KEYWORD:
-                    add_signed(self.vector + CODE, 192, mixed(self.ids[k] + 1), 0.5)
-        add_form(self.vector + STRUCTURAL, &self.text, self.n, sentences)
+        self.reader.scan(text.encode("utf-8", "replace"), b"")
+        self.reader.fold(self.values, self.bags, self.bag_starts)
         for k in range(self.terms.n):
             term = self.terms.slots + self.terms.order[k]
             count = term.count
-            add_signed(self.vector + SPLADE, 128, term.hash, count / (count + <float>0.9))
-        finish_all(self.vector, WEIGHTS)
+            add_signed(self.vector + TERMS, DIMENSIONS - TERMS, term.hash, count / (count + <float>0.9))
+        finish_all(self.vector, self.weights, self.begins)
 
     cdef Encoded _encoded(self):
         cdef Encoded encoded = Encoded.__new__(Encoded)
         encoded.tokens = self.n
-        encoded.embedding = PyBytes_FromStringAndSize(<const char*>self.vector, sizeof(self.vector))
+        encoded.embedding = PyBytes_FromStringAndSize(<const char*>self.vector, DIMENSIONS * sizeof(float))
         encoded.pieces = PyBytes_FromStringAndSize(<const char*>self.ids, 2 * self.n)
         encoded.terms = self._packed_terms()
         return encoded

@@ -1,9 +1,10 @@
-"""Writes the static embedder's data file: int8 rows, lexicons, markers; memory/table.py reads it."""
+"""Writes the static embedder's data file: int8 rows, lexicons, roles; memory/embed.py reads it."""
 
 from __future__ import annotations
 
 import json
 import struct
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ from research.distil import lexicons
 
 MAGIC = b"CGTABLE1"
 ALIGN = 64
-LEXICON_SPACES = ("Temporal", "Moral", "Aesthetic", "Behavioral", "Emotional")  # the kernel's order
-LEXICON_SIZES = (32, 64, 64, 128, 32)
-POLARITY = 8
+STEPS_SIZE = 128
 KEPT = 700  # pieces of a lexicon at most, per category
-CLEAR = 0.12  # cosine to the axis between the poles from which a word has a polarity
-POLES = 2.0  # how much polarity counts beside categories
 NEAR = 0.40  # cosine to a category's centre from which a word belongs to it
 
-NEGATION, BASE_VERB, STOPS, COMMA, INNER, MARKS_ONLY, KEYWORD = 1, 2, 4, 8, 16, 32, 64
+PLAIN_VERB, STOPS, COMMA, INNER = 2, 4, 8, 16
+
+SAME_VECTORS = {
+    "a96c572d5225f3fee68f641db593c937d70efed1ffcfd4ba3dad63e62f28d1f5": (
+        "a64269f98dc6f6b15c88b8719574f52919ebfb5a1732e2a3892567be154bed6d"
+    ),
+}
+"""sha256 of vocabulary, rows and scales -> the digest that stores with such vectors recorded first."""
 
 Array = np.ndarray[Any, Any]
 
@@ -36,30 +40,26 @@ def unit(rows: Array) -> Array:
 
 
 def marks(vocabulary: list[str]) -> Array:
-    """(V, 4) bytes: role, counterfactual and teleological marker (weight * 15 << 4 | kind), flags."""
-    out = np.zeros((len(vocabulary), 4), np.uint8)
+    """(V, 2) bytes: role (weight * 15 << 4 | kind), flags."""
+    out = np.zeros((len(vocabulary), 2), np.uint8)
     place = {piece: i for i, piece in enumerate(vocabulary)}
-    for column, words in enumerate((lexicons.CAUSAL, lexicons.COUNTERFACTUAL, lexicons.TELEOLOGICAL)):
-        for word, (kind, weight) in words.items():
-            if word in place:
-                out[place[word], column] = round(weight * 15) << 4 | kind
+    for word, (kind, weight) in lexicons.CAUSAL.items():
+        if word in place:
+            out[place[word], 0] = round(weight * 15) << 4 | kind
     for role, pieces in lexicons.ROLES.items():
         for piece in pieces:
             out[place[piece], 0] = role
-    out[:, 3] = [_flags(piece) for piece in vocabulary]
+    out[:, 1] = [_flags(piece) for piece in vocabulary]
     return out
 
 
 def _flags(piece: str) -> int:
-    body = piece.removeprefix("##") if len(piece) > 2 else piece
+    inner = len(piece) > 2 and piece.startswith("##")
     groups = (
-        (NEGATION, piece in lexicons.NEGATIONS),
-        (BASE_VERB, piece in lexicons.BASE_VERBS),
-        (KEYWORD, piece in lexicons.KEYWORDS),
+        (PLAIN_VERB, piece in lexicons.PLAIN_VERBS),
         (STOPS, piece in (".", "!", "?", ";")),
         (COMMA, piece == ","),
-        (INNER, body != piece),
-        (MARKS_ONLY, not any(character.isalnum() for character in body)),
+        (INNER, inner),
     )
     return sum(flag for flag, holds in groups if holds)
 
@@ -75,45 +75,34 @@ def _temporal(place: dict[str, int]) -> tuple[Array, Array]:
     return ids, np.stack([values[i] for i in ids])
 
 
-def _lexicon(space: str, size: int, vocabulary: list[str], teacher: Array) -> tuple[Array, Array]:
-    """Pieces near the space's seeds: polarity, one value a category, then the row's own directions."""
+def _steps(vocabulary: list[str], teacher: Array) -> tuple[Array, Array]:
+    """Pieces near the seeds of Steps: one value a category, then the row's own directions."""
     place = {piece: i for i, piece in enumerate(vocabulary)}
     candidates = np.array(
         [i for i, piece in enumerate(vocabulary) if piece.isascii() and piece.isalpha() and len(piece) > 2]
     )
     rows = unit(teacher - teacher[candidates].mean(0))
-    seeds = {name: [place[w] for w in words if w in place] for name, words in lexicons.SPACES[space].items()}
-    poles = [seeds.pop(pole, None) for pole in ("+", "-")]
-    centres = unit(np.stack([rows[ids].mean(0) for ids in seeds.values()]))
+    seeds = [[place[word] for word in words if word in place] for words in lexicons.STEPS.values()]
+    centres = unit(np.stack([rows[ids].mean(0) for ids in seeds]))
     near = rows[candidates] @ centres.T
     kept = np.zeros(len(vocabulary), bool)
     for column in range(near.shape[1]):
         best = np.argsort(-near[:, column])[:KEPT]
         kept[candidates[best[near[best, column] > NEAR]]] = True
-    for ids in seeds.values():
+    for ids in seeds:
         kept[ids] = True
     chosen = np.flatnonzero(kept)
     scores = np.clip((rows[chosen] @ centres.T - 0.3) / 0.4, 0.0, 1.0)
-    for column, ids in enumerate(seeds.values()):
+    for column, ids in enumerate(seeds):
         scores[np.isin(chosen, ids), column] = 1.0
-    parts = [scores]
-    if poles[0] and poles[1]:
-        axis = unit(rows[poles[0]].mean(0) - rows[poles[1]].mean(0))
-        along = rows[chosen] @ axis
-        polarity = np.clip(3.0 * np.sign(along) * np.maximum(np.abs(along) - CLEAR, 0.0), -1.0, 1.0)
-        polarity[np.isin(chosen, poles[0])] = 1.0
-        polarity[np.isin(chosen, poles[1])] = -1.0
-        parts.insert(0, np.repeat(POLES * polarity[:, None] / np.sqrt(POLARITY), POLARITY, 1))
-    rest = size - sum(part.shape[1] for part in parts)
     own = rows[chosen] - rows[chosen].mean(0)
-    directions = np.linalg.svd(own, full_matrices=False)[2][:rest]
-    parts.append(0.7 * unit(own @ directions.T))
+    directions = np.linalg.svd(own, full_matrices=False)[2][: STEPS_SIZE - scores.shape[1]]
     weight = 0.3 + 0.7 * scores.max(1, keepdims=True)
-    return chosen.astype(np.uint16), weight * np.concatenate(parts, 1)
+    return chosen.astype(np.uint16), weight * np.concatenate([scores, 0.7 * unit(own @ directions.T)], 1)
 
 
 def write(path: Path, name: str, vocabulary: list[str], rows: Array, teacher: Array) -> None:
-    """Args: rows (V, 256) as they are summed; teacher (V, 384), by which lexicons are extended."""
+    """Args: rows (V, 256) as they are summed; teacher (V, 384), by which the lexicon of Steps is extended."""
     values, scales = quantised(rows)
     sections: dict[str, bytes] = {
         "vocabulary": "\n".join(vocabulary).encode(),
@@ -121,17 +110,21 @@ def write(path: Path, name: str, vocabulary: list[str], rows: Array, teacher: Ar
         "scales": scales.tobytes(),
         "marks": marks(vocabulary).tobytes(),
     }
-    for space, size in zip(LEXICON_SPACES, LEXICON_SIZES, strict=True):
-        if space == "Temporal":
-            ids, entries = _temporal({piece: i for i, piece in enumerate(vocabulary)})
-        else:
-            ids, entries = _lexicon(space, size, vocabulary, teacher)
+    place = {piece: i for i, piece in enumerate(vocabulary)}
+    for space, (ids, entries) in {"Temporal": _temporal(place), "Steps": _steps(vocabulary, teacher)}.items():
         values, scales = quantised(entries)
         sections[f"{space}.pieces"] = ids.tobytes()
         sections[f"{space}.scales"] = scales.tobytes()
         sections[f"{space}.values"] = values.tobytes()
         print(f"{space}: {len(ids)} pieces")
-    _pack(path, {"name": name, "pieces": len(vocabulary), "width": rows.shape[1]}, sections)
+    head = {"name": name, "pieces": len(vocabulary), "width": rows.shape[1], "vectors": vectors(sections)}
+    _pack(path, head, sections)
+
+
+def vectors(sections: dict[str, bytes]) -> str:
+    """The digest that stores record: tables that cut and sum alike have the same."""
+    digest = sha256(b"".join(sections[key] for key in ("vocabulary", "rows", "scales"))).hexdigest()
+    return SAME_VECTORS.get(digest, digest)
 
 
 def _pack(path: Path, head: dict[str, Any], sections: dict[str, bytes]) -> None:

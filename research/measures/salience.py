@@ -351,7 +351,7 @@ def formerly(snap: Snapshot) -> F64:
     scores = np.zeros(len(snap))
     for start, block in snap.blocks():
         for at, row in enumerate(block):
-            terms = float(np.count_nonzero(row[SLICES["SPLADE"]]))
+            terms = float(np.count_nonzero(row[SLICES["Terms"]]))
             terms = telling(snap.text(start + at)) if terms <= 10 else terms
             held = sum(
                 weight for name, weight in zip(SPACES, WEIGHTS, strict=True) if row[SLICES[name]].any()

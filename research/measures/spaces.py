@@ -25,7 +25,7 @@ from context_graph.model.spaces import DIM, SLICES, SPACES
 STEPS: Final = (0.1, 0.2, 0.4)
 PARTS: Final[dict[str, Blend]] = {
     "Semantic (cosine)": replace(DEFAULT, dense=0.0, dense_plain=0.0),
-    "SPLADE (its terms, exact: BM25)": replace(DEFAULT, lexical=0.0, lexical_plain=0.0),
+    "Terms (exact: BM25)": replace(DEFAULT, lexical=0.0, lexical_plain=0.0),
     "Temporal (words of time, when asked)": replace(DEFAULT, time=0.0),
     "more meaning for plain queries": replace(
         DEFAULT, lexical_plain=DEFAULT.lexical, dense_plain=DEFAULT.dense

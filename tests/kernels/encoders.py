@@ -7,10 +7,14 @@ from importlib import import_module
 from typing import Any
 
 import Stemmer
+from tests.oracles import features as _reference_features
 from tests.oracles import tokens as _reference_tokens
 
+from context_graph import kernels
 from context_graph.memory.embed import LEXICONS, packaged_table
-from context_graph.text.english import STOP_WORDS
+from context_graph.model.spaces import BEGINS, WEIGHTS
+from context_graph.spaces.reading import BAGS
+from context_graph.text.english import HEADS, STOP_WORDS, WORK_WORDS
 
 MODULES = {
     "compiled": "context_graph.kernels.tokens",
@@ -41,7 +45,8 @@ TEXTS = (
 
 
 def make(module: Any, stem: Any = None) -> Any:
-    """An encoder of that module over the packaged table."""
+    """An encoder of that module over the packaged table, with the reader of bags that belongs to it."""
+    features = _reference_features if module is _reference_tokens else kernels.features
     parts = packaged_table().sections
     return module.Encoder(
         bytes(parts["vocabulary"]),
@@ -51,6 +56,10 @@ def make(module: Any, stem: Any = None) -> Any:
         [(parts[f"{name}.pieces"], parts[f"{name}.scales"], parts[f"{name}.values"]) for name in LEXICONS],
         STOP_WORDS,
         stem or Stemmer.Stemmer("english", 0).stemWord,
+        features.EventFeatures(WORK_WORDS, HEADS),
+        BAGS,
+        BEGINS,
+        WEIGHTS,
     )
 
 

@@ -58,6 +58,17 @@ def buckets(*tokens: str | bytes) -> set[int]:
         ("pair", "heavy surcharge, zone", ["heavy surcharge", "surcharge zone"]),
         ("pair", "heavy the surcharge zone", ["surcharge zone"]),
         ("path", "see ./harbor/tariff/quote.py:12", ["harbor", "harbor/tariff", "harbor/tariff/quote.py"]),
+        (
+            "package",
+            "see ./Harbor/tariff/quote.py and os.path.join, x/y/z",
+            ["harbor", "tariff", "os", "path"],
+        ),
+        ("file", "harbor/Quote.test.py a/.gitignore a/b/zones.json and q", ["quote", ".gitignore", "zones"]),
+        (
+            "error",
+            "ValueError: E501, ENOENT; an Error, Exit, E5x2, MyException",
+            ["ValueError", "E501", "ENOENT", "MyException"],
+        ),
         ("path", "run setup.py or 3.14 or self.quote_of_all", ["setup.py"]),
         ("trigram", "Ab \n\tc", ["ab ", "b c"]),
         ("intent", "parcel", ["parce"]),
@@ -93,7 +104,7 @@ def test_words_count_one_plus_the_logarithm_of_how_often_and_twice_in_the_input(
 def test_every_bag_has_unit_length(module) -> None:
     event = module.EventFeatures(STOP, HEADS)
     event.scan(
-        b"def quote(self): return harbor.tariff.ParcelTariff", b"harbor/tariff/quote.py zone_table island"
+        b"def quote(self): return harbor.tariff.ParcelTariff", b"harbor/tariff/quote.py zone_table KeyError"
     )
     for row, name in enumerate(module.BAGS):
         values = event.values[row * module.BUCKETS :][: event.counts[row]]

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from tests.oracles import goals as _reference_goals
 
-BAGS, BUCKETS, N = 11, 4096, 13
+BAGS, BUCKETS, N = 14, 4096, 13
 
 
 @pytest.fixture(params=["reference", "compiled"])
@@ -197,7 +197,7 @@ def test_what_can_not_be_a_goal_is_refused(module) -> None:
         (bytes(12), bytes(N), shares),
         (bytes(N), bytes(14), shares),
         (bytes(N), bytes(N), array("d", [0.05] * 12)),
-        (bytes([11] * N), bytes(N), shares),
+        (bytes([BAGS] * N), bytes(N), shares),
         (bytes(N), bytes([3] * N), shares),
         (bytes(N), bytes(N), array("d", [0.0] * N)),
         (bytes(N), bytes(N), array("d", [1.0] * N)),

@@ -61,9 +61,9 @@ def test_without_centres_every_space_that_says_something_scores_what_the_base_le
     module: ModuleType,
 ) -> None:
     block = rows(3, 1)
-    block[1, SLICES["Code"]] = 0.0
+    block[1, SLICES["Seen"]] = 0.0
     found = scored(module, block, [1.0, 1.0, 0.5], [0.25, 0.5, 1.0])
-    code = SPACES.index("Code")
+    code = SPACES.index("Seen")
     assert found[0].tolist() == [0.75] * 13
     assert found[1, code] == 0.0
     assert np.delete(found[1], code).tolist() == [0.5] * 12

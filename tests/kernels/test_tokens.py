@@ -256,9 +256,12 @@ def test_a_table_of_another_size_is_refused() -> None:
     from tests.oracles import tokens as _reference_tokens
 
     from context_graph.kernels import tokens
+    from context_graph.model.spaces import BEGINS, WEIGHTS
+    from context_graph.spaces.reading import BAGS
 
+    rest = None, BAGS, BEGINS, WEIGHTS
     for module in (_reference_tokens, tokens):
         with pytest.raises(ValueError, match="rows must have 512 values, got 3"):
-            module.Encoder(b"[UNK]\na", b"123", b"", b"", [(b"", b"", b"")] * 5, (), str)
+            module.Encoder(b"[UNK]\na", b"123", b"", b"", [(b"", b"", b"")] * 2, (), str, *rest)
         with pytest.raises(ValueError, match=r"\[UNK\] is missing"):
-            module.Encoder(b"a\nb", b"", b"", b"", [], (), str)
+            module.Encoder(b"a\nb", b"", b"", b"", [], (), str, *rest)

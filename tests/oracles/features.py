@@ -1,4 +1,4 @@
-"""Turns one event's two texts into eleven sparse vectors ("bags"): the twin of ext/kernels/features.pyx.
+"""Turns one event's two texts into fourteen sparse vectors ("bags"): the twin of ext/kernels/features.pyx.
 
 Standard library only. A bag maps tokens to weights; a token's bucket is the low 12 bits of its CRC-32, and
 tokens that meet in a bucket add up. What occurs w > 1 times counts 1 + ln w, what the input says counts
@@ -16,6 +16,9 @@ trigram     trigrams of the input's first 1500 bytes, lower case, white space as
 intent      as stem, of the input only; counted once
 proper      words with a capital first and a small letter later
 expanded    parts of words whole, and, at half weight, ``~`` and their first four bytes
+package     folders of paths, and names before a dot of a chain elsewhere, at least two long, lower case
+file        stems of the last names of paths, up to their first dot, at least two long, lower case
+error       ValueError, DeprecationWarning, SomeException, E501, ENOENT
 ==========  ==============================================================================================
 
 Stop words (and parts) are left out of all but defined, dotted, path and trigram, and end a pair.
@@ -27,7 +30,7 @@ import math
 import re
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 BAGS: Final = (
@@ -42,6 +45,9 @@ BAGS: Final = (
     "intent",
     "proper",
     "expanded",
+    "package",
+    "file",
+    "error",
 )
 BUCKETS: Final = 4096
 
@@ -58,6 +64,7 @@ _RUN: Final = re.compile(rb"[A-Za-z0-9_\x80-\xff./+@~-]+")
 _CHAIN: Final = re.compile(_START + _PART + rb"*(?:\." + _START + _PART + rb"*)*")
 _WORD_PARTS: Final = re.compile(rb"([A-Z]*)([a-z\x80-\xff]*)")
 _EXTENSION: Final = re.compile(rb"[\s\S]\.[A-Za-z]" + _PART + rb"{0,5}\Z")
+_ERROR: Final = re.compile(_PART + rb"+(?:Error|Exception|Warning)|E(?:[0-9]{3,11}|[A-Z]{3,11})")
 _UPPER: Final = re.compile(rb"[A-Z]")
 _SMALL: Final = re.compile(rb"[a-z\x80-\xff]")
 _SPACE: Final = re.compile(rb"[ \t-\r]+")
@@ -95,6 +102,19 @@ class EventFeatures:
         for row, bag in enumerate(BAGS):
             self._finish(row, self._totals[bag])
 
+    def fold(self, vector: array[float], bags: bytes, starts: array[int]) -> None:
+        """Add bags to slices of a vector: a bucket's low bit is its sign, the others say the place."""
+        if len(starts) != len(bags) + 1:
+            raise ValueError(f"starts must have {len(bags) + 1} values, got {len(starts)}")
+        for bag, start, end in zip(bags, starts, starts[1:], strict=False):
+            if bag == 255:
+                continue
+            if bag >= len(BAGS) or start < 0 or end <= start or end > len(vector):
+                raise ValueError("a slice is not in the vector, or its bag is none")
+            for at in range(bag * BUCKETS, bag * BUCKETS + self.counts[bag]):
+                sign = 1.0 if self.buckets[at] & 1 else -1.0
+                vector[start + (self.buckets[at] >> 1) % (end - start)] += sign * self.values[at]
+
     def _add(self, bag: str, token: bytes, weight: float) -> None:
         totals = self._totals[bag]
         bucket = zlib.crc32(token) % BUCKETS
@@ -121,16 +141,18 @@ class EventFeatures:
     def _scan_run(self, run: bytes, *, defines: bool) -> bool:
         """Take in a run; True when it is a head word, so that a name at the start of the next is defined."""
         heads = False
+        slashed = self._scan_path(run.strip(b"./"))
         for chain in _CHAIN.finditer(run):
             names = chain[0].split(b".")
             for name in names:
                 self._scan_word(name)
             if len(names) > 1:
                 self._add("dotted", chain[0], self._weight)
+                if not slashed:
+                    self._add_packages(names)
             if defines and chain.start() == 0 and len(chain[0]) > 1:
                 self._add("defined", chain[0], self._weight)
             heads = len(names) == 1 and chain[0] == run and zlib.crc32(run) in self._heads
-        self._scan_path(run.strip(b"./"))
         return heads
 
     def _scan_word(self, word: bytes) -> None:
@@ -139,6 +161,8 @@ class EventFeatures:
         for part in _parts(word):
             self._scan_part(part.lower())
         lower = word.lower()
+        if _ERROR.fullmatch(word):
+            self._add("error", word, self._weight)
         if zlib.crc32(lower) in self._stop:
             self._before = b""
             return
@@ -151,6 +175,11 @@ class EventFeatures:
         if _UPPER.match(word) and _SMALL.search(word, 1):
             self._add("proper", word, self._weight)
 
+    def _add_packages(self, names: Sequence[bytes]) -> None:
+        for name in names[:-1]:
+            if len(name) > 1:
+                self._add("package", name.lower(), self._weight)
+
     def _scan_part(self, part: bytes) -> None:
         if len(part) < 3 or zlib.crc32(part) in self._stop:
             return
@@ -160,12 +189,18 @@ class EventFeatures:
         if self._is_input:
             self._add("intent", part[:5], 1.0)
 
-    def _scan_path(self, path: bytes) -> None:
+    def _scan_path(self, path: bytes) -> bool:
         if b"/" not in path and not _EXTENSION.search(path):
-            return
+            return False
         ends = [i for i, byte in enumerate(path) if byte == ord("/")] + [len(path)]
         for i, end in enumerate(ends):
             self._add("path", path[:end], self._weight / (len(ends) - i))
+        names = path.split(b"/")
+        self._add_packages(names)
+        stem = names[-1][:1] + names[-1][1:].split(b".", 1)[0]
+        if len(stem) > 1:
+            self._add("file", stem.lower(), self._weight)
+        return b"/" in path
 
 
 def _parts(word: bytes) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Turns texts into WordPieces, lexical terms and an embedding: the twin of ext/kernels/tokens.pyx.
 
 Standard library only. Both twins agree exactly in pieces, terms and cuts, and within 1e-5 in embeddings. The
-text's bytes are in `text`, the thirteen spaces in `spaces` and `form`.
+text's bytes are in `text`, Semantic and Temporal in `spaces` and `form`, the bags in `features`.
 
 **Pieces** are those of BERT's uncased WordPiece: control characters dropped, every ideograph a word, accents
 stripped, lower case, punctuation marks words of their own, then the longest piece first. A word of more than
@@ -23,7 +23,7 @@ one of ``. / - : ' @`` are a *compound* (a path, a date, a decimal number, an e-
 
 Terms are lower case, without accents; a hash is FNV-1a over UTF-8, 64 bits, then MurmurHash3's finaliser.
 
-**SPLADE**, the thirteenth space: signed hashes of the terms, each n / (n + 0.9) for its n occurrences.
+**Terms**, the thirteenth space: signed hashes of the terms, each n / (n + 0.9) for its n occurrences.
 """
 
 from __future__ import annotations
@@ -33,27 +33,29 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from tests.oracles.form import add_code, add_dates, add_form
+from tests.oracles.features import EventFeatures
+from tests.oracles.form import add_dates
 from tests.oracles.scripts import pairs, runs
 from tests.oracles.spaces import (
     ALONE,
-    DENIES,
+    CAUSAL,
     FIRST,
     INFLECTED,
     INFLECTION,
-    KEYWORD,
-    LEXICONS,
-    NEGATION,
     OPENS,
-    SIZES,
+    STEPS,
     STOPS,
+    TEMPORAL,
+    TERMS,
     WIDTH,
     Pieces,
     Table,
     add_signed,
-    add_spaces,
-    empty,
-    finish,
+    causes,
+    meaning,
+    scaled,
+    steps,
+    times,
 )
 from tests.oracles.text import (
     BLANK,
@@ -66,7 +68,6 @@ from tests.oracles.text import (
     Text,
     cleaned,
     hash_of,
-    mixed,
 )
 from typing_extensions import Buffer
 
@@ -105,20 +106,28 @@ class Encoder:
         lexicons: Sequence[tuple[Buffer, Buffer, Buffer]],
         stop_words: Iterable[bytes],
         stem: Callable[[str], str],
+        reader: EventFeatures,
+        bags: bytes,
+        begins: Sequence[int],
+        weights: Sequence[float],
     ) -> None:
         self._names = vocabulary.split(b"\n")
         self._ids = {name: i for i, name in enumerate(self._names)}
         if b"[UNK]" not in self._ids:
             raise ValueError("vocabulary: [UNK] is missing")
         size = len(self._names)
-        if len(lexicons) != len(LEXICONS):
-            raise ValueError(f"lexicons must be {len(LEXICONS)}, got {len(lexicons)}")
+        if len(lexicons) != 2:
+            raise ValueError(f"lexicons must be 2, got {len(lexicons)}")
+        if len(begins) != 14 or len(weights) != 13 or begins[13] != 1536:
+            raise ValueError("begins must have 14 values up to 1536, weights 13")
         self._table = Table(
             _view(rows, "b", size * WIDTH, "rows"),
             _view(scales, "f", size, "scales"),
-            bytes(_view(marks, "B", 4 * size, "marks")),
-            {name: _lexicon(SIZES[name], *parts) for name, parts in zip(LEXICONS, lexicons, strict=True)},
+            bytes(_view(marks, "B", 2 * size, "marks")),
+            _lexicon(TEMPORAL.stop - TEMPORAL.start, *lexicons[0]),
+            _lexicon(STEPS.stop - STEPS.start, *lexicons[1]),
         )
+        self._reader, self._bags, self._begins, self._weights = reader, bags, begins, weights
         self._stop = frozenset(bytes(word) for word in stop_words)
         self._stem = stem
 
@@ -129,7 +138,7 @@ class Encoder:
     def encode(self, text: str) -> Encoded:
         """A text's embedding, terms and pieces; the Semantic space is the plain sum of the rows."""
         clean = cleaned(text)
-        return self._encoded(clean, self._pieces(clean), None)
+        return self._encoded(text, clean, self._pieces(clean), None)
 
     def query(self, text: str, counts: Buffer, total: int, a: float = 1e-3) -> Encoded:
         """As ``encode``, the Semantic space weighted by rarity: a / (a + share of the piece among all)."""
@@ -140,7 +149,9 @@ class Encoder:
             raise ValueError(f"a must be above 0, got {a!r}")
         clean = cleaned(text)
         pieces = self._pieces(clean)
-        return self._encoded(clean, pieces, [a / (a + seen[piece] / max(total, 1)) for piece in pieces.ids])
+        return self._encoded(
+            text, clean, pieces, [a / (a + seen[piece] / max(total, 1)) for piece in pieces.ids]
+        )
 
     def terms_of(self, text: str) -> bytes:
         """The terms that `encode` gives, without the rest."""
@@ -184,20 +195,16 @@ class Encoder:
                 )
             else:
                 self._put_word(pieces, text, start, end, OPENS if opens else 0)
-            stops = bool(self._table.mark(pieces.ids[-1], 3) & STOPS)
+            stops = bool(self._table.flags(pieces.ids[-1]) & STOPS)
             opens = stops and bool(text.kind(end) & BLANK)
         return pieces
 
-    def _put_word(self, pieces: Pieces, text: Text, start: int, end: int, flags: int) -> None:
+    def _put_word(self, pieces: Pieces, text: Text, start: int, end: int, opens: int) -> None:
         ids = self._cut_word(bytes(text.data[start:end]))
-        flags |= FIRST
+        flags = FIRST | opens
         if len(ids) == 1:
             flags |= ALONE
-            # The t of don't denies too.
-            is_nt = start > 1 and bytes(text.data[start - 1 : end]) == b"'t"
-            if is_nt or self._table.mark(ids[0], 3) & NEGATION:
-                flags |= DENIES
-        elif len(ids) == 2 and self._table.mark(ids[1], 0) & 15 == INFLECTION:
+        elif len(ids) == 2 and self._table.role(ids[1]) == INFLECTION:
             flags |= INFLECTED
         self._put(pieces, ids, flags, end)
 
@@ -284,33 +291,34 @@ class Encoder:
             return 0
         return hash_of(self._stem(part.decode()).encode() if len(part) <= _LONGEST_STEMMED else part)
 
-    def _encoded(self, text: Text, pieces: Pieces, weights: Sequence[float] | None) -> Encoded:
-        terms = self._terms(text)
+    def _encoded(self, text: str, clean: Text, pieces: Pieces, weights: Sequence[float] | None) -> Encoded:
+        terms = self._terms(clean)
         encoded = Encoded()
         encoded.tokens = len(pieces.ids)
         encoded.pieces = array("H", pieces.ids).tobytes()
         encoded.terms = _packed(terms)
-        encoded.embedding = array("f", self._vector(text, pieces, terms, weights)).tobytes()
+        encoded.embedding = self._vector(text, clean, pieces, terms, weights).tobytes()
         return encoded
 
     def _vector(
-        self, text: Text, pieces: Pieces, terms: dict[int, int], weights: Sequence[float] | None
-    ) -> list[float]:
-        vector = empty()
+        self, text: str, clean: Text, pieces: Pieces, terms: dict[int, int], weights: Sequence[float] | None
+    ) -> array[float]:
         if not pieces.ids:
-            return finish(vector)
-        add_spaces(vector, self._table, pieces, weights)
-        add_dates(vector["Temporal"], text)
-        if add_code(vector["Code"], vector["Structural"], text):
-            for piece, flags in zip(pieces.ids, pieces.flags, strict=True):
-                if flags & ALONE and self._table.mark(piece, 3) & KEYWORD:
-                    add_signed(vector["Code"], mixed(piece + 1), 0.5)
-        sentences = 1 + sum(flags & OPENS != 0 for flags in pieces.flags[1:])
-        add_form(vector["Structural"], text, len(pieces.ids), sentences)
+            return array("f", bytes(4 * TERMS.stop))
+        dated = times(self._table, pieces)
+        add_dates(dated, clean)
+        bags = array("f", bytes(4 * TERMS.stop))
+        self._reader.scan(text.encode("utf-8", "replace"), b"")
+        self._reader.fold(bags, self._bags, array("i", self._begins[2:13]))
+        bags[STEPS] = array("f", steps(self._table, pieces))
+        hashed = [0.0] * (TERMS.stop - TERMS.start)
         for term, count in terms.items():
             count = min(count, _MOST_FREQUENT)
-            add_signed(vector["SPLADE"], term, count / (count + 0.9))
-        return finish(vector)
+            add_signed(hashed, term, count / (count + 0.9))
+        bags[CAUSAL] = array("f", causes(self._table, pieces))
+        whole = [*meaning(self._table, pieces, weights), *dated, *bags[CAUSAL.start : TERMS.start], *hashed]
+        ends = zip(self._begins, self._begins[1:], self._weights, strict=False)
+        return array("f", [value for start, end, w in ends for value in scaled(whole[start:end], w)])
 
 
 def _words(text: Text) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Keeps the topics of a store's memories as counts and sums: the readable twin of ext/kernels/topics.pyx.
 
 Standard library only. A memory is 384 whole numbers of length 4096: its Semantic vector, freed of what all
-texts have in common, beside its SPLADE vector. A topic is the sum of its members: joining and leaving are
+texts have in common, beside its vector of Terms. A topic is the sum of its members: joining and leaving are
 exact, and any order of them ends in the same state. Every figure is computed from whole numbers in one
 fixed order: the twins agree to the last bit and read each other's bytes.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 SEMANTIC: Final = 256
-SPLADE: Final = slice(1408, 1536)
+TERMS: Final = slice(1408, 1536)
 EMBEDDING_BYTES: Final = 4 * 1536
 DIMENSIONS: Final = 384
 BITS: Final = 256
@@ -353,7 +353,7 @@ def pack(embedding: Buffer, common: Buffer) -> bytes | None:
     meaning: Sequence[float] = _floats(view[: 4 * SEMANTIC])
     for start in range(0, len(shared), 4 * SEMANTIC):
         meaning = _freed(meaning, _floats(shared[start : start + 4 * SEMANTIC]))
-    both = _unit(_unit(meaning) + _unit(_floats(view[4 * SPLADE.start : 4 * SPLADE.stop])))
+    both = _unit(_unit(meaning) + _unit(_floats(view[4 * TERMS.start : 4 * TERMS.stop])))
     if not any(both):
         return None
     q = [_whole(value * LENGTH) for value in both]

@@ -127,10 +127,10 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far recent memories are from the goals (E7)."""
+    """How far recent memories are from the goals (E13)."""
 
     similarity: float
-    """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
+    """How near recent memories are to the goals in E13, [0, 1]: 1 as near as sessions usually are, or nothing
     to compare; a quarter less for each standard deviation further away.
     """
     level: str

@@ -159,7 +159,7 @@ class _Work:
     def _forget(self) -> None:
         """Every mode: merge duplicates, forget trivial memories."""
         snap, request = self._snap, self._request
-        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE", "Causal")))
+        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("Terms", "Causal")))
         scores = salience.score(snap, self._kept_goals, progress=self._stages.begin("salience"))
         progress = self._stages.begin("duplicates")
         merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress, search=self._search)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from context_graph.identity.consciousness import COUPLING_MIDPOINT
 from context_graph.kernels import features, goals, purpose
-from context_graph.text.english import HEADS, WORK_WORDS
+from context_graph.spaces import reading
 
 
 class Space(NamedTuple):
@@ -115,7 +115,7 @@ class EventReader:
     __slots__ = ("bags",)
 
     def __init__(self) -> None:
-        self.bags = features.EventFeatures(WORK_WORDS, HEADS)
+        self.bags = reading.reader()
 
     def read(self, input_text: str, output_text: str) -> None:
         """Read texts, in place of those read before. Cost: some 40 us for 4 KB."""

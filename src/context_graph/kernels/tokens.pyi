@@ -3,6 +3,8 @@ from typing import final
 
 from typing_extensions import Buffer
 
+from context_graph.kernels.features import EventFeatures
+
 __all__ = ["Encoded", "Encoder"]
 
 @final
@@ -27,6 +29,10 @@ class Encoder:
         lexicons: Sequence[tuple[Buffer, Buffer, Buffer]],
         stop_words: Iterable[bytes],
         stem: Callable[[str], str],
+        reader: EventFeatures,
+        bags: bytes,
+        begins: Sequence[int],
+        weights: Sequence[float],
     ) -> None: ...
     @property
     def vocabulary_size(self) -> int: ...

@@ -214,9 +214,7 @@ class Core:
     def record_provider(self) -> None:
         """Record the provider of the embeddings before the first of them is written."""
         if not self._recorded and self.store.meta(embed.PROVIDER) is None:
-            provider = self.provider
-            record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-            self.store.put_meta(embed.PROVIDER, record)
+            self.store.put_meta(embed.PROVIDER, embed.record_of(self.provider))
         self._recorded = True
 
     def adopt_provider(self, provider: EmbeddingProvider) -> None:

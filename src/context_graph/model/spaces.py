@@ -15,19 +15,19 @@ SPACES: Final = (
     "Semantic",
     "Temporal",
     "Causal",
-    "Counterfactual",
-    "Moral",
-    "Aesthetic",
-    "Teleological",
-    "Contextual",
-    "Structural",
-    "Behavioral",
-    "Emotional",
-    "Code",
-    "SPLADE",
+    "Paths",
+    "Structure",
+    "Files",
+    "Edited",
+    "Seen",
+    "Dotted",
+    "Steps",
+    "Errors",
+    "Trigrams",
+    "Terms",
 )
-SIZES: Final = (256, 32, 128, 96, 64, 64, 192, 128, 96, 128, 32, 192, 128)
-WEIGHTS: Final = (0.15, 0.08, 0.10, 0.06, 0.05, 0.04, 0.12, 0.10, 0.08, 0.06, 0.04, 0.07, 0.05)
+SIZES: Final = (256, 32, 128, 128, 96, 96, 96, 128, 96, 128, 96, 128, 128)
+WEIGHTS: Final = (0.15, 0.08, 0.10, 0.08, 0.06, 0.06, 0.08, 0.07, 0.06, 0.06, 0.08, 0.07, 0.05)
 """Salience weights; their sum is 1."""
 
 DIM: Final = sum(SIZES)
@@ -35,6 +35,22 @@ EMBEDDING_BYTES: Final = 4 * DIM
 _ENDS: Final = tuple(accumulate(SIZES))
 SLICES: Final = {name: slice(end - size, end) for name, size, end in zip(SPACES, SIZES, _ENDS, strict=True)}
 """Space -> its float32 values within an embedding."""
+BEGINS: Final = (0, *_ENDS)
+LAYOUT: Final = 2
+"""Which thirteen these are. The first layout had others in ``RENEWED`` (docs/specification.md)."""
+RENEWED: Final = (
+    slice(4 * SLICES["Paths"].start, 4 * SLICES["Steps"].start),
+    slice(4 * SLICES["Errors"].start, 4 * SLICES["Terms"].start),
+)
+"""Bytes of an embedding in which the layouts differ."""
+
+
+def renewed(embedding: bytes, made: bytes) -> bytes:
+    """An embedding of the first layout with the spaces of this one, as far as they differ, from ``made``."""
+    whole = bytearray(embedding)
+    for part in RENEWED:
+        whole[part] = made[part]
+    return bytes(whole)
 
 
 def space_vector(embedding: bytes | memoryview, space: str) -> array[float]:

@@ -137,14 +137,14 @@ def test_spaces_that_are_wanted_come_with_the_next_whole_pass(memex: Memex, tmp_
     expected = whole(memex)
     store = checkpointed(memex, tmp_path / "run")
     found = snapshot.read(store)
-    found.want("Causal", "SPLADE")
+    found.want("Causal", "Terms")
     next(iter(found.blocks(10)))  # begun, and left
     assert not found._spaces
-    found.want("Causal", "SPLADE")
+    found.want("Causal", "Terms")
     for _ in found.blocks(10):
         pass
-    assert set(found._spaces) == {"Causal", "SPLADE"}
-    for name in ("Causal", "SPLADE"):
+    assert set(found._spaces) == {"Causal", "Terms"}
+    for name in ("Causal", "Terms"):
         np.testing.assert_array_equal(found.space(name), expected.space(name))
     store.close()
 

@@ -15,8 +15,9 @@ from typing_extensions import Buffer
 from context_graph import Memex
 from context_graph.errors import ProviderMismatchError
 from context_graph.kernels.tokens import Encoded
-from context_graph.memory.embed import default_provider
-from context_graph.memory.reindex import BATCH, Step
+from context_graph.memory.embed import PROVIDER, default_provider, record_of
+from context_graph.memory.reindex import BATCH, Renewal, Step
+from context_graph.model.spaces import EMBEDDING_BYTES, SLICES, space_vector
 
 
 class Backwards:
@@ -79,7 +80,7 @@ def test_every_memory_gets_the_new_providers_embedding(tmp_path: Path, other: Ba
         assert [step.done for step in steps] == [False, True]
         assert steps[-1].at == steps[-1].total
         assert providers_of(memex, other) == {"backwards"}
-        assert memex.provider_record() == {"name": other.name, "digest": other.digest, "dim": 1536}
+        assert memex.provider_record() == record_of(other)
         assert memex.recall("stored in between").nodes[0].node == late
         memex.store("stored afterwards", rationale=WHY)
         assert providers_of(memex, other) == {"backwards"}
@@ -90,7 +91,7 @@ def test_until_the_end_the_old_provider_serves(tmp_path: Path, other: Backwards)
         memex.reindex_step(other)
         assert providers_of(memex, other) == {"static"}
         assert memex.recall("number 7").nodes[0].node.content == "memory number 7 of parcels"
-        assert memex.provider_record() == {"name": "static", "digest": default_provider().digest, "dim": 1536}
+        assert memex.provider_record() == record_of(default_provider())
 
 
 def test_a_store_of_another_provider_is_refused_and_the_way_out_is_named(
@@ -158,3 +159,81 @@ def test_killed_at_any_step_it_goes_on_from_there(tmp_path: Path, other: Backwar
         assert memex.reindex(other) == max(0, count - BATCH * steps)
         assert providers_of(memex, other) == {"backwards"}
         assert memex.recall("number 77").nodes[0].node.content == "memory number 77 of parcels"
+
+
+EARLIER = (Path(__file__).parents[2] / "golden" / "embeddings_v1.bin").read_bytes()
+EARLIER_TEXTS = (
+    "We fixed a KeyError in src/app/names.py on Monday because os.path.join was wrong: "
+    "def get_user_name calls it.",
+    "I am so happy: if we had wanted an honest, elegant solution instead, we would need to plan it.",
+    "the green bottle of water",
+)
+"""What the last release made with the first thirteen spaces, and of which texts."""
+
+
+def earlier(path: Path, *, copies: int = 1) -> None:
+    """A store as that release left it."""
+    with open_memex(path) as memex:
+        memex.store_many(
+            [
+                {
+                    "content": text,
+                    "rationale": WHY,
+                    "embedding": EARLIER[i * EMBEDDING_BYTES :][:EMBEDDING_BYTES],
+                }
+                for i, text in enumerate(EARLIER_TEXTS)
+            ]
+            * copies
+        )
+        record = record_of(default_provider())
+        del record["spaces"]
+        memex.core.store.put_meta(PROVIDER, record)
+
+
+def renewal_of(memex: Memex) -> Renewal:
+    return memex._renewal
+
+
+def test_a_store_of_an_earlier_release_opens_and_gets_the_spaces_of_today(tmp_path: Path) -> None:
+    """REQ-CORE-001: the rows of the spaces that went are made anew, and recall finds the same meanwhile."""
+    earlier(tmp_path / "s")
+    encode = default_provider().encode
+    with open_memex(tmp_path / "s") as memex:
+        before = memex.recall("why did the names fail").nodes
+        assert renewal_of(memex).wait(30)
+        rows = [(stored.node, memex.embedding_at(stored.node.commit_seq)) for stored in memex.stored_after()]
+        assert [embedding for _, embedding in rows] == [encode(node.content).embedding for node, _ in rows]
+        assert EARLIER[:EMBEDDING_BYTES] != rows[0][1]
+        assert memex.provider_record() == record_of(default_provider())
+        after = memex.recall("why did the names fail").nodes
+        assert [row.node.id for row in after] == [row.node.id for row in before]
+        assert len(rows) == len(EARLIER_TEXTS)
+
+
+def test_what_stays_of_an_embedding_is_what_its_caller_supplied(tmp_path: Path) -> None:
+    earlier(tmp_path / "s")
+    supplied = bytearray(default_provider().encode("something else").embedding)
+    with open_memex(tmp_path / "s") as memex:
+        renewal_of(memex).stop()
+        node = memex.store("see src/a/b.py", rationale=WHY, embedding=bytes(supplied))
+    with open_memex(tmp_path / "s") as memex:
+        assert renewal_of(memex).wait(30)
+        embedding = memex.embedding_at(node.commit_seq)
+    assert embedding is not None
+    made = default_provider().encode("see src/a/b.py").embedding
+    for space in SLICES:
+        kept = space in ("Semantic", "Temporal", "Causal", "Steps", "Terms")
+        source = bytes(supplied) if kept else made
+        assert space_vector(embedding, space) == space_vector(source, space), space
+
+
+def test_a_renewal_that_was_stopped_goes_on_at_the_next_opening(tmp_path: Path) -> None:
+    earlier(tmp_path / "s", copies=BATCH)
+    with open_memex(tmp_path / "s") as memex:
+        renewal_of(memex).stop()
+    with open_memex(tmp_path / "s") as memex:
+        assert renewal_of(memex).wait(60)
+        encode = default_provider().encode
+        for stored in memex.stored_after():
+            assert memex.embedding_at(stored.node.commit_seq) == encode(stored.node.content).embedding
+        assert memex.provider_record() == record_of(default_provider())

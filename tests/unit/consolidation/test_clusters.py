@@ -50,7 +50,7 @@ def in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memories_of_a_topic_come_together_and_of_two_topics_do_not() -> None:
-    """Seed 002: clustering by E13 (SPLADE)."""
+    """Seed 002: clustering by E13 (Terms)."""
     texts, topics = planted()
     found = find(snapshot_of(texts), range(len(texts)))
     assert purity(found, topics) >= 0.97
@@ -194,7 +194,7 @@ def test_a_chain_is_no_community_and_a_triangle_is() -> None:
 
 def test_words_that_all_texts_share_weigh_less() -> None:
     texts = [f"status report of the build: {text}" for text in planted()[0]]
-    space = snapshot_of(texts).space("SPLADE")
+    space = snapshot_of(texts).space("Terms")
     weighted = rarity_weighted(space)
     assert np.median(weighted @ weighted.T) < 0.7 * np.median(space @ space.T)
     assert np.allclose(np.linalg.norm(weighted, axis=1), 1.0, atol=1e-4)

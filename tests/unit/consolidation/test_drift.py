@@ -1,4 +1,4 @@
-"""Drift in E7, on real embeddings of sessions that work on one thing, and of one that works on another."""
+"""Drift, on real embeddings of sessions that work on one thing, and of one that works on another."""
 
 from __future__ import annotations
 

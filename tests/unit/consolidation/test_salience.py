@@ -149,7 +149,7 @@ def test_a_score_is_the_weighted_mean_of_thirteen_and_an_empty_space_counts_noth
     spaces = salience.by_space(snap)
     assert spaces.shape == (1, 13)
     assert spaces[0, SPACES.index("Causal")] > 0.5
-    assert spaces[0, SPACES.index("Code")] == 0.0
+    assert spaces[0, SPACES.index("Seen")] == 0.0
     held = np.array(WEIGHTS) * (spaces[0] > 0.0)
     assert salience.score(snap) == pytest.approx(spaces @ held / held.sum())
     assert salience.score(snap) == pytest.approx(spaces.max()), "a space without content takes nothing away"
@@ -223,8 +223,8 @@ def test_a_goal_raises_what_serves_it_more_than_what_does_not() -> None:
     centroid = default_provider().encode("We need to migrate all billing databases to Postgres").embedding
     goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, None, (), centroid)
     lift = salience.by_space(snap, [goal]) - salience.by_space(snap)
-    teleological = SPACES.index("Teleological")
-    assert lift[0, teleological] > lift[1, teleological] >= 0.0
+    meaning = SPACES.index("Semantic")
+    assert lift[0, meaning] > lift[1, meaning] >= 0.0
     assert (lift >= 0.0).all()
     assert salience.score(snap, [replace(goal, centroid=b"")]) == pytest.approx(salience.score(snap))
 

@@ -52,7 +52,7 @@ def test_there_are_thirteen_spaces_and_each_looks_at_a_bag_of_the_kernel() -> No
     """AP-25."""
     assert len(SPACES) == N
     assert len({space.name for space in SPACES}) == N
-    assert {space.bag for space in SPACES} == set(features.BAGS)
+    assert {space.bag for space in SPACES} <= set(features.BAGS)
 
 
 def test_the_calibration_is_whole() -> None:

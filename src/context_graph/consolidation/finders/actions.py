@@ -1,6 +1,6 @@
 """Reads from a text what was done, in order: one action per clause, named by its kind.
 
-The kinds are the sixteen groups of action words that make up the Behavioral space (E10), so `ran the suite`
+The kinds are the sixteen groups of action words that make up the space of Steps (E10), so `ran the suite`
 and `pytest` are both a test. Tools, commands and verbs missing from its lexicon get a kind below. All of it
 is rules over words: the same text gives the same actions.
 """
@@ -26,10 +26,8 @@ MAX_ACTIONS: Final = 64
 """Actions that are read of one text."""
 LEAST: Final = 0.25
 """A word's share in a group from which it is of that kind."""
-_BASE_VERB: Final = 2
+_PLAIN_VERB: Final = 2
 """The flag of verbs that are an imperative at the beginning of a sentence (docs/formats.md)."""
-_KEYWORD: Final = 64
-"""The flag of words of programming languages."""
 _LOOKED: Final = 8
 """Words at the beginning of a clause among which its action is looked for."""
 _SUBJECT: Final = 4
@@ -303,12 +301,12 @@ def _verb(word: str) -> Action | None:
 
 @cache
 def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
-    """(stem -> kind, stem -> plain form) of the Behavioral lexicon, of `VERBS`, and of other plain verbs."""
+    """(stem -> kind, stem -> plain form) of the lexicon of Steps, of `VERBS`, and of other plain verbs."""
     sections = packaged_table().sections
     vocabulary = bytes(sections["vocabulary"]).decode().split("\n")
-    pieces = sections["Behavioral.pieces"].cast("H")
-    scales = sections["Behavioral.scales"].cast("f")
-    values = sections["Behavioral.values"].cast("b")
+    pieces = sections["Steps.pieces"].cast("H")
+    scales = sections["Steps.scales"].cast("f")
+    values = sections["Steps.values"].cast("b")
     width = len(values) // len(pieces)
     best: dict[str, tuple[float, str]] = {}
     plain: dict[str, str] = {}
@@ -327,7 +325,7 @@ def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
         plain[_stem(word)] = word
     marks = sections["marks"]
     for piece in range(len(vocabulary)):
-        if marks[4 * piece + 3] & (_BASE_VERB | _KEYWORD) == _BASE_VERB and vocabulary[piece] not in NOT_DONE:
+        if marks[2 * piece + 1] & _PLAIN_VERB and vocabulary[piece] not in NOT_DONE:
             stem = _stem(vocabulary[piece])
             kinds.setdefault(stem, vocabulary[piece])
             plain.setdefault(stem, vocabulary[piece])

@@ -145,7 +145,7 @@ def _surest(
     if not chained:
         return []
     source, target, forward, backward = (np.concatenate(column) for column in zip(*chained, strict=True))
-    space = snap.space("SPLADE")
+    space = snap.space("Terms")
     specific = (np.bincount(source, minlength=len(snap))[source] <= GENERAL) & (
         np.bincount(target, minlength=len(snap))[target] <= GENERAL
     )
@@ -168,7 +168,7 @@ def _surest(
 def _related(
     snap: Snapshot, groups: Sequence[I64], linked: set[tuple[int, int]], worth: Worth
 ) -> list[NewLink]:
-    words = snap.space("SPLADE")
+    words = snap.space("Terms")
     pairs = [
         (cosine, row, other)
         for group in groups

@@ -100,7 +100,7 @@ def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = sile
     chosen = np.asarray(rows, np.int64)
     if len(chosen) < MIN_MEMBERS:
         return []
-    space = snap.space("SPLADE")[chosen]
+    space = snap.space("Terms")[chosen]
     unit = rarity_weighted(space)
     graph = nearest(unit, NEIGHBOURS, chance(unit), progress=progress)
     del unit

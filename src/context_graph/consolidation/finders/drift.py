@@ -1,6 +1,6 @@
-"""Measures drift in the Teleological space (E7): do recent memories still serve what the store is about?
+"""Measures drift in what is named (E13): do recent memories still serve what the store is about?
 
-Raw cosines in E7 lie between 0.6 and 0.9 for any work, so no fixed limit on them helps. Recent memories are
+Raw cosines are much the same for any work, so no fixed limit on them helps. Recent memories are
 compared with the goals' memories as the sessions among those compare with each other: the mean cosine of each
 memory to the nearest one of another session, without the common component. Drift is how far the recent mean
 is below that of past sessions, in their standard deviations; the similarity is 1 - drift / 4, for the limits
@@ -40,9 +40,9 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     at most. Sessions' summaries, all alike in form, are left out. With too few memories, or goals, to compare
     with, there is no drift and a similarity of 1.
 
-    Cost: 2,048 x 2,048 x 192 multiplications. Source: research 9.8, seed 002 (drift detection on E7).
+    Cost: 2,048 x 2,048 x 128 multiplications. Source: research 9.8; seed 002 (by another space).
     """
-    space = snap.space("Teleological")
+    space = snap.space("Terms")
     stored = np.fromiter((source != CAPTURED for source in snap.source), np.bool_, len(snap))
     with_aim = np.flatnonzero(stored & np.any(space != 0.0, axis=1))
     recent = _recent(snap, with_aim)

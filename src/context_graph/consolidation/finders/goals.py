@@ -175,7 +175,7 @@ def _areas(parts: Sequence[Profile]) -> Iterator[list[int]]:
         return
     centres = np.stack([np.frombuffer(as_centroid(part.sums), np.float32) for part in parts])
     words, meaning = (
-        rarity_weighted(unit_rows(centres[:, SLICES[name]].copy())) for name in ("SPLADE", "Semantic")
+        rarity_weighted(unit_rows(centres[:, SLICES[name]].copy())) for name in ("Terms", "Semantic")
     )
     both = unit_rows(np.concatenate((words, meaning), axis=1))
     for group in communities(nearest(both, AREA_NEIGHBOURS, chance(both)), AREA_RESOLUTION):
@@ -210,7 +210,7 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     if sorted(map(informative_words, texts))[len(texts) // 2] < LEAST_TOLD:
         return None
     terms = words.terms(texts)
-    label, sentence = ", ".join(terms), _said(snap, rows[:READ], texts, terms)
+    label, sentence = ", ".join(terms), _said(texts, terms)
     members = tuple(snap.ids[row] for row in rows.tolist())
     coherence = profile.coherence()
     return Goal(
@@ -231,22 +231,21 @@ def level_of(members: int, coherence: float) -> GoalLevel:
 
 
 def by_nearness(snap: Snapshot, rows: I64, centroid: bytes) -> I64:
-    """Order of ``rows``, those nearest to the centre by words and purpose first."""
+    """Order of ``rows``, those nearest to the centre by words and meaning first."""
     centre = np.frombuffer(centroid, np.float32)
     near = np.zeros(len(rows), np.float32)
-    for name in ("SPLADE", "Teleological"):
+    for name in ("Terms", "Semantic"):
         near += snap.space(name)[rows] @ unit_rows(centre[None, SLICES[name]].copy())[0]
     return np.lexsort((rows, -near))
 
 
-def _said(snap: Snapshot, rows: I64, texts: Sequence[str], terms: Sequence[str]) -> str:
-    """Return the sentence that says most about the goal; one of a text with an aim (E7) counts more."""
-    aims = [bool(space.any()) for space in snap.space("Teleological")[rows]]
+def _said(texts: Sequence[str], terms: Sequence[str]) -> str:
+    """Return the sentence that says most about the goal."""
     best, worth = texts[0], 0.0
-    for text, aim in zip(texts, aims, strict=True):
+    for text in texts:
         for sentence in islice(sentences(text), SENTENCES):
             lower = sentence.lower()
-            about = 1.0 + sum(term in lower for term in terms) + (0.5 if aim else 0.0)
+            about = 1.0 + sum(term in lower for term in terms)
             score = min(informative_words(sentence), TOLD) * about
             if score > worth:
                 best, worth = sentence, score

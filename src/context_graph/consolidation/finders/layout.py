@@ -34,7 +34,7 @@ def lay_out(
     shown = clusters[:MAX_CLUSTERS]
     members = [snap.rows_of(cluster.members) for cluster in shown]
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_POINTS)).astype(np.int64)]
-    space = snap.space("SPLADE")
+    space = snap.space("Terms")
     centres = np.zeros((len(shown), space.shape[1]), np.float32)
     for number, own in enumerate(members):
         centres[number] = space[own].mean(axis=0)

@@ -123,7 +123,7 @@ class _Selection:
 
     def __init__(self, snap: Snapshot, lists: Sequence[_Actions]) -> None:
         self._ids, self._lists = snap.ids, lists
-        self._vectors = _vectors(snap.space("Behavioral"), lists)
+        self._vectors = _vectors(snap.space("Steps"), lists)
         self._claimed: dict[int, set[int]] = defaultdict(set)
         """List -> places in it that belong to a pattern."""
 

@@ -78,7 +78,7 @@ YOUNG_MS: Final = 86_400_000
 
 _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 _WEIGHTS: Final = np.array(WEIGHTS)
-_TERMS: Final = SLICES["SPLADE"]
+_TERMS: Final = SLICES["Terms"]
 
 
 def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:

@@ -38,7 +38,6 @@ from context_graph.memory.metrics.review_tasks import (
 )
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import CognitivePulse, JohariQuadrant, MemoryNode, SuggestedAction, UTLState
-from context_graph.model.spaces import SLICES
 from context_graph.text.paraphrase import MAX_CHARS
 from context_graph.text.sentences import short_name
 
@@ -63,9 +62,6 @@ KEPT_CONCEPTS: Final = 64
 DIGITS: Final = 4
 
 _ONE: Final = 1 << 32
-_EMOTIONAL: Final = slice(4 * SLICES["Emotional"].start, 4 * SLICES["Emotional"].stop)
-_NO_EMOTION: Final = bytes(_EMOTIONAL.stop - _EMOTIONAL.start)
-_EMOTION_GAIN: Final = 0.25
 
 _MAGIC: Final = b"CGM\x01"
 _HEAD: Final = Struct("<4sII")
@@ -147,7 +143,7 @@ class StoreMetrics:
         state = UTLState(
             delta_s=1.0 - kernel.likeness(max(cosine, near_cosine)),
             delta_c=connection(anchors, links),
-            w_e=_emotional_weight(importance, embedding),
+            w_e=min(1.5, max(0.5, 0.5 + importance)),
             phi=0.0 if before is None else math.acos(kernel.mean_cosine((before, packed))),
         )
         return Measured(
@@ -492,9 +488,3 @@ def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
         return reader.get(node)
     except UNREADABLE_RECORD:
         return None
-
-
-def _emotional_weight(importance: float, embedding: bytes) -> float:
-    """w_e in [0.5, 1.5]: 1 for ordinary importance, more if the text has emotion in it."""
-    moved = embedding[_EMOTIONAL] != _NO_EMOTION
-    return min(1.5, max(0.5, 0.5 + importance + (_EMOTION_GAIN if moved else 0.0)))
