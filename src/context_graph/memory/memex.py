@@ -27,7 +27,6 @@ from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.evidence import KEY
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
@@ -139,44 +138,11 @@ class Memex(Reading, Undoing):
 
     # Writing
 
-    def store(
-        self,
-        content: str,
-        *,
-        rationale: str,
-        importance: float = 0.5,
-        modality: str = "text",
-        metadata: Mapping[str, Any] | None = None,
-        link_to: Iterable[UUID | str] = (),
-        supersedes: Iterable[UUID | str] = (),
-        evidence: Mapping[str, Any] | None = None,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        project: str | None = None,
-        tags: Iterable[str] = (),
-        occurred_at_ms: int | None = None,
-        source: str = "library",
-        pinned: bool = False,
-        embedding: bytes | None = None,
-        node_id: UUID | None = None,
-    ) -> MemoryNode:
+    def store(self, content: str | Draft, **fields: Any) -> MemoryNode:
         """Store one memory and return it: durable, and found by the next recall (REQ-CORE-014).
 
         Args:
-            content: 1 to 65,536 characters; base64 if it is not text. Secrets in it are masked.
-            rationale: Why it is kept, 10 to 500 characters.
-            importance: [0, 1].
-            modality: text, image, audio or video; the last three are found by rationale, tags and metadata.
-            metadata: A JSON object of at most 1 MiB.
-            link_to: At most 256 ids; each gets an edge ``related_to``.
-            supersedes: As ``link_to``, with an edge ``supersedes``: ids of memories that hold no longer.
-            evidence: What it rests on, as `Evidence.record` gives it.
-            session_id: At most 100 characters; memories of one session are neighbours.
-            tags: At most 32, each of at most 64 characters.
-            occurred_at_ms: Unix ms of the event it describes; None for now.
-            source: tool, capture, import, cli or library.
-            embedding: 6144 bytes (1536 float32); None to compute it.
-            node_id: The id to use. If it exists already, that memory is returned and nothing is written.
+            content: A `Draft`, or the content of one whose other fields are ``fields``.
 
         Raises:
             InvalidParamsError: Names the field, the limit and the cure (EC-CORE-001 to 003).
@@ -185,38 +151,11 @@ class Memex(Reading, Undoing):
 
         Cost: some 100 us for a text of 60 tokens.
         """
-        draft = Draft(
-            content=content,
-            rationale=rationale,
-            importance=importance,
-            modality=modality,
-            metadata=metadata,
-            link_to=link_to,
-            supersedes=supersedes,
-            session_id=session_id,
-            agent_id=agent_id,
-            project=project,
-            tags=tags,
-            occurred_at_ms=occurred_at_ms,
-            source=source,
-            pinned=pinned,
-            embedding=embedding,
-            node_id=node_id,
-        )
-        draft.check()
-        draft.redact(self._core.redactor)
-        if evidence is not None:  # a file whose name is a secret can't be named
-            files = {
-                path: kept for path, kept in evidence["files"].items() if not self._core.redactor.finds(path)
-            }
-            draft.metadata = {**(draft.metadata or {}), KEY: {**evidence, "files": files}}
-        with self._core.operation("store", writes=True) as core:
-            node = editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
-            core.did(Deed.LINKED if draft.ends() else Deed.STORED)
-            return node
+        draft = content if isinstance(content, Draft) else Draft(content=content, **fields)
+        return self.store_many((draft,))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
-        """Store at most 1,000 memories, `Draft`s or `store`'s arguments, in one batch, all or none.
+        """Store at most 1,000 memories, `Draft`s or their fields, in one batch, all or none.
 
         Raises as `store`.
         """
@@ -229,7 +168,7 @@ class Memex(Reading, Undoing):
         with self._core.operation("store", writes=True) as core:
             encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
             nodes = editing.store_drafts(core, drafts, encoded)
-            core.did(Deed.STORED)
+            core.did(Deed.LINKED if any(draft.ends() for draft in drafts) else Deed.STORED)
             return nodes
 
     def put(self, node: MemoryNode) -> MemoryNode:

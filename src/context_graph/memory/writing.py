@@ -10,7 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
-from context_graph.memory.evidence import SUPERSEDES
+from context_graph.memory.evidence import KEY, SUPERSEDES
 from context_graph.model import cut_session_id
 from context_graph.model.memory import (
     LAST_MS,
@@ -39,24 +39,39 @@ _MIN_BINARY: Final = 64
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A memory to be stored: `Memex.store`'s arguments. Call `check` before use."""
+    """A memory to be stored. `Memex.store` calls `check` and `redact`."""
 
     content: str
+    """1 to 65,536 characters; base64 if it is not text. Secrets in it are masked."""
     rationale: str
+    """Why it is kept, 10 to 500 characters."""
     importance: float = 0.5
+    """[0, 1]."""
     modality: str = "text"
+    """text, image, audio or video; the last three are recalled by rationale, tags and metadata."""
     metadata: Mapping[str, Any] | None = None
+    """A JSON object of at most 1 MiB."""
     link_to: Iterable[UUID | str] = ()
+    """At most 256 ids; each gets an edge ``related_to``."""
     supersedes: Iterable[UUID | str] = ()
+    """As ``link_to``, with an edge ``supersedes``: ids of memories that hold no longer."""
+    evidence: Mapping[str, Any] | None = None
+    """What it rests on, as `Evidence.record` gives it."""
     session_id: str | None = None
+    """At most 100 characters; memories of one session are neighbours."""
     agent_id: str | None = None
     project: str | None = None
     tags: Iterable[str] = ()
+    """At most 32, each of at most 64 characters."""
     occurred_at_ms: int | None = None
+    """Unix ms of the event it describes; None for now."""
     source: str = "library"
+    """tool, capture, import, cli or library."""
     pinned: bool = False
     embedding: bytes | None = None
+    """6144 bytes (1536 float32); None to compute it."""
     node_id: UUID | None = None
+    """The id to use. If it exists already, that memory is returned and nothing is written."""
     links: tuple[UUID, ...] = field(default=(), init=False)
     """``link_to``, checked."""
     outdated: tuple[UUID, ...] = field(default=(), init=False)
@@ -111,6 +126,12 @@ class Draft:
 
     def redact(self, redactor: TextRedactor) -> None:
         """Mask secrets in content, rationale, tags, metadata and ids (invariant 10)."""
+        self._mask(redactor)
+        if self.evidence is not None:  # a file whose name is a secret can't be named
+            files = {path: kept for path, kept in self.evidence["files"].items() if not redactor.finds(path)}
+            self.metadata = {**(self.metadata or {}), KEY: {**self.evidence, "files": files}}
+
+    def _mask(self, redactor: TextRedactor) -> None:
         ids, binary = _texts(self), self.modality != "text" and _is_binary(self)
         texts = [self.rationale, *self.tags, *filter(None, ids)]
         if self.metadata:

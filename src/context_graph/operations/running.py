@@ -54,7 +54,7 @@ _AS_GIVEN: Final = tuple(
     field.name
     for field in fields(Draft)
     if field.name in memories.Store.__struct_fields__
-    and field.name not in ("content", "link_to", "metadata", "session_id", "supersedes")
+    and field.name not in ("content", "evidence", "link_to", "metadata", "session_id", "supersedes")
 )
 """Fields of a memory that are stored as given."""
 
