@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from context_graph.view.units import counted, span
+from context_graph.view.units import ago, counted
 
 _DAY_MS: Final = 86_400_000
 NUMBERS: Final = "numbers"
@@ -16,11 +16,11 @@ def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
     """What the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
     if not last["done_ms"]:
         return f"{last['where']}: never yet; {last['failed']}"
-    ago = span(max(0, at_ms - last["done_ms"]) / 1000)
+    when = f"{ago(last['done_ms'], at_ms)} ago"
     failed = f"; the last try failed: {last['failed']}" if last["failed"] else ""
     ahead = f"; {counted(len(last['ahead']), 'machine')} with a clock ahead of ours" if last["ahead"] else ""
     refused = f", {last['refused_count']} not taken" if last["refused_count"] else ""
-    return f"{last['where']}: {ago} ago; told {last['told']}, heard {last['heard']}{refused}{ahead}{failed}"
+    return f"{last['where']}: {when}; told {last['told']}, heard {last['heard']}{refused}{ahead}{failed}"
 
 
 def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
@@ -35,21 +35,17 @@ def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bo
     if broken:
         return False, f"Not working: {broken[0]}"
     last = store["sessions"].get("last_event_ms")
-    ago = at_ms - last if last else None
     if not hooks_set_up():
-        if ago is not None and ago <= _DAY_MS:
-            return True, (
-                f"No hooks are set up here, but an event came {span(ago / 1000)} ago: by a plugin that "
-                "`claude --plugin-dir` loads, another program, or hooks that are gone since; "
-                "`context-graph-cli setup` makes it last."
-            )
-        before = f"the last event was {span(ago / 1000)} ago, and " if ago is not None else ""
+        if last and at_ms - last <= _DAY_MS:
+            came = f"an event came {ago(last, at_ms)} ago: by a plugin, or another program."
+            return True, f"No hooks are set up here, but {came}"
+        before = f"the last event was {ago(last, at_ms)} ago, and " if last else ""
         return False, f"Not working: {before}no hooks are set up here; run `context-graph-cli setup`."
     memories = counted(store["memory"].get("live", 0), "memory", "memories")
-    if ago is None:
+    if not last:
         return True, f"Ready: hooks are set up and nothing has happened yet; {memories}. Start `claude` here."
     today = store["memory"].get("shown_since", 0)
     waiting = store["events_waiting"]
     late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
-    seen = f"last event {span(ago / 1000)} ago" if ago >= 1000 else "last event just now"
+    seen = f"last event {ago(last, at_ms)} ago" if at_ms - last >= 1000 else "last event just now"
     return True, f"Working: {seen}, {memories}, {today} shown today.{late}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from context_graph.view.rows import Pane, Shown
-from context_graph.view.units import span
+from context_graph.view.units import ago
 
 
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:
@@ -16,7 +16,7 @@ def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[lis
 def _shown_lines(memory: Shown, now_ms: int, room: int) -> list[str]:
     why = f", relevance {memory.relevance:.2f}" if memory.relevance else ""
     used = f"used: {memory.used}" if memory.used else "no sign of use"
-    ago = span(max(0.0, (now_ms - memory.at_ms) / 1000))
-    head = f"{memory.memory_id[:8]}  {ago} ago, {memory.cause}{why}, {memory.tokens} tokens, {used}"
+    when = f"{ago(memory.at_ms, now_ms)} ago"
+    head = f"{memory.memory_id[:8]}  {when}, {memory.cause}{why}, {memory.tokens} tokens, {used}"
     about = [f"  for: {memory.about}"[:room]] if memory.about else []
     return [head[:room], *about, f"  {memory.text or '(forgotten)'}"[:room]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 _TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -12,6 +13,11 @@ def span(seconds: float) -> str:
     """A time in the unit that fits: `3 h`, `12 s`."""
     unit, name = next((step for step in _TIMES if seconds >= step[0]), (1, "s"))
     return f"{seconds // unit:.0f} {name}"
+
+
+def ago(at_ms: float, now_ms: float | None = None) -> str:
+    """How long before now, or ``now_ms``, a Unix time in milliseconds was: `3 h`; of one to come `0 s`."""
+    return span(max(0.0, (time.time() if now_ms is None else now_ms / 1000) - at_ms / 1000))
 
 
 def size(count: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from context_graph.view.safe import one_line as one_line
 from context_graph.view.safe import shown as visible
+from context_graph.view.units import ago as ago
 from context_graph.view.units import counted as counted
 from context_graph.view.units import size as size
 from context_graph.view.units import span as span
@@ -30,11 +30,6 @@ _ID_CHARS: Final = 8
 """Of an id, where no two that are shown begin alike."""
 
 
-def age(timestamp_ms: int) -> str:
-    """How long ago, in one unit: `3 h`, `12 s`."""
-    return span(max(0.0, time.time() - timestamp_ms / 1000))
-
-
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """One line a session: as much of its id as names it, its end, length, branch, outcome, and its goal."""
     if not rows:
@@ -50,7 +45,7 @@ def _row(row: Mapping[str, Any], size: int) -> tuple[str, ...]:
     lasted = row.get("ended_ms", 0) - row.get("began_ms", 0)
     return (
         row["session_id"][:size],
-        age(row["timestamp_ms"]),
+        ago(row["timestamp_ms"]),
         span(lasted / 1000) if row.get("ended_ms") else "-",
         row.get("branch") or "-",
         row.get("outcome") or "-",
@@ -81,7 +76,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ("session", shown["session_id"]),
         *([("goal", shown["row"]["goal"])] if shown.get("row", {}).get("goal") else []),
         _before(shown),
-        ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
+        ("saved", f"{saved} ({ago(shown['timestamp_ms'])} ago)"),
         ("identity continuity", _number(shown["last_ic"])),
         ("consciousness", _number(shown["consciousness"])),
         ("  integration r", _number(shown["integration"])),
@@ -104,7 +99,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
 
 def _compaction(compaction: Mapping[str, Any]) -> str:
     """How much of the session outlived a compaction."""
-    facts, when = compaction["facts"], f"{age(compaction['at_ms'])} ago"
+    facts, when = compaction["facts"], f"{ago(compaction['at_ms'])} ago"
     if compaction["in_summary"] is None or not facts:
         return f"{when}; {facts} facts, {compaction['in_context']} told again; the client told no summary"
     whole, summary = compaction["continuity"], compaction["in_summary"] / facts
@@ -162,8 +157,8 @@ def owner_text(status: Mapping[str, Any]) -> str:
     lines = [
         ("owner", f"pid {status['pid']}, version {status['version']}"),
         ("data root", status.get("root", "-")),
-        ("up", f"{status['uptime_s']:.0f} s"),
-        ("RAM", f"{status['rss_bytes'] / 1_048_576:.1f} MiB"),
+        ("up", span(status["uptime_s"])),
+        ("RAM", size(status["rss_bytes"])),
         ("clients", str(status["clients"])),
         ("stores", f"{status['stores']} open, {status.get('sessions', 0)} sessions in memory"),
         ("memories", _memories(status.get("memory", {}))),

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import UsageError
+from context_graph.view.units import size
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
@@ -65,9 +66,7 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
         free = os.statvfs(next(folder for folder in (root, *root.parents) if folder.exists()))
         use["free_bytes"] = free.f_bavail * free.f_frsize
         if use["free_bytes"] < _LITTLE_BYTES:
-            text = (
-                f"only {use['free_bytes'] / 1_048_576:.1f} MiB are free on the disk of the data root {root}"
-            )
+            text = f"only {size(use['free_bytes'])} are free on the disk of the data root {root}"
             level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
             findings.append(
                 Finding(level, text, "free some space: on a full disk not even the event log can be written")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph.cli.console.tables import age, columns, counted, size
+from context_graph.cli.console.tables import ago, columns, counted, size
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange.checkout import is_meant, remote_of
 from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
@@ -250,11 +250,11 @@ def _status_text(seen: dict[str, Any]) -> str:
     last = seen["consolidated"]
     if last is not None:
         lines.append(
-            ("last run", f"{last['number']} ({last['mode']}) by {last['by']}, {age(last['at_ms'])} ago")
+            ("last run", f"{last['number']} ({last['mode']}) by {last['by']}, {ago(last['at_ms'])} ago")
         )
     for machine in seen["machines"]:
         summary = f"{machine['login']}, {counted(machine['lines'], 'line')}, {size(machine['bytes'])}"
-        lines.append((f"{machine['machine'][:8]}", f"{summary}, {age(machine['pushed_at_ms'])} ago"))
+        lines.append((f"{machine['machine'][:8]}", f"{summary}, {ago(machine['pushed_at_ms'])} ago"))
     return columns(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from context_graph.cli.console.tables import age, columns, counted, size, span
+from context_graph.cli.console.tables import ago, columns, counted, size, span
 
 
 def stats_text(stats: Mapping[str, Any]) -> str:
@@ -76,7 +76,7 @@ def _dreams(dreams: Mapping[str, Any]) -> list[tuple[str, str]]:
             "reweighted": last["reweighted_count"],
         }
         done = ", ".join(f"{count} {name}" for name, count in did.items() if count) or "nothing to do"
-        lines.append(("", f"the last one {age(last['ended_ms'])} ago, {last['mode']}: {done}"))
+        lines.append(("", f"the last one {ago(last['ended_ms'])} ago, {last['mode']}: {done}"))
     return lines
 
 

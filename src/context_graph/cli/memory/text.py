@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_graph.cli.console.tables import age, columns, counted, one_line, table
+from context_graph.cli.console.tables import ago, columns, counted, one_line, table
 
 _SHOWN_APART: Final = frozenset(
     {
@@ -95,7 +95,7 @@ def _forgotten(answer: Mapping[str, Any]) -> str:
     rows += [
         (
             stone["id"] if not stone["soft"] else stone["id"][:_ID_CHARS],
-            f"{age(stone['deleted_at_ms'])} ago",
+            f"{ago(stone['deleted_at_ms'])} ago",
             "yes" if stone["soft"] else "no",
             stone["reason"].replace("_", " ") if stone["reason"] else "-",
         )
@@ -110,7 +110,7 @@ def _injections(answer: Mapping[str, Any]) -> str:
     rows = [("WHEN", "SESSION", "AT", "ID", "SCORE", "TOKENS", "USED")]
     rows += [
         (
-            f"{age(entry['at_ms'])} ago",
+            f"{ago(entry['at_ms'])} ago",
             entry["session_id"][:_ID_CHARS],
             entry["event"],
             memory["id"][:_ID_CHARS],
@@ -145,7 +145,7 @@ def node_text(node: Mapping[str, Any]) -> str:
     stone = node.get("tombstone")
     if stone:
         lines.append(
-            ("forgotten", f"{age(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason given'}")
+            ("forgotten", f"{ago(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason given'}")
         )
     lines += [("link", edge_text(edge)) for edge in node.get("edges", [])]
     return columns([(name, one_line(value)) for name, value in lines if value]) + f"\n\n{node['content']}"
@@ -157,7 +157,7 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(evidence, Mapping) and isinstance(evidence.get("files"), Mapping):
         yield "rests on", ", ".join(evidence["files"])
     if isinstance(confirmed, Mapping) and isinstance(confirmed.get("at_ms"), int):
-        yield "confirmed", f"{age(confirmed['at_ms'])} ago"
+        yield "confirmed", f"{ago(confirmed['at_ms'])} ago"
     own = {name: value for name, value in metadata.items() if name not in RECORDS}
     yield "metadata", json.dumps(own, ensure_ascii=False) if own else ""
 
@@ -255,7 +255,7 @@ def _page(table: str, answer: Mapping[str, Any]) -> str:
 
 def _age(node: Mapping[str, Any]) -> str:
     at = datetime.fromisoformat(node["created_at"])
-    return age(int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+    return ago(int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
 
 
 def _time(text: str) -> str:
@@ -327,7 +327,7 @@ def change_text(change: Mapping[str, Any]) -> str:
     by = _BY.get(change["by"], "a consolidation" if change["mode"] != "undo" else "")
     undone = ", undone since" if change["undone_by"] else ""
     counts = _counts(change)
-    head = f"{change['token'][:_ID_CHARS]}  {age(change['at_ms'])} ago  {change['mode']}"
+    head = f"{change['token'][:_ID_CHARS]}  {ago(change['at_ms'])} ago  {change['mode']}"
     head += f" of {change['undoes'][:_ID_CHARS]}" if change["undoes"] else ""
     lines = [head + "".join(f", {part}" for part in (by, counts) if part) + undone]
     lines += [f"    {memory['id'][:_ID_CHARS]} {one_line(memory['text'])}" for memory in change["memories"]]

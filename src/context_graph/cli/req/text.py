@@ -9,6 +9,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from context_graph.gates.commands.command_context import CommandContext
+from context_graph.view.units import ago
 
 _MARKS = {"error": "✗", "warning": "!", "note": "·", "ok": "✓"}
 _CALL = "context-graph-cli req"
@@ -239,13 +240,7 @@ def _entry(entry: dict[str, Any]) -> str:
 
 
 def _ago(at: Any, now: float) -> str:
-    if not isinstance(at, (int, float)) or not at:
-        return ""
-    seconds = max(0, int(now - at))
-    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f", {seconds // size} {word} ago"
-    return f", {seconds} s ago"
+    return f", {ago(at * 1000, now * 1000)} ago" if isinstance(at, (int, float)) and at else ""
 
 
 def _when(at: float, *, day: bool = False) -> str:

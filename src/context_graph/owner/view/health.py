@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from context_graph.view.health import NUMBERS, exchange_text, sentence
 from context_graph.view.rows import Health, Line
-from context_graph.view.units import counted, span
+from context_graph.view.units import ago, counted
 
 
 def health_of(
@@ -65,9 +65,9 @@ def _session(identity: Mapping[str, Any], sessions: Mapping[str, Any], now_ms: i
     if "session_id" not in identity:
         return "none yet: no hook has recorded anything here"
     last = sessions.get("last_event_ms")
-    ago = f", the last event {span(max(0, now_ms - last) / 1000)} ago" if last else ""
+    seen = f", the last event {ago(last, now_ms)} ago" if last else ""
     of = f" of {sessions['count']}" if "count" in sessions else ""
-    return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{ago}"
+    return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{seen}"
 
 
 _COURSES: Final = {
@@ -96,7 +96,7 @@ def _memories(memory: Mapping[str, Any], now_ms: int) -> str:
     if not memory.get("live"):
         return "none yet"
     last = memory.get("last_capture_ms")
-    captured = f", a session captured {span(max(0, now_ms - last) / 1000)} ago" if last else ""
+    captured = f", a session captured {ago(last, now_ms)} ago" if last else ""
     used = f", {memory['used']} of {memory['memories']} shown were used" if memory.get("memories") else ""
     return f"{memory['live']}{captured}{used}"
 

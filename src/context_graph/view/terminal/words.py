@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import Final
 
 from rich.text import Text
 
 from context_graph.view.safe import one_line, shown
-from context_graph.view.units import span
+from context_graph.view.units import ago as ago
 
 STANDING: Final = {
     "verified": "green",
@@ -21,11 +20,6 @@ STANDING: Final = {
 """Colour of a memory's standing by its first word; the word stands beside it."""
 HUES: Final = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 """Of clusters on the map, by index."""
-
-
-def ago(at_ms: int) -> str:
-    """`3 h`: how long ago, now."""
-    return span(max(0.0, time.time() - at_ms / 1000))
 
 
 def moment(at_ms: int) -> str:
