@@ -89,12 +89,16 @@ def list_sessions(limit: int, cursor: str | None, as_json: bool, db_path: str | 
         print(f"{count} of {total}; the next: --cursor {answer['next_cursor']}")
 
 
-def show_session(session: str | None, session_id: str | None, as_json: bool, db_path: str | None) -> None:
-    """Show one session: its goal, what was measured of it, and the sessions before it.
+def show_session(
+    session: str | None, session_id: str | None, verbose: bool, as_json: bool, db_path: str | None
+) -> None:
+    """Show one session: its goal, when and where it worked, its outcome, and the sessions before it.
 
-    JSON has the rows of the view (row, facts, points, marks, chain, events), and beside them the 14 snapshot
-    fields by name, events_applied, events_duplicate, events_by_kind, events_waiting, ic_history,
-    compactions, dreams_pending.
+    --verbose adds what was measured of its identity.
+
+    JSON has the rows of the view (row, facts, points, marks, chain, events), work (goal, branch, outcome,
+    began_ms, ended_ms), and beside them the 14 snapshot fields by name, events_applied, events_duplicate,
+    events_by_kind, events_waiting, ic_history, compactions, dreams_pending.
 
     Exit codes: 0; 1 no such session; 3 its record is corrupt.
 
@@ -104,8 +108,8 @@ def show_session(session: str | None, session_id: str | None, as_json: bool, db_
     if as_json:
         finish(ask("session.show", params, db_path=db_path))
     answer = ask_json("session.show", params, db_path=db_path)
-    print_folded(shown(session_text(answer)))
-    print_folded(shown(chain_text(answer.get("chain", []), answer.get("chain_end", ""))))
+    print_folded(shown(session_text(answer, verbose=verbose)))
+    print_folded(shown(chain_text(answer.get("chain", []), answer.get("chain_end", ""), verbose=verbose)))
 
 
 def export_session(
@@ -205,7 +209,19 @@ COMMANDS: Final = (
             DB_PATH,
         ),
     ),
-    Command("show", show_session, "Show one session", (_SESSION, SESSION_ID, OUTPUT, JSON, DB_PATH)),
+    Command(
+        "show",
+        show_session,
+        "Show one session",
+        (
+            _SESSION,
+            SESSION_ID,
+            Option("--verbose", "Show what was measured of its identity, too."),
+            OUTPUT,
+            JSON,
+            DB_PATH,
+        ),
+    ),
     Command(
         "export",
         export_session,

@@ -11,6 +11,14 @@ _DAY_MS: Final = 86_400_000
 NUMBERS: Final = "numbers"
 """The line with the measures behind the words; `status` shows it with --verbose."""
 
+COURSES: Final = {
+    "healthy": "on course: it goes on with what it was about",
+    "good": "on course, with some new work",
+    "warning": "drifting: much of it is not what it was about",
+    "degraded": "has left what it was about",
+}
+"""What identity continuity says, by its level."""
+
 
 def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
     """What the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""

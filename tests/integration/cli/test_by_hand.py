@@ -150,7 +150,7 @@ def test_a_session_is_named_by_its_first_digits_and_the_list_says_what_it_was_ab
 def test_a_session_is_shown_with_what_it_was_for(cli: Cli) -> None:
     work_session(cli, "5e551011-1111-4222-8333-444444444444")
     goal = cli.run("session", "list", env={"COLUMNS": "160"}).stdout.splitlines()[1].split("  ")[-1].strip()
-    assert goal and f"goal                 {goal}" in cli.run("session", "show", "5e55").stdout
+    assert goal and f"goal       {goal}" in cli.run("session", "show", "5e55").stdout
 
 
 def test_ids_that_begin_alike_are_shown_as_far_as_they_differ(cli: Cli) -> None:

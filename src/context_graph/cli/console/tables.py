@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from context_graph.view.health import COURSES
 from context_graph.view.safe import one_line as one_line
 from context_graph.view.safe import shown as visible
 from context_graph.view.units import ago as ago
@@ -54,47 +55,63 @@ def _row(row: Mapping[str, Any], size: int) -> tuple[str, ...]:
 
 
 def _before(shown: Mapping[str, Any]) -> tuple[str, str]:
-    before, measured = shown.get("previous_session_id"), shown.get("cross_session_ic")
+    before = shown.get("previous_session_id")
     if not before:
         return "continues", "nothing"
-    if measured is None:
+    if shown.get("cross_session_ic") is None:
         return "follows", f"{before} (not compared yet)"
-    new = shown.get("relation") == "new work"
-    return (
-        ("new work", f"({measured:.2f}), after {before}")
-        if new
-        else ("continues", f"{before} ({measured:.2f})")
+    return ("new work", f"after {before}") if shown.get("relation") == "new work" else ("continues", before)
+
+
+def session_text(shown: Mapping[str, Any], *, verbose: bool = False) -> str:
+    """`session show` for people; with ``verbose`` also what was measured."""
+    work, row = shown.get("work", {}), shown.get("row", {})
+    counts = next((line["text"] for line in shown.get("facts", []) if line["name"] == "events"), "none")
+    waiting = (
+        *_some(shown.get("events_waiting", 0), "event"),
+        *_some(shown.get("dreams_pending", 0), "consolidation"),
     )
-
-
-def session_text(shown: Mapping[str, Any]) -> str:
-    """`session show` for people."""
-    saved = datetime.fromtimestamp(shown["timestamp_ms"] / 1000).astimezone().isoformat(timespec="seconds")
-    kinds = ", ".join(f"{name} {count}" for name, count in sorted(shown.get("events_by_kind", {}).items()))
-    history = shown.get("ic_history", [])
+    measured = shown.get("has_evidence", True)
     lines = [
         ("session", shown["session_id"]),
-        *([("goal", shown["row"]["goal"])] if shown.get("row", {}).get("goal") else []),
+        ("goal", work.get("goal") or row.get("goal") or ""),
         _before(shown),
-        ("saved", f"{saved} ({ago(shown['timestamp_ms'])} ago)"),
-        ("identity continuity", _number(shown["last_ic"])),
-        ("consciousness", _number(shown["consciousness"])),
-        ("  integration r", _number(shown["integration"])),
-        ("  reflection", f"{_number(shown['reflection'])} ({forecast_text(shown.get('forecast', {}))})"),
-        ("  differentiation", _number(shown["differentiation"])),
-        ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
-        ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
-        ("IC history", " ".join(_number(value) for value in history[-12:]) or "none yet"),
+        ("when", _when(shown["timestamp_ms"], work)),
+        ("branch", work.get("branch", "")),
+        ("outcome", work.get("outcome", "")),
+        ("identity", COURSES.get(row.get("ic_level", ""), "") if measured else "nothing measured yet"),
+        ("events", counts),
         *(("compaction", _compaction(compaction)) for compaction in shown.get("compactions", [])[-3:]),
-        (
-            "waiting",
-            f"{counted(shown.get('events_waiting', 0), 'event')}, "
-            f"{counted(shown.get('dreams_pending', 0), 'consolidation')}",
-        ),
+        ("waiting", ", ".join(waiting)),
     ]
-    if not shown.get("has_evidence", True):
-        lines.append(("note", "nothing measured yet"))
-    return columns(lines)
+    if verbose and measured:
+        lines += _measures(shown, shown["last_ic"])
+        path = f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"
+        history = " ".join(_number(value) for value in shown.get("ic_history", [])[-12:])
+        lines += [("trajectory", path), ("IC history", history or "none yet")]
+    return columns([line for line in lines if line[1]])
+
+
+def _some(count: int, thing: str) -> tuple[str, ...]:
+    return (counted(count, thing),) if count else ()
+
+
+def _when(saved_ms: int, work: Mapping[str, Any]) -> str:
+    began, ended = work.get("began_ms"), work.get("ended_ms") or saved_ms
+    lasted = f", {span((ended - began) / 1000)} long" if began else ""
+    end = datetime.fromtimestamp(ended / 1000).strftime("%Y-%m-%d %H:%M")
+    return f"until {end}, {ago(ended)} ago{lasted}"
+
+
+def _measures(of: Mapping[str, Any], continuity: Any) -> list[tuple[str, str]]:
+    """The numbers of a session's identity, each with the letter that the brief and docs/concepts.md use."""
+    return [
+        ("consciousness C", _number(of["consciousness"])),
+        ("focus r", _number(of["integration"])),
+        ("foresight R", f"{_number(of['reflection'])} ({forecast_text(of.get('forecast', {}))})"),
+        ("evenness D", _number(of["differentiation"])),
+        ("continuity IC", _number(continuity)),
+    ]
 
 
 def _compaction(compaction: Mapping[str, Any]) -> str:
@@ -106,49 +123,45 @@ def _compaction(compaction: Mapping[str, Any]) -> str:
     return f"{when}; continuity {whole:.2f} of {facts} facts (the summary alone {summary:.2f})"
 
 
-def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
-    """The sessions before this one, newest first; each link with what was measured between the two."""
-    links = "".join(f" <- {before['id']}{_link(after)}" for after, before in pairwise(chain))
+def chain_text(chain: Sequence[Mapping[str, Any]], end: str, *, verbose: bool = False) -> str:
+    """The sessions before this one, newest first; with ``verbose`` each link with what was measured."""
+    links = "".join(f" <- {before['id']}{_link(after, verbose)}" for after, before in pairwise(chain))
     links = f"{chain[0]['id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
 
 
-def _link(row: Mapping[str, Any]) -> str:
+def _link(row: Mapping[str, Any], verbose: bool) -> str:
     measured = row.get("cross_session_ic")
-    if measured is None:
-        return ""
-    return f" (new work, {measured:.2f})" if row.get("relation") == "new work" else f" ({measured:.2f})"
+    parts = (
+        "new work" if row.get("relation") == "new work" else "",
+        f"{measured:.2f}" if verbose and measured is not None else "",
+    )
+    words = ", ".join(filter(None, parts))
+    return f" ({words})" if words else ""
 
 
 def status_text(status: Mapping[str, Any]) -> str:
     """`consciousness status` for people."""
-    dreams = status.get("dreams_pending", [])
     lines = [("store", status["store"]), ("project", status.get("project") or "-")]
     lines.append(("sessions", str(status.get("sessions", 0))))
     if "session_id" in status:
-        lines.append(("session", f"{status['session_id']} ({status.get('events_applied', 0)} events)"))
-    state = status.get("consciousness_state")
-    if state:
+        lines.append(
+            ("session", f"{status['session_id']} ({counted(status.get('events_applied', 0), 'event')})")
+        )
+    measures = status.get("consciousness_state")
+    if measures:
         lines += [
-            ("state", f"{status.get('state', '?')} (C={_number(state['consciousness'])})"),
-            (
-                "integration r",
-                f"{_number(state['integration'])}, coupling K={_number(status.get('coupling'))}",
-            ),
-            (
-                "reflection",
-                f"{_number(state['reflection'])} ({forecast_text(status.get('forecast', {}))})",
-            ),
-            ("differentiation", _number(state["differentiation"])),
-            (
-                "identity continuity",
-                f"{_number(state['identity_continuity'])} ({status.get('ic_classification')})",
-            ),
-            ("johari", state["johari_quadrant"]),
+            ("state", str(status.get("state", "?")).lower()),
+            ("identity", COURSES.get(str(status.get("ic_classification")), "not known")),
+            *_measures({**status, **measures}, measures["identity_continuity"]),
         ]
     else:
         lines.append(("state", "nothing measured yet"))
-    lines.append(("waiting", f"{status.get('events_waiting', 0)} events, {len(dreams)} consolidations"))
+    waiting = (
+        *_some(status.get("events_waiting", 0), "event"),
+        *_some(len(status.get("dreams_pending", [])), "consolidation"),
+    )
+    lines.append(("waiting", ", ".join(waiting) or "nothing"))
     return columns(lines)
 
 

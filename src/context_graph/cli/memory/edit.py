@@ -70,7 +70,7 @@ def edited_text(answer: Mapping[str, Any]) -> str:
     if "superseded" not in answer:
         return reworded_text(answer)
     old = ", ".join(memory_id[:_ID_CHARS] for memory_id in answer.get("superseded", ()))
-    return f"{new} replaces {old}; `context-graph-cli memory forget {new}` undoes it\n{answer['content']}"
+    return f"{new} replaces {old}; `context-graph-cli memory undo` undoes it\n{answer['content']}"
 
 
 def _in_editor(text: str) -> str:

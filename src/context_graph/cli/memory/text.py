@@ -211,10 +211,9 @@ def confirmed_text(answer: Mapping[str, Any]) -> str:
 
 
 def reworded_text(answer: Mapping[str, Any]) -> str:
-    """The memory with its new text, and where the old one is."""
+    """The memory with its new text, and the way back."""
     short = answer["id"][:_ID_CHARS]
-    before = f"`context-graph-cli memory history {short}` has the text before"
-    return f"{short} is reworded; {before}\n{answer['content']}"
+    return f"{short} is reworded; `context-graph-cli memory undo` undoes it\n{answer['content']}"
 
 
 def edge_text(edge: Mapping[str, Any]) -> str:

@@ -98,11 +98,18 @@ def _list(call: Call) -> Reply:
 
 def _show(call: Call) -> Reply:
     """The rows of `view.session`, and beside them every number of the session by its name."""
-    from context_graph.owner.view.sessions import session_detail  # with all that rows are made of
+    from context_graph.owner.view.sessions import (
+        session_detail,
+        work_of_session,
+    )  # with all that rows are made of
     from context_graph.view.rows import to_json
 
     live = find_session(call)
-    document = {**_session_view(call.context, live), **to_json(session_detail(call.context, live))}
+    document = {
+        **_session_view(call.context, live),
+        **to_json(session_detail(call.context, live)),
+        "work": work_of_session(call.context, live.snapshot.session_id),
+    }
     return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from context_graph.view.health import NUMBERS, exchange_text, sentence
+from context_graph.view.health import COURSES, NUMBERS, exchange_text, sentence
 from context_graph.view.rows import Health, Line
 from context_graph.view.units import ago, counted
 
@@ -70,18 +70,10 @@ def _session(identity: Mapping[str, Any], sessions: Mapping[str, Any], now_ms: i
     return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{seen}"
 
 
-_COURSES: Final = {
-    "healthy": "on course: it goes on with what it was about",
-    "good": "on course, with some new work",
-    "warning": "drifting: much of it is not what it was about",
-    "degraded": "has left what it was about",
-}
-
-
 def _identity(identity: Mapping[str, Any]) -> str:
     if not identity.get("consciousness_state"):
         return "nothing measured yet"
-    return _COURSES.get(str(identity["ic_classification"]), "not known")
+    return COURSES.get(str(identity["ic_classification"]), "not known")
 
 
 def _numbers(identity: Mapping[str, Any]) -> str:
