@@ -13,6 +13,8 @@ import msgspec
 
 TEXT_CHARS: Final = 160
 """Of a memory's or event's text in a table."""
+WHOLE_CHARS: Final = 2000
+"""Of a memory's text in a report: more than all but a few have."""
 
 
 class Line(msgspec.Struct, frozen=True):

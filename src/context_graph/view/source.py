@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from context_graph.view.rows import (
+    TEXT_CHARS,
     Gates,
     Health,
     Ledger,
@@ -33,9 +34,18 @@ class Source(Protocol):
         ...
 
     def memories(
-        self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+        self,
+        *,
+        query: str = "",
+        forgotten: bool = False,
+        cursor: str = "",
+        limit: int = 200,
+        chars: int = TEXT_CHARS,
     ) -> MemoryPage:
-        """Newest first, or the most relevant to ``query``; with ``forgotten`` the soft-deleted ones."""
+        """Newest first, or the most relevant to ``query``; with ``forgotten`` the soft-deleted ones.
+
+        ``chars`` of each text, up to WHOLE_CHARS.
+        """
         ...
 
     def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail: ...

@@ -71,7 +71,13 @@ class HandSource:
         return self.seen_health
 
     def memories(
-        self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+        self,
+        *,
+        query: str = "",
+        forgotten: bool = False,
+        cursor: str = "",
+        limit: int = 200,
+        chars: int = 160,
     ) -> rows.MemoryPage:
         self.asked.append("memories")
         found = self.forgotten if forgotten else self.live

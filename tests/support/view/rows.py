@@ -88,7 +88,13 @@ class RowsSource:
         return rows.Health(project="/home/ann/gateway", works=True, sentence=self.sentence, lines=lines)
 
     def memories(
-        self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+        self,
+        *,
+        query: str = "",
+        forgotten: bool = False,
+        cursor: str = "",
+        limit: int = 200,
+        chars: int = 160,
     ) -> rows.MemoryPage:
         self._note("memories", query, forgotten, cursor, limit)
         if query in self.slow:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.view.terminal.charts import bar, cell_of, columns, plane
+from context_graph.view.terminal.charts import bar, cell_of, columns, plane, signed, spread
 
 SHARES = st.floats(0, 1)
 
@@ -28,14 +28,22 @@ def test_a_bar_keeps_to_its_room(share: float, drawn: str) -> None:
     assert bar(share, 4) == drawn
 
 
+@given(st.floats(-1, 1), st.integers(3, 80))
+def test_a_signed_bar_keeps_to_its_side_and_its_room(share: float, width: int) -> None:
+    less, more = signed(share, width)
+    assert len(less) == len(more) and len(less) + 1 + len(more) <= width
+    assert (less.strip() != "", more.strip() != "") == (share < 0, share > 0)
+
+
 def test_columns_stand_on_the_ground_and_reach_their_value() -> None:
-    assert columns([0, 0.5, 1], 0, 1, 10, 2) == ["  █", "▁██"]
+    assert columns(spread([0, 0.5, 1], 3), 0, 1, 2) == ["  █", "▁██"]
+    assert columns(spread([0, 0.5, 1], 9), 0, 1, 2) == ["      ███", "▁▁▁██████"], "the whole width"
 
 
 @given(st.lists(SHARES, min_size=1, max_size=300), st.integers(1, 80), st.integers(1, 8))
 def test_no_fall_is_hidden_by_a_narrow_line(values: list[float], width: int, height: int) -> None:
-    lines = columns(values, 0.0, 1.0, width, height)
-    assert len(lines) == height and {len(line) for line in lines} == {min(width, len(values))}
+    lines = columns(spread(values, width), 0.0, 1.0, height)
+    assert len(lines) == height and {len(line) for line in lines} == {width}
     heights = [sum(" ▁▂▃▄▅▆▇█".index(line[at]) for line in lines) for at in range(len(lines[0]))]
     assert min(heights) == max(1, round(min(values) * height * 8))
     lowest = values.index(min(values))

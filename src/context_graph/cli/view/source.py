@@ -16,6 +16,7 @@ from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.view.rows import (
     PARTS,
+    TEXT_CHARS,
     Gates,
     Health,
     Ledger,
@@ -68,10 +69,16 @@ class OwnerSource:
         return msgspec.structs.replace(health, lines=[*health.lines, *lines])
 
     def memories(
-        self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+        self,
+        *,
+        query: str = "",
+        forgotten: bool = False,
+        cursor: str = "",
+        limit: int = 200,
+        chars: int = TEXT_CHARS,
     ) -> MemoryPage:
-        asked = {"query": query, "forgotten": forgotten, "cursor": cursor, "limit": str(limit)}
-        return self._rows("view.memories", asked, MemoryPage)
+        asked = {"query": query, "forgotten": forgotten, "cursor": cursor}
+        return self._rows("view.memories", {**asked, "limit": str(limit), "chars": str(chars)}, MemoryPage)
 
     def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail:
         asked = {"id": memory_id, "as-of": _text(as_of_ms)}

@@ -19,7 +19,7 @@ from context_graph.owner.commands.maintenance import look
 from context_graph.owner.commands.memory import body_of
 from context_graph.owner.commands.session import find_session, status_view
 from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
-from context_graph.view.rows import Health, Pane, Shown, to_json
+from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, Health, Pane, Shown, to_json
 from context_graph.view.text import pane_lines
 from context_graph.wire.frames import Reply
 
@@ -61,6 +61,7 @@ def _memories(call: Call) -> Reply:
             forgotten=call.flag("forgotten"),
             cursor=call.option("cursor"),
             limit=call.count("limit", 200, _MOST),
+            chars=call.count("chars", TEXT_CHARS, WHOLE_CHARS),
         )
     )
 

@@ -42,6 +42,8 @@ _VALUE_CHARS: Final = 400
 _QUERY_CHARS: Final = 4096
 _INTERNAL: Final = frozenset({EVIDENCE, CONFIRMED, "capture", "gathered", "searched", "notes", "note"})
 """Metadata that has rows of its own, or that only programs read."""
+_READ: Final = ("content", "rationale", "importance", "pinned", "tags", "modality", "project", "agent_id")
+"""The other fields of a memory say what programs measured."""
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -53,7 +55,13 @@ def one_line(text: str, chars: int = TEXT_CHARS) -> str:
 
 
 def memory_page(
-    context: StoreContext, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+    context: StoreContext,
+    *,
+    query: str = "",
+    forgotten: bool = False,
+    cursor: str = "",
+    limit: int = 200,
+    chars: int = TEXT_CHARS,
 ) -> MemoryPage:
     """One page of memories, rules before all others, the newest first; of a ``query`` the best, most relevant
     first, on one page.
@@ -65,19 +73,21 @@ def memory_page(
     memex = context.memory
     with memex.uncounted():
         if forgotten:
-            return _forgotten_page(memex, context, cursor, limit)
+            return _forgotten_page(memex, context, cursor, limit, chars)
         if query.strip():
             recalled = memex.recall(query[:_QUERY_CHARS], top_k=min(limit, _FOUND)).nodes
             relevance = {row.node.id: row.score for row in recalled}
-            rows = _rows(context, [row.node for row in recalled], relevance)
+            rows = _rows(context, [row.node for row in recalled], chars, relevance)
             return MemoryPage(rows=rows, total=len(rows))
         page, rules = memex.list(cursor or None, limit), memex.list(limit=_RULES, filters=_ARE_RULES).nodes
         there = {node.id for node in rules}
         nodes = [*([] if cursor else rules), *(node for node in page.nodes if node.id not in there)]
-        return MemoryPage(rows=_rows(context, nodes), total=memex.count(), next_cursor=page.next_cursor or "")
+        return MemoryPage(
+            rows=_rows(context, nodes, chars), total=memex.count(), next_cursor=page.next_cursor or ""
+        )
 
 
-def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int) -> MemoryPage:
+def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int, chars: int) -> MemoryPage:
     stones = (stone for stone in memex.tombstones(UUID(cursor) if cursor else None) if stone.soft)
     some = list(islice(stones, limit + 1))
     uses = context.memory_hooks.ledger.by_memory()
@@ -85,20 +95,23 @@ def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int
     for stone in some[:limit]:
         stored = memex.stored(stone.id)
         if stored is not None:
-            rows.append(memory_row(stored.node, uses, None, is_forgotten=True))
+            rows.append(memory_row(stored.node, uses, None, is_forgotten=True, chars=chars))
     following = str(some[limit - 1].id) if len(some) > limit else ""
     total = int(memex.metrics()["deleted"])
     return MemoryPage(rows=rows, total=total, next_cursor=following)
 
 
 def _rows(
-    context: StoreContext, nodes: Sequence[MemoryNode], relevance: Mapping[UUID, float] | None = None
+    context: StoreContext,
+    nodes: Sequence[MemoryNode],
+    chars: int,
+    relevance: Mapping[UUID, float] | None = None,
 ) -> list[MemoryRow]:
     verdicts = context.memory.standing(nodes, _folder(context), within_s=TOOL_S)
     uses = context.memory_hooks.ledger.by_memory()
     scores = relevance or {}
     return [
-        memory_row(node, uses, verdict, relevance=scores.get(node.id))
+        memory_row(node, uses, verdict, relevance=scores.get(node.id), chars=chars)
         for node, verdict in zip(nodes, verdicts, strict=True)
     ]
 
@@ -110,12 +123,13 @@ def memory_row(
     *,
     relevance: float | None = None,
     is_forgotten: bool = False,
+    chars: int = TEXT_CHARS,
 ) -> MemoryRow:
     """The row of one memory; ``uses`` as `Ledger.by_memory`."""
     counts = uses.get(str(node.id), {})
     return MemoryRow(
         id=str(node.id),
-        text=one_line(node.content),
+        text=one_line(node.content, chars),
         created_ms=node.created_at_ms,
         source=str(kind_of_memory(node.metadata) or node.source),
         importance=node.importance,
@@ -220,9 +234,20 @@ def _change(version: Version, own: UUID) -> Change:
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[FieldChange]:
-    """Each field that changed, with both values as text."""
-    for name in dict.fromkeys((*before, *after)):
-        yield FieldChange(name, as_text(before.get(name)), as_text(after.get(name)))
+    """Each field that people read and that changed, with both values as text; the text first."""
+    old, new = _readable(before), _readable(after)
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield FieldChange(name, as_text(old.get(name)), as_text(new.get(name)))
+
+
+def _readable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a person would change, and what the metadata hold for people, by their names."""
+    metadata = fields.get("metadata") or {}
+    return {
+        **{name: fields[name] for name in _READ if name in fields},
+        **{name: value for name, value in metadata.items() if name not in _INTERNAL},
+    }
 
 
 def as_text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from context_graph.view.rows import (
     SessionPage,
     SessionRow,
 )
-from context_graph.view.units import counted
+from context_graph.view.units import counted, span
 
 _CHAIN: Final = 20
 _MARKED: Final = frozenset({"denied", "blocked", "satisfied", "cleared", "paused"})
@@ -113,7 +113,7 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
     )
     return SessionDetail(
         row=rows[0],
-        facts=list(_facts(live)),
+        facts=[*_work_facts(work_of_session(context, session_id)), *_facts(live)],
         points=points,
         marks=marks,
         chain=rows,
@@ -181,6 +181,15 @@ def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -
             counts[row.at_ms] = counts.get(row.at_ms, 0) + 1
     for at_ms, count in counts.items():
         yield Mark(at_ms, "injection", f"{counted(count, 'memory', 'memories')} shown")
+
+
+def _work_facts(work: Mapping[str, Any]) -> Iterator[Line]:
+    """What a session's work came to, as far as it is summarised."""
+    if work.get("began_ms") and work.get("ended_ms"):
+        yield Line("lasted", span((work["ended_ms"] - work["began_ms"]) / 1000))
+    for name in ("branch", "outcome"):
+        if name in work:
+            yield Line(name, work[name])
 
 
 def _facts(live: LiveSession) -> Iterator[Line]:

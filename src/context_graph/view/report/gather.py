@@ -10,6 +10,7 @@ import msgspec
 
 from context_graph.errors import ContextGraphError, OwnerError
 from context_graph.view.rows import (
+    WHOLE_CHARS,
     Gates,
     Health,
     Ledger,
@@ -130,7 +131,9 @@ class _Gathering:
         def ask() -> int:
             cursor, total = "", 0
             while len(rows) < room:
-                page = self._source.memories(forgotten=is_forgotten, cursor=cursor, limit=_PAGE)
+                page = self._source.memories(
+                    forgotten=is_forgotten, cursor=cursor, limit=_PAGE, chars=WHOLE_CHARS
+                )
                 kept = [row for row in page.rows if self._kept(row.created_ms)]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total

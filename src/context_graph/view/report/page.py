@@ -19,14 +19,17 @@ from markupsafe import Markup
 
 from context_graph.view.report import charts, tables
 from context_graph.view.report.gather import MEMORIES, Report, day
-from context_graph.view.rows import TEXT_CHARS, RunRow, SessionDetail
+from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, RunRow, SessionDetail
 from context_graph.view.safe import one_line, shown
 
 MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph report">'
 """What each report begins with."""
 MOST_BYTES: Final = 1_950_000
 _SIZES: Final = (
-    *((chars, MEMORIES) for chars in (*range(TEXT_CHARS, 30, -5), 30, 20, 12)),
+    *(
+        (chars, MEMORIES)
+        for chars in (WHOLE_CHARS, 1000, 500, 300, 220, *range(TEXT_CHARS, 30, -5), 30, 20, 12)
+    ),
     *((12, MEMORIES // share) for share in (2, 4, 8)),
 )
 """How much of each text is shown, and how many memories: the first that leaves the file below the limit."""
@@ -70,7 +73,7 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
         script=Markup(script),
         name=report.health.project.rstrip("/").rpartition("/")[2] or report.health.project,
         since="" if report.since_ms is None else day(report.since_ms),
-        chars=chars if chars < TEXT_CHARS else 0,
+        chars=chars if chars < WHOLE_CHARS else 0,
         text_chars=chars,
         most=most,
         events=_EVENTS,

@@ -21,32 +21,41 @@ def bar(share: float, width: int) -> str:
     return _ACROSS[8] * whole + (_ACROSS[rest] if rest else "")
 
 
-def columns(values: Sequence[float], low: float, high: float, width: int, height: int) -> list[str]:
-    """Values as columns of blocks: ``height`` lines, the top one first, at most ``width`` cells wide.
+def signed(share: float, width: int) -> tuple[str, str]:
+    """A bar of a share in [-1, 1]: what stands left of its middle, for less than 0, and what right."""
+    half = max(1, (width - 1) // 2)
+    filled = min(half, round(abs(share) * half) or (1 if share else 0))
+    drawn = _ACROSS[8] * filled
+    return ((drawn if share < 0 else "").rjust(half), (drawn if share > 0 else "").ljust(half))
 
-    With more values than cells each cell shows the lowest of its values, so that no fall is hidden.
-    """
-    cells = _lowest(values, max(1, width))
+
+def columns(values: Sequence[float], low: float, high: float, height: int) -> list[str]:
+    """Values as columns of blocks: ``height`` lines, the top one first."""
     span = (high - low) or 1.0
     # An eighth at least: a value at the bottom is not a gap.
-    levels = [max(1, round(min(1.0, max(0.0, (value - low) / span)) * height * 8)) for value in cells]
+    levels = [max(1, round(min(1.0, max(0.0, (value - low) / span)) * height * 8)) for value in values]
     return [
         "".join(_UP[min(8, max(0, level - row * 8))] for level in levels) for row in reversed(range(height))
     ]
 
 
-def _lowest(values: Sequence[float], width: int) -> list[float]:
+def spread(values: Sequence[float], width: int) -> list[float]:
+    """A value for each of ``width`` cells.
+
+    With more values than cells it is the lowest of the cell's, so that no fall is hidden; with fewer each
+    value takes several.
+    """
     count = len(values)
     if count <= width:
-        return list(values)
+        return [values[at * count // width] for at in range(width)] if values else []
     edges = [at * count // width for at in range(width + 1)]
     return [min(values[begin:end]) for begin, end in pairwise(edges)]
 
 
 def cell_of(index: int, count: int, width: int) -> int:
-    """The cell of `columns` that shows value ``index`` of ``count``."""
+    """The first cell of `spread` that shows value ``index`` of ``count``."""
     if count <= width:
-        return index
+        return -(-index * width // count)
     edges = [at * count // width for at in range(width + 1)]
     return next(at for at in range(width) if index < edges[at + 1])
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 
 from context_graph.view.rows import Day, Ledger, Shown
-from context_graph.view.terminal.charts import bar
+from context_graph.view.terminal.charts import bar, signed
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column
@@ -86,6 +86,7 @@ def shown_page(row: Shown, days: Sequence[Day], width: int) -> Page:
         page.line(row.about)
     if row.near:
         page.head("Near, and not shown")
+        _dots(page, row, width)
         for memory_id, relevance in row.near.items():
             page.pair_link(f"{relevance:.2f}", short(memory_id), ("memory", memory_id))
     _days(page, days, width)
@@ -97,8 +98,22 @@ def _parts(page: Page, row: Shown, width: int) -> None:
     name_cells = min(24, max(map(len, row.parts)))
     for name, value in row.parts.items():
         line = Text(f"{cell(name).plain[:name_cells]:<{name_cells}} {value:+6.2f} ", end="")
-        drawn = bar(abs(value) / most, max(4, width - name_cells - 10))
-        page.drawn(line.append(drawn, "green" if value >= 0 else "red"))
+        less, more = signed(value / most, width - name_cells - 10)
+        page.drawn(line.append(less, "red").append("│", "dim").append(more, "green"))
+
+
+def _dots(page: Page, row: Shown, width: int) -> None:
+    """A line from relevance 0 to 1: the memory that was shown, and those that were not."""
+    room = max(10, width - 10)
+    signs = ["·"] * (room + 1)
+    for relevance in row.near.values():
+        signs[round(min(1.0, max(0.0, relevance)) * room)] = "○"
+    signs[round(min(1.0, max(0.0, row.relevance)) * room)] = "●"
+    line = Text("0 ", style="dim", end="")
+    for sign in signs:
+        line.append(sign, {"●": "green", "○": "yellow"}.get(sign, "dim"))
+    page.drawn(line.append(" 1", "dim"))
+    page.line("● shown, ○ not", "dim")
 
 
 def days_page(days: Sequence[Day], width: int) -> Page:

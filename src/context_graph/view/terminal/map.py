@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from context_graph.view.rows import GoalRow, Map
 from context_graph.view.safe import one_line
 from context_graph.view.source import Actions, Source
-from context_graph.view.terminal.charts import columns, plane
+from context_graph.view.terminal.charts import columns, plane, spread
 from context_graph.view.terminal.page import Page, Reader
 from context_graph.view.terminal.pane import Pane
 from context_graph.view.terminal.words import HUES, ago, cell, moment
@@ -128,6 +128,6 @@ def _drift(page: Page, drawn: Map, width: int) -> None:
     first, last = drawn.drift[0], drawn.drift[-1]
     page.head(f"Drift: nearness of the memories to the goals, {moment(first.at_ms)} to {moment(last.at_ms)}")
     values = [point.similarity for point in drawn.drift]
-    for line in columns(values, 0.0, 1.0, max(10, width), _DRIFT_LINES):
+    for line in columns(spread(values, max(10, width)), 0.0, 1.0, _DRIFT_LINES):
         page.drawn(Text(line, style="cyan", end=""))
     page.line(f"now {last.similarity:.2f} ({last.level})")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from context_graph.view.rows import EventRow, Mark, SessionDetail, SessionPage, SessionRow
 from context_graph.view.safe import one_line
-from context_graph.view.terminal.charts import cell_of, columns
+from context_graph.view.terminal.charts import cell_of, columns, spread
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column, Table
@@ -20,6 +20,8 @@ from context_graph.view.terminal.words import ago, cell, clock, moment, short
 
 _PAGE: Final = 200
 _LINES: Final = 5
+_WARNING, _CRISIS = 0.7, 0.5
+"""Below these continuity is a warning, or a crisis: in yellow, or red."""
 _AXIS: Final = 6
 _SIGNS: Final = {
     "failure": ("!", "red"),
@@ -151,11 +153,15 @@ def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
     values = [point.ic for point in points]
     low, room = min(0.0, *values), max(10, width - _AXIS)
     page.head("Identity continuity")
-    drawn = columns(values, low, 1.0, room, _LINES)
-    for at, line in enumerate(drawn):
+    cells = spread(values, room)
+    styles = ["red" if value < _CRISIS else "yellow" if value < _WARNING else "cyan" for value in cells]
+    for at, line in enumerate(columns(cells, low, 1.0, _LINES)):
         axis = " 1.00 " if at == 0 else f"{low:5.2f} " if at == _LINES - 1 else " " * _AXIS
-        page.drawn(Text(axis, style="dim", end="").append(line, "cyan"))
-    signs = _signs(detail, room, len(drawn[0]))
+        text = Text(axis, style="dim", end="")
+        for sign, style in zip(line, styles, strict=True):
+            text.append(sign, style)
+        page.drawn(text)
+    signs = _signs(detail, room)
     row = Text(" " * _AXIS, end="")
     for kind in signs:
         row.append(*_SIGNS.get(kind, (" ", "")))
@@ -171,11 +177,11 @@ def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
         page.line(f"{clock(mark.at_ms)}  {_NAMES.get(mark.kind, mark.kind)}: {one_line(mark.text)}", "dim")
 
 
-def _signs(detail: SessionDetail, room: int, cells: int) -> list[str]:
+def _signs(detail: SessionDetail, room: int) -> list[str]:
     """The kind of mark at each cell: a mark stands at the last event before it, or the first."""
     order = list(_SIGNS)
     times = [point.at_ms for point in detail.points]
-    signs = [""] * cells
+    signs = [""] * room
     for mark in detail.marks:
         if mark.kind not in _SIGNS:
             continue
