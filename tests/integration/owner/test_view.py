@@ -19,7 +19,7 @@ from context_graph.config import locate
 from context_graph.errors import ContextGraphError, OwnerUnavailableError
 from context_graph.store.layout import EVENTS, event_key
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.view.rows import PARTS
+from context_graph.view.rows import PARTS, WHOLE_CHARS
 
 SESSION = "5f1d7e94-9f40-4a76-8f4e-0c8a6d6a2b11"
 PORT = "Staging listens on port 8443"
@@ -93,6 +93,10 @@ def test_memories_come_in_pages_newest_first_and_a_search_by_relevance(cli: Cli,
     assert [row.id for row in rest.rows] == ids[:1] and rest.next_cursor == ""
     (row,) = rest.rows
     assert (row.text, row.source, row.tags, row.is_forgotten) == (texts[0], "cli", ["mill"], False)
+    long = store(cli, "The race is " + "very " * 200 + "long.")
+    assert source.memories(limit=1).rows[0].text.endswith("…")
+    (whole,) = source.memories(limit=1, chars=WHOLE_CHARS).rows
+    assert (whole.id, whole.text[-5:]) == (long, "long.")
     found = source.memories(query="what about the dam?").rows
     assert found[0].id == ids[1] and (found[0].relevance or 0) > (found[-1].relevance or 0)
 

@@ -108,6 +108,15 @@ def test_a_click_on_a_heading_sorts_all_rows_and_says_so(report: Opened) -> None
     assert table.locator("th").nth(0).get_attribute("aria-sort") == "ascending"
 
 
+@pytest.mark.parametrize(("column", "table"), [(8, "memories"), (9, "sessions")])
+def test_an_id_in_the_ledger_leads_to_its_row(report: Opened, column: int, table: str) -> None:
+    lead = report.page.locator('[data-name="ledger"] tbody tr').nth(13).locator("td").nth(column)
+    wanted = lead.text_content()
+    lead.get_by_role("button").click()
+    assert report.page.locator(f'[data-name="{table}"] input').input_value() == wanted
+    assert report.cells(table, {"memories": 1, "sessions": 6}[table]) == [wanted]
+
+
 def test_empty_cells_come_last_in_either_direction(report: Opened) -> None:
     head = report.page.locator('[data-name="ledger"] th').nth(4)
     for _ in range(2):

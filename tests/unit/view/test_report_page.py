@@ -138,6 +138,12 @@ def test_the_policy_lets_only_this_script_and_this_style_run() -> None:
     assert set(kinds[:-1]) == {"application/json"} and kinds[-1] is None
 
 
+def test_a_text_is_whole_while_the_file_stays_below_2_mb() -> None:
+    source = some_rows(6)
+    source.live = [memory(0, "w " * 900 + "the end")]
+    assert "the end" in page(source) and "All texts are cut" not in page(source)
+
+
 @pytest.mark.parametrize(
     "text",
     [

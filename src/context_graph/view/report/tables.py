@@ -37,6 +37,8 @@ class Column(msgspec.Struct, frozen=True):
     """Its texts repeat: each is written once."""
     is_wide: bool = False
     """It holds sentences."""
+    leads: str = ""
+    """The table whose rows its ids name: a press on one looks for it there."""
 
     @property
     def look(self) -> str:
@@ -83,7 +85,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return {
             "page": PAGE,
             "sorted": self.sorted_by,
-            "columns": [{"kind": column.kind, "look": column.look, "digits": column.digits, "values": values}
+            "columns": [{"kind": column.kind, "look": column.look, "digits": column.digits, "values": values,
+                         "leads": column.leads}
                         for column, (values, _) in zip(self.columns, columns, strict=True)],
             "rows": list(zip(*(cells for _, cells in columns), strict=True)),
         }  # fmt: skip
@@ -120,6 +123,10 @@ def _s(at_ms: int) -> int:
     return at_ms // 1000
 
 
+def _id(identity: str) -> str:
+    return one_line(identity[:_ID])
+
+
 def memories(report: Report) -> Table:
     """Live memories, then the soft-deleted ones."""
     columns = (
@@ -133,6 +140,7 @@ def memories(report: Report) -> Table:
         Column("Shown", "number"),
         Column("Used", "number"),
         Column("Tags", is_repeated=True),
+        Column("Session", is_repeated=True, leads="sessions"),
     )
     rows = [_memory(row) for row in (*report.memories, *report.forgotten)]
     is_sorted = not report.forgotten
@@ -142,9 +150,9 @@ def memories(report: Report) -> Table:
 def _memory(row: MemoryRow) -> tuple[Cell, ...]:
     note = ", forgotten" if row.is_forgotten else ", pinned" if row.is_pinned else ""
     return (
-        one_line(row.text), one_line(row.id[:_ID]), _s(row.created_ms), one_line(row.standing),
+        one_line(row.text), _id(row.id), _s(row.created_ms), one_line(row.standing),
         one_line(row.source) + note, round(row.importance, 2), row.recalled, row.shown, row.used,
-        one_line(", ".join(row.tags)),
+        one_line(", ".join(row.tags)), _id(row.session_id),
     )  # fmt: skip
 
 
@@ -163,13 +171,14 @@ def ledger(report: Report) -> Table:
         Column("Why", is_repeated=True),
         Column("Tokens", "number"),
         Column("Used", is_repeated=True),
-        Column("Session", is_repeated=True),
+        Column("Id", is_repeated=True, leads="memories"),
+        Column("Session", is_repeated=True, leads="sessions"),
     )
     rows = [
         (
             _s(row.at_ms), one_line(row.text) or "(forgotten)", one_line(row.cause),
             one_line(row.about), round(row.relevance, 2) or None, _parts(row.parts), row.tokens,
-            one_line(row.used) or "no sign of use", one_line(row.session_id[:_ID]),
+            one_line(row.used) or "no sign of use", _id(row.memory_id), _id(row.session_id),
         )
         for row in report.ledger.rows
     ]  # fmt: skip
@@ -206,7 +215,7 @@ def sessions(report: Report) -> Table:
             row.events,
             None if row.ic is None else round(row.ic, 2), one_line(row.ic_level),
             one_line(f"{row.previous_id[:_ID]} ({row.relation})" if row.previous_id else ""),
-            one_line(row.id[:_ID]),
+            _id(row.id),
         )
         for row in report.sessions
     ]  # fmt: skip
@@ -223,13 +232,13 @@ def gates(report: Report) -> Table:
         Column("Tool", is_repeated=True),
         Column("By", is_repeated=True),
         Column("Detail", is_repeated=True),
-        Column("Session", is_repeated=True),
+        Column("Session", is_repeated=True, leads="sessions"),
     )
     rows = [
         (
             _s(row.at_ms), one_line(row.kind.replace("_", " ")), one_line(", ".join(row.requirements)),
             one_line(row.branch), one_line(row.tool), one_line(row.by), one_line(row.detail),
-            one_line(row.session_id[:_ID]),
+            _id(row.session_id),
         )
         for row in report.gates.rows
     ]  # fmt: skip

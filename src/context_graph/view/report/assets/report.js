@@ -11,8 +11,12 @@
     return made;
   }
 
+  const tables = {};
+
   class Table {
     constructor(box) {
+      this.box = box;
+      tables[box.dataset.name] = this;
       const data = JSON.parse(box.querySelector("script").textContent);
       this.columns = data.columns;
       this.size = data.page;
@@ -28,7 +32,6 @@
       const tools = this.makeTools(box.querySelector("caption").textContent);
       if (this.rows.length > SHORT) box.prepend(tools);
       box.querySelector(".without")?.remove();
-      this.show();
     }
 
     makeButton(head, column) {
@@ -39,6 +42,7 @@
 
     makeTools(name) {
       const search = element("input", { type: "search", autocomplete: "off", spellcheck: false });
+      this.input = search;
       search.setAttribute("aria-label", `Search: ${name}`);
       search.addEventListener("input", () => this.search(search.value));
       this.status = element("span", {});
@@ -80,6 +84,23 @@
       this.show();
     }
 
+    lookFor(words) {
+      if (this.rows.length > SHORT) {
+        this.input.value = words;
+        this.search(words);
+      }
+      this.box.scrollIntoView();
+    }
+
+    filled(row, column) {
+      const text = this.text(row, column);
+      const goal = text && tables[this.columns[column].leads];
+      if (!goal) return text;
+      const button = element("button", { type: "button", className: "lead", textContent: text });
+      button.addEventListener("click", () => goal.lookFor(text));
+      return button;
+    }
+
     sort(column) {
       const isText = !["number", "time"].includes(this.columns[column].kind);
       this.down = this.by === column ? !this.down : !isText;
@@ -103,7 +124,7 @@
 
     show() {
       const page = this.found.slice(this.at, this.at + this.size);
-      const cell = (row, at) => element("td", { className: this.look(row, at), textContent: this.text(row, at) });
+      const cell = (row, at) => element("td", { className: this.look(row, at) }, this.filled(row, at));
       this.body.replaceChildren(
         ...page.map((row) => element("tr", {}, ...row.map((_, at) => cell(row, at)))),
       );
@@ -121,6 +142,7 @@
   }
 
   document.querySelectorAll(".rows").forEach((box) => new Table(box));
+  Object.values(tables).forEach((table) => table.show()); // now that each knows the others
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((one) => { one.open = true; });
   });
