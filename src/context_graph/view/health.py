@@ -9,7 +9,7 @@ from context_graph.view.units import ago, counted
 
 _DAY_MS: Final = 86_400_000
 NUMBERS: Final = "numbers"
-"""The line with the measures behind the words; `status` shows it with --verbose."""
+"""The line with the measures behind the words; `status --verbose` alone shows it."""
 
 COURSES: Final = {
     "healthy": "on course: it goes on with what it was about",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Pane, Shown
 from context_graph.view.units import ago
 
@@ -9,7 +10,7 @@ from context_graph.view.units import ago
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:
     """The lines about health, and for each memory that was shown its own."""
     room = max(20, width)
-    health = [f"{line.name:<12} {line.text}"[:room] for line in pane.health.lines]
+    health = [f"{line.name:<12} {line.text}"[:room] for line in pane.health.lines if line.name != NUMBERS]
     return health, [_shown_lines(memory, now_ms, room) for memory in pane.shown]
 
 

@@ -202,7 +202,6 @@ def _facts(memex: Memex, node: MemoryNode) -> Iterator[Line]:
     note = node.metadata.get(CONFIRMED)
     if isinstance(note, Mapping):
         yield Line("confirmed", iso_time(int(note.get("at_ms", 0))))
-    yield Line("quadrant", node.johari_quadrant.value)
     for name, value in node.metadata.items():
         if name not in _INTERNAL:
             yield Line(name, as_text(value))

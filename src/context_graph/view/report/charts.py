@@ -257,7 +257,9 @@ def scatter(drawn: Map, chars: int) -> Scatter | None:
         for point in drawn.points
     ]
     labels: list[Label] = []
-    for cluster in sorted(drawn.clusters, key=lambda cluster: -cluster.memories):
+    largest = sorted(drawn.clusters, key=lambda cluster: cluster.memories)
+    named = {cluster.label: cluster for cluster in largest if cluster.label}
+    for cluster in reversed(named.values()):
         label = _label(
             *place(cluster.x, cluster.y), one_line(f"{cluster.label} ({cluster.memories})"), labels
         )

@@ -17,6 +17,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from context_graph.view.health import NUMBERS
 from context_graph.view.report import charts, tables
 from context_graph.view.report.gather import MEMORIES, Report, day
 from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, RunRow, SessionDetail
@@ -78,6 +79,7 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
         most=most,
         events=_EVENTS,
         ends=_ENDS,
+        numbers=NUMBERS,
         tables={name: table.cut_to(chars, most) for name, table in made.items()},
         charts={
             "days": charts.bars(report.ledger.days),

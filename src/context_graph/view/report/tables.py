@@ -166,7 +166,7 @@ def ledger(report: Report) -> Table:
         Column("When", "time"),
         Column("Memory", is_repeated=True, is_wide=True),
         Column("Cause", is_repeated=True),
-        Column("For", is_repeated=True),
+        Column("For", is_repeated=True, is_wide=True),
         Column("Relevance", "number", 2),
         Column("Why", is_repeated=True),
         Column("Tokens", "number"),

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
+from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Health
 from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.page import Page, Reader
@@ -43,7 +44,6 @@ def health_page(health: Health) -> Page:
     page.line(health.project, "dim")
     page.line()
     for line in health.lines:
-        if line.name == "state":  # it is the sentence
-            continue
-        page.pair(line.name, line.text, "red" if line.is_problem else "")
+        if line.name not in ("state", NUMBERS):  # the one is the sentence
+            page.pair(line.name, line.text, "red" if line.is_problem else "")
     return page

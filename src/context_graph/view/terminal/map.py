@@ -18,6 +18,8 @@ from context_graph.view.units import counted
 
 _TALLEST: Final = 20
 _DRIFT_LINES: Final = 3
+_LABELS: Final = 10
+"""In the picture: more would cover what they name."""
 
 
 class MapPane(Pane):
@@ -57,9 +59,16 @@ def map_page(drawn: Map, width: int, height: int) -> Page:
     if drawn.clusters:
         page.head("Clusters")
         for at, cluster in enumerate(drawn.clusters):
+            if not cluster.label:
+                continue
             line = Text(end="").append("● ", HUES[at % len(HUES)]).append_text(cell(cluster.label))
             how = f"  {counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
             page.drawn(line.append(how, "dim"))
+    if nameless := sum(not cluster.label for cluster in drawn.clusters):
+        page.line(
+            f"and {counted(nameless, 'cluster')} without a word of {'its' if nameless == 1 else 'their'} own",
+            "dim",
+        )
     if drawn.goals:
         page.head("Goals")
         _goals(page, drawn)
@@ -76,17 +85,22 @@ def _picture(page: Page, drawn: Map, width: int, height: int) -> None:
     cells = plane([(point.x, point.y, point.cluster) for point in drawn.points], width, height)
     lines = [[(sign, HUES[of % len(HUES)] if of >= 0 else "dim") for sign, of in line] for line in cells]
     taken: set[tuple[int, int]] = set()
-    # The largest clusters get their labels first; one that would cover another is left to the list below.
+    named: set[str] = set()
+    # The largest clusters get their labels first; one that would cover another, or that another has, is left
+    # to the list below.
     order = sorted(range(len(drawn.clusters)), key=lambda at: -drawn.clusters[at].memories)
     for at in order:
         cluster = drawn.clusters[at]
         words = _fit(one_line(cluster.label), width)
+        if words in named or len(named) == _LABELS:
+            continue
         row = min(height - 1, max(0, int((1 - cluster.y) * height)))
         column = min(width - len(words), max(0, int(cluster.x * width) - len(words) // 2))
         place = {(row, column + step) for step in range(-1, len(words) + 1)}
         if not words or place & taken:
             continue
         taken |= place
+        named.add(words)
         for step, sign in enumerate(words):
             lines[row][column + step] = (sign, f"bold {HUES[at % len(HUES)]}")
     for line in lines:
