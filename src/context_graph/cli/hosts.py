@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from context_graph.claude.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
@@ -10,6 +11,7 @@ from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.cli.console.tables import columns
 from context_graph.cli.console.terminal import agree
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import CommandLineError, ConfigError
@@ -45,7 +47,7 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
     _show(made, diff=asked.diff, listed=asked.dry_run or not asked.yes)
     if made.needed and not asked.dry_run:
         agree("Take it out?" if asked.remove else "Set this up?", yes=asked.yes)
-        _write(made, None if asked.remove else record)
+        write(made) if asked.remove else write(made, record, lambda: remove_folders(record))
         if link is not None and link.is_needed:  # hosts look for the memory tools on PATH
             write_link(link)
             print(f"linked {link.path} to {link.target}")
@@ -66,14 +68,25 @@ def _show(made: Setup, *, diff: bool, listed: bool) -> None:
     elif diff:
         print(diff_of(made.needed))
     elif listed:
-        for change in made.needed:
-            word = "new" if change.before is None else "gone" if change.after is None else "changed"
-            come, go = change.lines
-            print(f"{word:<8} {change.path}  +{come} -{go}")
-        print("`--diff` shows every line")
+        show_files(made)
 
 
-def _write(made: Setup, record: Record | None) -> None:
+def show_files(made: Setup) -> None:
+    """Each file that changes in a line: all of them fit a screen."""
+    rows = []
+    for change in made.needed:
+        come, go = change.lines
+        word = "new" if change.before is None else "gone" if change.after is None else "changed"
+        rows.append((word, " ".join([str(change.path), *[f"+{come}"] * bool(come), *[f"-{go}"] * bool(go)])))
+    print(columns(rows) + "\n`--diff` shows every line")
+
+
+def write(made: Setup, record: Record | None = None, undo: Callable[[], None] | None = None) -> None:
+    """Write the files; before that note in ``record`` what they were, and ``undo`` folders if it fails.
+
+    Raises:
+        ConfigError: A file can't be written, or what it was can't be kept.
+    """
     if record is not None:
         try:
             record.note(made.needed)
@@ -83,6 +96,6 @@ def _write(made: Setup, record: Record | None) -> None:
         for path in apply_changes(made.needed):
             print(f"wrote {path}" if path.exists() else f"removed {path}")
     except ConfigError:
-        if record is not None:
-            remove_folders(record)
+        if undo is not None:
+            undo()
         raise

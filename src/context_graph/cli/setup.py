@@ -23,15 +23,15 @@ from context_graph.claude.install.plan import (
     user_scope,
 )
 from context_graph.claude.install.record import Record
-from context_graph.claude.settings import Change, apply_changes, diff_of
+from context_graph.claude.settings import Change, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
-from context_graph.cli.console.tables import columns, counted
+from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import agree, print_folded
-from context_graph.cli.hosts import Asked, set_up
+from context_graph.cli.hosts import Asked, set_up, show_files, write
 from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import CommandLineError, ConfigError
+from context_graph.errors import CommandLineError
 from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -124,7 +124,7 @@ def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_r
         _show_plan(scope, made, link)
     if wanted and not dry_run:
         agree("Set this up?", yes=yes)
-        _write(scope, record, made)
+        write(made, record, lambda: remove_folders(scope, record))
         if link.is_needed:
             write_link(link)
             print(f"linked {link.path} to {link.target}")
@@ -205,25 +205,15 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
     elif diff:
         print(diff_of(made.needed))
     elif dry_run or not yes:
-        _show_files(made)
+        show_files(made)
     if made.needed and not dry_run:
         agree(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
-        _apply(made)
+        write(made)
     if not dry_run:
         for place, record in places:
             remove_folders(place, record)
             record.forget()
     _tell(made.notes)
-
-
-def _show_files(made: Setup) -> None:
-    """Each file in a line: all of them fit a screen."""
-    rows = []
-    for change in made.needed:
-        come, go = change.lines
-        word = "new" if change.before is None else "gone" if change.after is None else "changed"
-        rows.append((word, f"{change.path}  " + " ".join([f"+{come}"] * bool(come) + [f"-{go}"] * bool(go))))
-    print(columns(rows) + "\n`--diff` shows every line")
 
 
 def _tell(notes: Sequence[str]) -> None:
@@ -241,23 +231,6 @@ def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
         print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
     for note in made.notes:
         print(f"note: {note}")
-
-
-def _write(scope: Scope, record: Record, made: Setup) -> None:
-    try:
-        record.note(made.needed)
-    except OSError as error:
-        raise ConfigError(f"can't save the files' earlier content for --remove: {error}") from error
-    try:
-        _apply(made)
-    except ConfigError:
-        remove_folders(scope, record)
-        raise
-
-
-def _apply(made: Setup) -> None:
-    for path in apply_changes(made.needed):
-        print(f"wrote {path}" if path.exists() else f"removed {path}")
 
 
 def _link(*, remove: bool, dry_run: bool) -> None:
