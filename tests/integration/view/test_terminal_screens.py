@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.support.view.rows import RowsSource, filled, memory_row
 from tests.support.view.terminal import NARROW, WIDE, Driver, driven
@@ -52,7 +54,9 @@ def test_the_ledger_says_what_brought_a_memory_and_what_was_near() -> None:
     ledger = filled(4).ledger()
     words = shown_page(ledger.rows[0], ledger.days, 80).text.plain
     assert "Brought by\nhow are requests limited?" in words
-    assert "Near, and not shown\n0.30" in words
+    (drawn,) = re.findall(r"Near, and not shown\n0 (.*) 1\n● shown, ○ not\n0\.30 ", words)
+    assert (drawn.count("●"), drawn.count("○")) == (1, len(ledger.rows[0].near))
+    assert drawn.index("○") == round(0.3 * (len(drawn) - 1)) < drawn.index("●")
     assert "Brought by" not in shown_page(ledger.rows[1], ledger.days, 80).text.plain
 
 
