@@ -51,6 +51,8 @@ class Bar(msgspec.Struct, frozen=True):
     y: float
     width: float
     height: float
+    used: float
+    """Of its height, from the ground."""
     tip: str
 
 
@@ -129,7 +131,8 @@ def bars(days: Sequence[Day]) -> Bars | None:
         shown = counted(row.memories, "memory", "memories")
         tip = f"{row.day}: {row.tokens:,} tokens, {shown}, {row.used} used"
         left, wide = _LEFT + (number - first) * step + step * 0.1, min(60.0, max(1.0, step * 0.8))
-        drawn.append(Bar(_r(left), _r(base - high), _r(wide), _r(high), tip))
+        used = high * min(1.0, row.used / max(1, row.memories))
+        drawn.append(Bar(_r(left), _r(base - high), _r(wide), _r(high), _r(used), tip))
     ys = [Tick(_r(base - _BARS_HEIGHT * share), f"{top * share:,.0f}") for share in (0, 0.5, 1)]
     total = sum(row.tokens for row in days)
     summary = f"{total:,} tokens on {counted(len(days), 'day')} from {days[0].day} to {days[-1].day}"

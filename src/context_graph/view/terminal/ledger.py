@@ -126,11 +126,13 @@ def days_page(days: Sequence[Day], width: int) -> Page:
 def _days(page: Page, days: Sequence[Day], width: int) -> None:
     if not days:
         return
-    page.head("Tokens a day (UTC)")
+    page.head("Tokens a day (UTC), in green the used share")
     most = max(day.tokens for day in days) or 1
     for day in reversed(days):
         words = f"{day.tokens:>6}  {counted(day.memories, 'memory', 'memories')}, {day.used} used"
         room = max(4, width - 12 - 34)
         line = Text(f"{cell(day.day).plain}  ", end="")
-        line.append(bar(day.tokens / most, room).ljust(room), "cyan").append(f"{words}")
+        drawn = bar(day.tokens / most, room).ljust(room)
+        used = round(len(drawn.rstrip()) * min(1.0, day.used / max(1, day.memories)))
+        line.append(drawn[:used], "green").append(drawn[used:], "cyan").append(words)
         page.drawn(line)
