@@ -114,7 +114,8 @@ def test_an_id_in_the_ledger_leads_to_its_row(report: Opened, column: int, table
     wanted = lead.text_content()
     lead.get_by_role("button").click()
     assert report.page.locator(f'[data-name="{table}"] input').input_value() == wanted
-    assert report.cells(table, {"memories": 1, "sessions": 6}[table]) == [wanted]
+    rows = report.cells(table, {"memories": 1, "sessions": 6}[table])
+    assert wanted in rows and len(rows) <= 2, "and the session that goes on with it"
 
 
 def test_empty_cells_come_last_in_either_direction(report: Opened) -> None:
