@@ -92,8 +92,8 @@ def session_text(shown: Mapping[str, Any], *, verbose: bool = False) -> str:
     return columns([line for line in lines if line[1]])
 
 
-def _some(count: int, thing: str) -> tuple[str, ...]:
-    return (counted(count, thing),) if count else ()
+def _some(count: int, unit: str) -> tuple[str, ...]:
+    return (counted(count, unit),) if count else ()
 
 
 def _when(saved_ms: int, work: Mapping[str, Any]) -> str:
