@@ -200,7 +200,7 @@ class Asking:
             answered = orjson.loads(line)
             question = self._waiting.pop(answered["number"], None)
             if question is not None:
-                question.answer(answered["found"], answered["failed"])
+                question.answer(answered["matches"], answered["failed"])
 
     def look(self) -> None:
         """Nothing: what changes in the store is not asked."""
