@@ -22,7 +22,7 @@ class Case:
 
 
 def read(part: str) -> list[Case]:
-    """The cases of ``tune``, ``left_out`` or ``left_out_plain``."""
+    """The cases of ``tune``, ``left_out``, ``left_out_plain`` or ``left_out_terse``."""
     found = []
     for path in sorted((FOLDER / part).glob("*.txt")):
         for line in path.read_text("utf-8").splitlines():

@@ -1,6 +1,6 @@
 """Measure `notes/said` on marked prompts.
 
-    python -m research.said.judge tune|left_out|left_out_plain [--verbose]
+    python -m research.said.judge tune|left_out|left_out_plain|left_out_terse [--verbose]
     python -m research.said.judge FILE.json [--half 0|1] [--verbose]
 
 FILE has below `prompts` or `cases` a list of `[prompt, says something]`, or of objects with `lang`, `prompt`,
@@ -36,7 +36,7 @@ class Marked:
 
 
 def marked(source: str, half: int | None) -> list[Marked]:
-    if source in ("tune", "left_out", "left_out_plain"):
+    if source in ("tune", "left_out", "left_out_plain", "left_out_terse"):
         return [
             Marked(one.language, one.prompt, one.rules + one.decisions, bool(one.rules + one.decisions))
             for one in read(source)

@@ -16,6 +16,8 @@ _LEAST_BEFORE: Final = 3
 """Words of what a reason is given for."""
 _LONG_WORD: Final = 3
 """Letters of a word that begins a reason in the middle of a clause: `because`, not `as`."""
+_POINTS: Final = 3
+"""Words by which one points at what was done: `not like that`."""
 _DENIES: Final = frozenset({"forbid"})
 _SPOKEN: Final = frozenset({"speak", "tongue"})
 """Words for talking to the user, and for a language."""
@@ -25,11 +27,12 @@ _ASKS: Final = frozenset({"keep", "choose", "task"})
 def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement:
     """The statement that ``text``, one sentence of a user, makes."""
     text = text[:MOST_CHARS]
-    words = of.words(text)
+    order = _without_denial(text, of)
+    words = of.words(order)
     marks = of.marks(words)
     kinds = frozenset(mark.kind for mark in marks)
-    swap = swap_in(text, of)
-    of_what = about(text, of)
+    swap = swap_in(order, of)
+    of_what = about(order, of)
     return Statement(
         kind=kind,
         text=text,
@@ -41,6 +44,20 @@ def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement
         reason=_reason(text, of),
         score=round(score, 2),
     )
+
+
+def _without_denial(text: str, of: Language) -> str:
+    """``text`` without what only says no to what was done: `no, not that way: always use pnpm`."""
+    while (sign := _CLAUSE.search(text)) is not None:
+        opening, rest = text[: sign.start()], text[sign.end() :]
+        words = of.words(opening)
+        marks = {mark.kind for mark in of.marks(words)}
+        points = "this" in marks and len(words) <= (2 * _POINTS if of.signs else _POINTS)
+        says_more = marks & _ASKS or (not points and about(opening, of).topics)
+        if not marks & _DENIES or says_more or not rest.strip():
+            break
+        text = rest
+    return text
 
 
 def _wants(marks: list[Mark], kinds: frozenset[str], swap: Swap) -> Wants:

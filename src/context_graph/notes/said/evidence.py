@@ -17,7 +17,18 @@ _PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-])")
 _CODE: Final = linear(r"`|\w\(|\w_\w|[a-z][A-Z]|(?:^|\W)--?[a-z]|@\w|\w\.[a-z]{1,5}(?:\W|$)")
 _TITLE: Final = linear(r"^\s*(?:\[[\w ]+\]|[A-Z]\w*(?:Error|Warning|Exception)(?:\W|$))")
 """What the title of a report begins with."""
+_FILE: Final = linear(r"\w\.[a-z]{1,5}(?:\W|$)")
 _NUMBER: Final = re.compile(r"\d")
+_KEYED: Final = re.compile(r"\W*+[^\W\d]++(?: [^\W\d]++)?+\s?+[:：]")
+"""How a list of what values mean begins: `Exit codes: 0 if all is well, 4 if not`."""
+_LEAST_KEYED: Final = 3
+"""Clauses of such a list, with what it is called."""
+_OF_VALUES: Final = frozenset(
+    f"{place}:{kind}"
+    for place in "msh"
+    for kind in ("maybe", "past", "ends", "courtesy", "ask", "state", "now", "this")
+)
+"""What says nothing in such a list: `if`, `changed` and `ok` are what values stand for."""
 _QUOTED: Final = re.compile("[\U000f0000-\U000ffffd]")
 _SKIPPED: Final = frozenset({"courtesy", "attention"})
 """What a sentence may begin with before it begins."""
@@ -143,6 +154,8 @@ def _shapes(text: str) -> Iterator[str]:
         yield "path"
     if _CODE.found(text):
         yield "code"
+    if _FILE.found(text):
+        yield "file"
     if _NUMBER.search(text):
         yield "number"
     if _TITLE.found(text):
@@ -198,6 +211,8 @@ class Reading:
         leading = span[0].leading
         if len(span) > 1:
             leading = leading.union(*(clause.inside for clause in span[1:]))
+        if self.is_keyed(at):
+            leading -= _OF_VALUES
         single = [*leading, *(f"q:{kind}" for kind in span[-1].tails)]
         size = self._size(sum(clause.size for clause in span))
         single.append(size)
@@ -207,6 +222,11 @@ class Reading:
         if rest:
             single += {f"r:{kind}" for clause in rest for kind in clause.kinds & _AROUND}
         return Evidence(single, paired)
+
+    def is_keyed(self, at: int) -> bool:
+        """Whether a sentence lists what values mean."""
+        sentence = self.prompt.sentences[at]
+        return len(sentence.clauses) >= _LEAST_KEYED and _KEYED.match(sentence.text) is not None
 
     def _size(self, words: int) -> str:
         """How long a span is; two signs count as one word."""
@@ -219,6 +239,8 @@ class Reading:
         yield "signs" if signs else "words"
         if self.prompt.sentences[at].asks and end == len(self.clauses[at]):
             yield "asks"
+        if self.is_keyed(at):
+            yield "keyed"
         if end - start > 1:
             yield "joined"
         if start:

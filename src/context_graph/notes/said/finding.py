@@ -88,6 +88,8 @@ def _best(reading: Reading, at: int) -> _Candidate | None:
     if max(rule.score, decision.score) < 0:
         return None
     kind, span = ("rule", rule) if rule.score >= decision.score else ("decision", decision)
+    if reading.is_keyed(at):
+        span = replace(span, start=0, end=len(reading.clauses[at]))
     span = _with_limits(reading, at, span)
     return _Candidate("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
 

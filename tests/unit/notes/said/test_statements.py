@@ -172,6 +172,43 @@ def test_a_rule_and_its_other_side_are_one_statement() -> None:
     assert one.text == "Use tabs for indentation in this repo. Never use spaces."
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Exit codes: 0 if ok, 2 if changed",
+        "Access levels: 1 reads, 2 writes, 3 administers.",
+        "Sandbox listens on port 7200, behind the VPN.",
+    ],
+)
+def test_what_values_and_places_are_is_kept(rule: str) -> None:
+    assert only(rule).text == rule
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Round the VAT to two decimals in invoice.py",
+        "Round the VAT to two decimals in invoice.py and add a test.",
+        "Show only open orders in list.php and adjust the spec.",
+        "Runde die Mehrwertsteuer in rechnung.py auf zwei Stellen und ergänze einen Test.",
+    ],
+)
+def test_what_is_to_be_done_in_a_file_is_no_rule(task: str) -> None:
+    assert [one for one in statements(task) if one.kind == "rule"] == []
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        "not like that: always use pnpm here.",
+        "No, not this way: always go through the repository class.",
+        "nein, nicht so: immer erst den Cache fragen",
+    ],
+)
+def test_what_only_says_no_to_what_was_done_forbids_nothing(correction: str) -> None:
+    assert only(correction).wants == "do"
+
+
 def test_a_text_of_many_rules_gives_no_more_than_a_dozen() -> None:
     text = "".join(f"Never edit files under part{at}/ by hand. " for at in range(40))
     assert len(statements(text)) == 12
