@@ -22,13 +22,15 @@ from context_graph.memory.index.blend import hashes
 from context_graph.notes.said.language import LANGUAGES, language
 from context_graph.text.english import WORK_WORDS
 from context_graph.text.function_words import is_function_word, language_of, pairs_in, without_pairs
-from context_graph.text.phrases import word_set
+from context_graph.text.phrases import asks_something, is_question, word_set
 
 NAMES: Final = (
     *("margin", "beyond", "opening", "lead", "files", "opening_files", "file_name", "cosine", "size"),
     "passage",
 )
 """The signs; `Asked.signs` says what each is."""
+STORED: Final = "stored"
+"""The sign besides, of a question alone: ln(1 + all memories, notes too) / 5."""
 
 _WORDS: Final = 256
 """Words of a question that are looked at, from its beginning."""
@@ -70,22 +72,27 @@ _ALIKE: Final = 0.65
 """Share of a word's pieces from which a text has it in another form, or in a compound."""
 _WORKADAY: Final = word_set(
     """
-    add adding again all another any argument arguments ask back better bit call called change changed changes
-    check clean code comment count create day delete different do does done edit error errors explain file
-    files find first fix fixed function functions get give go good help import imports instead issue it its
-    keep last let like line lines list look loop make makes message method methods more move name names need
-    new next no not now number numbers one open order other out please print problem project put read remove
-    rename run running runs same see set show simple small some something sort split start stop tell test
-    tests text thing things three time times try turn two type types update use used uses using value values
-    variable variables want way what when where which who why word words work works write yes
+    add adding again all another any argument arguments ask back better bit call called change changed
+    changes check choose chose chosen clean code comment count create day decide decided delete different
+    do does done edit error errors explain file files find first fix fixed function functions get give go
+    good happen happened happens help import imports instead issue it its keep last let like line lines
+    list look loop make makes mean means message method methods more move name names need new next no not
+    now number numbers one open order other out pick picked please print problem project put read remove
+    rename run running runs same see set show simple small some something sort split start stop take takes
+    taken tell test tests text thing things three time times took try turn two type types update use used
+    uses using value values variable variables want way what when where which who why word words work
+    works write yes
     """
 )
 """Words of any programming request: sharing them shows little."""
 _WORKADAY_WORTH: Final = 0.2
-_WORK: Final = frozenset({"task", "conduct", "content"})
+_WORK: Final = frozenset({"task", "conduct", "content", "keep", "choose"})
 """Lists of `notes.said.languages` that have such words in other languages."""
 _CODE_WORTH: Final = 0.5
 """What words of code and of its tools count."""
+_GOAL: Final = "Goal: "
+_PROMPTS: Final = (_GOAL, "Then: ")
+"""How the lines of a summary begin that quote a prompt."""
 _FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
 """How the lines of a summary begin (`context.summary`)."""
 _SCRATCH: Final = ("repro", "scratch", "tmp", "temp", "debug", "verify")
@@ -143,15 +150,25 @@ class Asked:
     """What a question asks for. Cost: 1 to 5 us a word, then some 50 us a memory of 200 words."""
 
     def __init__(
-        self, text: str, provider: EmbeddingProvider, idfs: Idfs, memories: int, *, looks_up: bool = False
+        self,
+        text: str,
+        provider: EmbeddingProvider,
+        idfs: Idfs,
+        memories: int,
+        *,
+        notes: int = 0,
+        looks_up: bool = False,
     ) -> None:
         """For a store with that number of memories; ``idfs`` is asked again for each memory.
 
-        ``looks_up`` says that somebody asked for these words: a few of them, however common, are all meant.
+        Args:
+            notes: Memories besides that are notes, which share their sessions' words.
+            looks_up: Somebody asked for these words: a few of them, however common, are all meant.
         """
         self._provider, self._idfs, self._memories = provider, idfs, memories
         self._size = math.log(max(1, min(memories, _LARGEST))) / 5.0
         self._chance = math.log(1.0 + memories)
+        self._stored = math.log(1.0 + min(memories + notes, _LARGEST)) / 5.0
         code = language_of(text)
         words = self._read(text, code)
         begin = opening(text)
@@ -170,6 +187,8 @@ class Asked:
         whole = sum(weight.word.share * weight.says for weight in self._opening)
         means_all = looks_up and len(first) <= _LOOKED_UP
         self._whole = whole if means_all and whole > 0.0 else max(_ENOUGH, whole)
+        self.asks = is_question(text)
+        """Whether the text is a question, and sets no task."""
 
     def _read(self, text: str, code: str) -> list[_Word]:
         """The words, and the pairs of letters, that say what ``text`` is about."""
@@ -198,8 +217,19 @@ class Asked:
             weighed.append(_Weighed(word, max(0.0, -math.log(min(1.0, likely)))))
         return weighed
 
+    def answers_in(self, content: str) -> str:
+        """``content`` as it may answer: where a question is asked, a summary without what its session asked,
+        which would be found first by whoever asks again.
+        """
+        if not self.asks or not content.startswith(_PROMPTS):
+            return content
+        lines = content.split("\n")
+        return "\n".join(
+            line for line in lines if not (line.startswith(_PROMPTS) and asks_something(line[len(_GOAL) :]))
+        )
+
     def signs(self, content: str, margin: float, cosine: float, passage: float) -> dict[str, float]:
-        """The values of NAMES for a memory.
+        """The values of NAMES for a memory; where a question is asked STORED too.
 
         margin: its score's distance from the store's mean, in standard deviations, at most 5. beyond: what
         the question's opening words that it has say, less what some memory of the store has by chance, in
@@ -226,6 +256,7 @@ class Asked:
             "cosine": cosine,
             "size": self._size,
             "passage": passage,
+            **({STORED: self._stored} if self.asks else {}),
         }
 
     def _said(self, terms: set[int], lower: str) -> float:

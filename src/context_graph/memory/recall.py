@@ -78,7 +78,8 @@ class Recalled:
     parts: dict[str, float] = field(compare=False)
     """Why: ``cosine`` of the vectors, [-1, 1]; ``terms``, the idf-weighted share of the query's terms that it
     has, [0, 1]; ``bm25``; ``own`` and ``others``, its own score and what neighbours, session and edges add.
-    Those judged also have what their score is made of, `relevance.NAMES`."""
+    Those judged also have what their score is made of, `asked.NAMES`, and `second`, the cosine of second
+    vectors, where there are some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,27 +404,29 @@ class Recaller:
 
     def _judged(self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[Judged]:
         """These rows, after their ranking; no average counts notes, which share their session's words."""
-        live = without_notes(live, self.index.rows)
+        stored, live = ranking.count(live), without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings
         asked = Asked(
             wanted.text,
             self.provider,
             lambda terms: postings.idfs(terms, live),
-            ranking.count(live),
+            memories := ranking.count(live),
+            notes=stored - memories,
             looks_up=looks_up,
         )
         judged = []
         for row in shown.rows[: shown.distinct]:
             node, basis = self._node_at(row), shown.stood_for.get(row, row)
-            content = "" if node is None else node.content
+            own = content = "" if node is None else asked.answers_in(node.content)
             if basis != row and (summary := self._node_at(basis)) is not None:
-                content = f"{content}\n{summary.content}"  # found by it, and judged with it
+                content = f"{content}\n{asked.answers_in(summary.content)}"  # found by it, judged with it
             margin = (self._scores.total[basis] - mean) / deviation if deviation > 0.0 else 0.0
-            own = "" if node is None else node.content
             passage = nearest(self.provider, own, wanted.dense)
             signs = asked.signs(content, margin, max(self._cosine(row), self._cosine(basis)), passage)
-            likely = relevance.probability(relevance.kind_of_memory(node), signs, looks_up=looks_up)
+            if wanted.extra is not None and (second := self._scores.extra[row]):  # it may have none yet
+                signs[relevance.SECOND] = second
+            likely = relevance.of_memory(node, signs, asks=asked.asks, looks_up=looks_up)
             judged.append((row, likely, signs))
         return judged
 

@@ -16,8 +16,8 @@ from enum import StrEnum
 from operator import itemgetter, mul
 from typing import Final, Protocol, TypeVar
 
-from context_graph.memory.asked import NAMES
-from context_graph.model.memory import MemoryNode
+from context_graph.memory.asked import NAMES, STORED
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NoteKind
 from context_graph.model.note import kind_of_memory as note_kind
 from context_graph.text import sentences
@@ -64,7 +64,28 @@ _LOOKED_UP: Final = (-4.0, (0.1, 0.7, 1.6, 0.0, 0.0, 0.5, 0.3, 2.0, 0.0, 4.0))
 """Constant and weights of notes where somebody asks: he asks in other words than theirs, and judges himself
 what is near."""
 
-_BARS: Final[Mapping[str, float]] = {
+SECOND: Final = "second"
+"""The cosine of second vectors, which tell what is said in other words."""
+_ANSWER: Final[tuple[float, Mapping[str, float]]] = (
+    -2.6,
+    {"beyond": 1.33, "opening": 3.6, "opening_files": 1.05, "cosine": 2.07, "passage": 4.09, STORED: -2.58},
+)
+"""Constant and weights of what answers a question, the same for all that sessions leave."""
+_ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
+    -3.16,
+    {
+        **{"beyond": 1.14, "opening": 3.41, "opening_files": 1.02, "cosine": 0.17, "passage": 2.9},
+        **{STORED: -2.12, SECOND: 4.97},
+    },
+)
+"""The same with second vectors. Both made by `python -m research.fit.answers DATA`; the first constant is a
+little lower than it says, for projects that are alike (docs/adr/0033-floors.md)."""
+ANSWER_BAR: Final = 0.5
+"""How much of its kind's bar an answer must take: it saves a search."""
+_LEFT: Final = frozenset({CAPTURED, NOTED})
+"""Sources of what a session left: its summary and its notes."""
+
+BARS: Final[Mapping[str, float]] = {
     NoteKind.RULE: -0.8,
     NoteKind.DECISION: -0.4,
     NoteKind.WAY: -0.4,
@@ -143,8 +164,28 @@ def probability(kind: Kind, signs: Mapping[str, float], *, looks_up: bool = Fals
     """
     asked = looks_up and kind is Kind.NOTE
     constant, weights = _LOOKED_UP if asked else (_CONSTANT[kind], _WEIGHTS[kind])
-    score = constant + sum(map(mul, weights, _values(signs)))
-    return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
+    return _logistic(constant + sum(map(mul, weights, _values(signs))))
+
+
+def of_memory(
+    node: MemoryNode | None, signs: Mapping[str, float], *, asks: bool, looks_up: bool = False
+) -> float:
+    """`answer` for what a session left, where a question is asked, else `probability`."""
+    if asks and node is not None and node.source in _LEFT:
+        return answer(signs)
+    return probability(kind_of_memory(node), signs, looks_up=looks_up)
+
+
+def answer(signs: Mapping[str, float]) -> float:
+    """That a summary or a note answers a question, [0, 1); 0 if it was not judged by one."""
+    if STORED not in signs:
+        return 0.0
+    constant, weights = _ANSWER_BY_SECOND if SECOND in signs else _ANSWER
+    return _logistic(constant + sum(weight * signs.get(name, 0.0) for name, weight in weights.items()))
+
+
+def _logistic(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, odds))))
 
 
 def with_like_work(
@@ -194,7 +235,7 @@ def _odds(probability: float) -> float:
 
 def _raised(probability: float, odds: float) -> float:
     """The probability with log-odds added; they stay within 30, so that no probability becomes 0 or 1."""
-    return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, _odds(probability) + odds))))
+    return _logistic(_odds(probability) + odds)
 
 
 def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
@@ -224,8 +265,14 @@ def floor_unasked(floor: float, kind: str, *, asks: bool = False) -> float:
     """
     if not 0.0 < floor < 1.0:
         return floor
-    raised = _BARS[kind] - _ASKED_FOR * asks
-    return 1.0 / (1.0 + math.exp(-math.log(floor / (1.0 - floor)) - raised))
+    return _logistic(_odds(floor) + BARS[kind] - _ASKED_FOR * asks)
+
+
+def least_answer(floor: float, kind: str) -> float:
+    """The same of what a session left, as the answer to a question (`answer`)."""
+    if not 0.0 < floor < 1.0:
+        return floor
+    return _logistic(_odds(floor) + ANSWER_BAR * BARS[kind])
 
 
 def is_brought(
@@ -264,21 +311,28 @@ def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> 
             silenced.
         asks: As of `is_brought`.
     """
-    likely: list[_Row] = []
+    likely: list[tuple[float, float, _Row]] = []
     has_summary = False
-    for row in sorted(rows, key=lambda row: -row.score):
+    judged = ((answer(row.parts) if _answers(row, asks=asks) else row.score, row) for row in rows)
+    for relevance, row in sorted(judged, key=lambda pair: -pair[0]):
         bar = bar_of(row.node)
         least = min(floor, moved) if bar == NoteKind.RULE else moved
-        if (bar == Kind.SUMMARY and has_summary) or not is_brought(
-            least, bar, row.score, row.parts, asks=asks
-        ):
+        if _answers(row, asks=asks):
+            enough = relevance >= least_answer(least, bar)
+        else:
+            enough = is_brought(least, bar, relevance, row.parts, asks=asks)
+        if not enough or (bar == Kind.SUMMARY and has_summary):
             continue
         has_summary = has_summary or bar == Kind.SUMMARY
-        likely.append(row)
+        likely.append((_log_odds(relevance) - BARS[bar], relevance, row))
     beside = _BESIDE_ASKED if asks else _BESIDE
-    least = beside * likely[0].score if likely else 0.0
-    likely = [row for row in likely if row.score >= least]
-    return sorted(likely, key=lambda row: _BARS[bar_of(row.node)] - _log_odds(row.score))
+    least = beside * likely[0][1] if likely else 0.0
+    near = [(above, row) for above, relevance, row in likely if relevance >= least]
+    return [row for _, row in sorted(near, key=lambda pair: -pair[0])]
+
+
+def _answers(row: Judged, *, asks: bool) -> bool:
+    return asks and row.node.source in _LEFT
 
 
 def _log_odds(probability: float) -> float:

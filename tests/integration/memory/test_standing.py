@@ -65,6 +65,24 @@ def test_after_a_compaction_a_rule_that_was_taken_back_before_it_is_not_told(cli
     assert "use threads here" not in again
 
 
+def test_a_question_that_was_asked_before_is_told_the_answer_and_not_the_question(cli: Cli) -> None:
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt="Add a retry to the upload client, with backoff.", prompt_id="p")
+    edit = {"file_path": f"{cli.project}/gallery/client.py", "old_string": "a", "new_string": "b"}
+    hook(cli, "post-tool", "s-1", tool_name="Edit", tool_input=edit, tool_response={})
+    said = "Added a retry in gallery/client.py. I chose not to retry POST, because orders could be doubled."
+    hook(cli, "stop", "s-1", last_assistant_message=said, stop_hook_active=False)
+    hook(cli, "session-end", "s-1", reason="other")
+    question = "Do we retry POST requests? Why not?"
+    for session in ("s-2", "s-3"):
+        start(cli, session)
+        text = asked(cli, session, question)
+        assert "orders could be doubled" in text and question not in text
+        bash(cli, session, "ls gallery")
+        hook(cli, "stop", session, last_assistant_message="No.", stop_hook_active=False)
+        hook(cli, "session-end", session, reason="other")
+
+
 def test_a_command_that_a_rule_is_against_is_told_as_no_way(cli: Cli) -> None:
     for session, command in (("s-1", "python3 -m pytest -q"), ("s-2", "make check")):
         hook(cli, "session-start", session, source="startup")

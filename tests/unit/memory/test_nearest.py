@@ -8,11 +8,12 @@ from uuid import uuid4
 
 import pytest
 
+from context_graph.memory.asked import NAMES, STORED
 from context_graph.memory.context.passages import passage
 from context_graph.memory.embed import default_provider, dense_part
 from context_graph.memory.nearest import closeness, nearest
-from context_graph.memory.relevance import brought, is_brought
-from context_graph.model.memory import MemoryNode
+from context_graph.memory.relevance import SECOND, answer, brought, is_brought, of_memory
+from context_graph.model.memory import NOTED, MemoryNode
 from context_graph.model.note import KIND, NoteKind
 from context_graph.text.phrases import is_question
 from context_graph.text.quoting import words_of
@@ -61,24 +62,66 @@ def test_a_question_needs_less_than_a_task() -> None:
     assert not is_brought(FLOOR, NoteKind.DECISION, 0.1, near, asks=True)
 
 
+def row(kind: NoteKind, score: float, signs: dict[str, float], source: str = "library") -> Any:
+    node = MemoryNode(
+        id=uuid4(),
+        content="Tests: make check",
+        rationale="kept for a test",
+        created_at_ms=1,
+        last_accessed_ms=1,
+        metadata={KIND: kind},
+        source=source,
+    )
+    return SimpleNamespace(node=node, score=score, parts=signs)
+
+
+SIGNS = {
+    **dict.fromkeys(NAMES, 0.0),
+    STORED: 0.6,
+    "beyond": 0.5,
+    "opening": 0.5,
+    "cosine": 0.3,
+    "passage": 0.4,
+}
+
+
+def test_what_a_session_left_is_told_where_it_answers_a_question_whatever_its_relevance() -> None:
+    near = row(NoteKind.DECISION, 0.1, SIGNS, NOTED)
+    far = row(NoteKind.DECISION, 0.9, {**SIGNS, "opening": 0.1, "beyond": 0.0, "passage": 0.2}, NOTED)
+    assert brought([near, far], FLOOR, FLOOR, asks=True) == [near]
+    assert near not in brought([near, far], FLOOR, FLOOR, asks=False)
+    unjudged = row(NoteKind.DECISION, 0.9, {"cosine": 0.9}, NOTED)
+    assert brought([unjudged], FLOOR, FLOOR, asks=True) == []
+
+
+def test_a_finding_must_answer_better_than_a_decision() -> None:
+    """It is long, and nearly every question finds some that looks alike."""
+    signs = {**SIGNS, "opening": 0.3, "beyond": 0.2}
+    rows = [row(kind, 0.5, signs, NOTED) for kind in (NoteKind.FINDING, NoteKind.DECISION)]
+    assert brought(rows, FLOOR, FLOOR, asks=True) == rows[1:]
+
+
+def test_second_vectors_tell_what_is_said_in_other_words() -> None:
+    other_words = {**SIGNS, "opening": 0.1, "beyond": -0.1, "cosine": 0.35}
+    near, far = ({**other_words, SECOND: cosine} for cosine in (0.7, 0.05))
+    assert answer(near) > FLOOR > answer(other_words) > answer(far)
+
+
+def test_only_a_question_to_what_a_session_left_is_judged_as_one() -> None:
+    note = row(NoteKind.DECISION, 0.5, SIGNS, NOTED).node
+    kept = row(NoteKind.DECISION, 0.5, SIGNS, "tool").node
+    assert of_memory(note, SIGNS, asks=True) == answer(SIGNS)
+    assert of_memory(note, SIGNS, asks=False) != answer(SIGNS)
+    assert of_memory(kept, SIGNS, asks=True) == of_memory(kept, SIGNS, asks=False)
+
+
 def test_what_is_farthest_above_its_bar_comes_first() -> None:
     """Of a change and a way that are as likely, the way costs less where it is wrong."""
     signs = {"beyond": 1.0, "opening": 0.6, "cosine": 0.5, "passage": 0.5}
-
-    def row(kind: NoteKind, score: float) -> Any:
-        node = MemoryNode(
-            id=uuid4(),
-            content="Tests: make check",
-            rationale="kept for a test",
-            created_at_ms=1,
-            last_accessed_ms=1,
-            metadata={KIND: kind},
-        )
-        return SimpleNamespace(node=node, score=score, parts=signs)
-
-    rows = [row(NoteKind.CHANGE, 0.8), row(NoteKind.WAY, 0.7), row(NoteKind.CHANGE, 0.75)]
+    kinds = ((NoteKind.CHANGE, 0.8), (NoteKind.WAY, 0.7), (NoteKind.CHANGE, 0.75))
+    rows = [row(kind, score, signs) for kind, score in kinds]
     assert brought(rows, FLOOR, FLOOR, asks=False) == [rows[1], rows[0], rows[2]]
-    weak = row(NoteKind.RULE, 0.35)
+    weak = row(NoteKind.RULE, 0.35, signs)
     assert weak in brought([*rows, weak], FLOOR, FLOOR, asks=True)
     assert weak not in brought([*rows, weak], FLOOR, FLOOR, asks=False)
 

@@ -98,6 +98,19 @@ def test_a_question_s_opening_is_its_first_sentence_that_has_words() -> None:
     assert len(opening("word " * 2000)) <= 200 and opening("") == ""
 
 
+def test_a_question_asked_again_does_not_find_the_earlier_one() -> None:
+    summary = (
+        "Goal: Do we retry POST requests? Why not?\nThen: What is the capital of France?\nRan: pnpm test"
+    )
+    note = "Asked: Do we retry POST requests?\nThe user chose: no, orders could be doubled"
+    again = asked("Do we retry POST requests?")
+    assert again.answers_in(summary) == "Ran: pnpm test"
+    assert again.answers_in(note) == note
+    task = "Goal: Add a retry to the client.\nThen: Make it three times.\nChanged: src/client.ts"
+    assert again.answers_in(task) == task
+    assert asked("Add a retry for POST requests.").answers_in(summary) == summary
+
+
 def test_a_paste_behind_the_question_takes_nothing_from_its_relevance() -> None:
     """An issue of 200 words reaches the floor as one sentence does: shares are of the opening."""
     question = "Retries of the upload queue lose the last chunk"

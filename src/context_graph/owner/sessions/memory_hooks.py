@@ -48,6 +48,8 @@ FRAME_TOKENS: Final = 48
 """Tokens of the fence, its label and a heading."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
+_JUDGED: Final = 24
+"""Candidates for a question: as many as are judged."""
 _SHOWN: Final = 3
 """Memories above the floor that are shown, if the budget holds them; of summaries only the best."""
 _PROMPT_TOKENS: Final = 240
@@ -323,7 +325,8 @@ class MemoryHooks:
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         alike, by_query = self._alike(asked, event.session_id)
-        recall = memex.recall(asked, top_k=_RECALLED, alike=alike, by_query=by_query)
+        asks = is_question(asked)
+        recall = memex.recall(asked, top_k=_JUDGED if asks else _RECALLED, alike=alike, by_query=by_query)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
@@ -337,7 +340,7 @@ class MemoryHooks:
 
         rows = [row for row in (*recall.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
-        rows = brought(rows, floor, self.ledger.moved(floor, what), asks=is_question(asked))
+        rows = brought(rows, floor, self.ledger.moved(floor, what), asks=asks)
         scores = {row.node.id: row.score for row in rows}
         nodes = self._standing.untold_of([row.node for row in rows], known)
         quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
