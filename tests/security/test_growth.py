@@ -134,7 +134,7 @@ def pairs(text: str) -> None:
 
 def told(text: str) -> None:
     sentences.segments.__wrapped__(text)
-    sentences.telling_words(text)
+    sentences.content_words(text)
     source = selection.Source(text, 1.0, 4)
     selection.selected(text[:400], [source], 200, default_provider())
 
@@ -205,7 +205,7 @@ def said(text: str) -> None:
 
 WORK: Final[dict[str, Callable[[str], Any]]] = {
     "summary": summary,
-    "wishes": phrases.wishes_in,
+    "wishes": phrases.instructions_in,
     "statements": said,
     "notes": notes,
     "parts of a call": parts,

@@ -17,7 +17,7 @@ _MANAGED = (
 def is_client_memory(
     path: str, claude_dir: str, *, cwd: str = "/", tops: Iterable[str] = (), chosen: Iterable[str] = ()
 ) -> bool:
-    """Whether ``path`` lies in the client's own memory; links are resolved, so that none leads out.
+    """Return whether ``path`` lies in the client's own memory; links are resolved, so that none leads out.
 
     That is ``projects/<project>/memory`` and ``agent-memory`` below the client's folder (a team's shared
     memory is a folder in the first), a subagent's memory in ``.claude`` of the project, and ``chosen``.
@@ -51,7 +51,7 @@ def is_client_memory(
 
 
 def looks_like_client_memory(path: str) -> bool:
-    """Whether the absolute ``path`` reads like the memory of a client whose folder is not known.
+    """Return whether the absolute ``path`` reads like the memory of a client whose folder is not known.
 
     The client names a project's folder by its path with dashes for slashes, so it begins with one. Good
     enough to leave a file out of a summary; a gate must ask `is_client_memory`.
@@ -75,7 +75,7 @@ def own_files_of(claude_dir: str, project: str) -> Callable[[str], bool]:
 
 
 def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
-    """The folders that autoMemoryDirectory names in the settings that the client reads it from.
+    """Return the folders that autoMemoryDirectory names in the settings that the client reads it from.
 
     Managed settings, the project's own .claude/settings.local.json, and the user's settings; never the
     checked-in .claude/settings.json. What can't be read names none.
@@ -88,7 +88,7 @@ def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
 
 
 def client_setting(path: str, name: str) -> str:
-    """The text that the client's settings file at ``path`` gives ``name``; "" where it can't be read.
+    """Return the text that the client's settings file at ``path`` gives ``name``; "" where it can't be read.
 
     The file may be a project's own: a pipe is not waited for, and no more than 1 MiB is read.
     """

@@ -53,28 +53,29 @@ class Told(NamedTuple):
 
 
 def folder_name(project: Path) -> str:
-    """The client's name of a project's folder: its path, a dash for all but ASCII letters and digits."""
+    """Return the client's name of a project's folder: its path, a dash for all but ASCII letters and
+    digits."""
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in str(project))
 
 
 def folder_of(project: Path, env: Mapping[str, str]) -> Path:
-    """Where the client keeps a project's transcripts."""
+    """Return where the client keeps a project's transcripts."""
     return client_dir(env) / "projects" / folder_name(project)
 
 
 def memory_of(project: Path, env: Mapping[str, str]) -> Path:
-    """Where the client keeps its own memory of a project, unless its settings name another folder."""
+    """Return where the client keeps its own memory of a project, unless its settings name another folder."""
     return folder_of(project, env) / "memory"
 
 
 def sessions_in(folder: Path) -> list[Path]:
-    """The transcripts of sessions in ``folder``, the oldest first; [] where there are none to read."""
+    """Return the transcripts of sessions in ``folder``, the oldest first; [] where there are none to read."""
     paths = [path for path in plain_files(folder, ".jsonl") if not path.name.startswith(AGENT)]
     return sorted(paths, key=lambda path: (path.stat().st_mtime, path.name))
 
 
 def plain_files(folder: Path, suffix: str) -> list[Path]:
-    """Plain files of ``folder`` by name, no links, at most MAX_FILES; [] where it can't be read."""
+    """Return plain files of ``folder`` by name, no links, at most MAX_FILES; [] where it can't be read."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(
@@ -90,7 +91,8 @@ def plain_files(folder: Path, suffix: str) -> list[Path]:
 def told_by(
     path: Path, odd: Counter[str] | None = None, seen: MutableSet[str] | None = None
 ) -> Iterator[Told]:
-    """All that hooks would have told of the session in ``path``, its subagents' work too, in order of time.
+    """Return all that hooks would have told of the session in ``path``, its subagents' work too, in order of
+    time.
 
     A resumed or forked session's file repeats the history of another one: each line counts once.
 
@@ -107,7 +109,8 @@ def told_by(
 
 
 def what_else(path: Path) -> str:
-    """What a file of JSON lines is that is no transcript of this client; "" for one that is, or an empty one.
+    """Return what a file of JSON lines is that is no transcript of this client; "" for one that is, or an
+    empty one.
 
     Raises OSError where it can't be read.
     """
@@ -125,7 +128,7 @@ def what_else(path: Path) -> str:
 
 
 def _agents(path: Path) -> list[Path]:
-    """The files of the subagents of the session in ``path``."""
+    """Return the files of the subagents of the session in ``path``."""
     inside = [
         file
         for folder in (path.parent / path.stem, path.parent / path.stem / "subagents")
@@ -137,14 +140,14 @@ def _agents(path: Path) -> list[Path]:
 
 
 def _session_of(path: Path) -> str:
-    """The session that a subagent's file names in its first line."""
+    """Return the session that a subagent's file names in its first line."""
     for line in lines_of(path, Counter()):
         return str(line.get("sessionId") or "") if line is not None else ""
     return ""
 
 
 def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
-    """The JSON objects of a file, a line each; None for what is none, which ``odd`` counts."""
+    """Yield the JSON objects of a file, a line each; None for what is none, which ``odd`` counts."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if os.fstat(handle).st_size > MAX_FILE:
@@ -198,7 +201,7 @@ def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told
 
 
 def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> bool:
-    """Whether the line was read before, or belongs to the session that this one was forked from."""
+    """Return whether the line was read before, or belongs to the session that this one was forked from."""
     forked = line.get("forkedFrom")
     parent = str(forked.get("sessionId") or "") if isinstance(forked, dict) else ""
     if parent and parent != path.stem and "/" not in parent and (path.parent / f"{parent}.jsonl").is_file():
@@ -213,7 +216,8 @@ def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> 
 
 
 def _is_synthetic(line: Mapping[str, Any]) -> bool:
-    """Whether the client itself wrote the line in the model's place: an error of the API, "No response"."""
+    """Return whether the client itself wrote the line in the model's place: an error of the API, "No
+    response"."""
     message = line.get("message")
     model = message.get("model") if isinstance(message, dict) else ""
     return line.get("isApiErrorMessage") is True or model == "<synthetic>"
@@ -239,7 +243,7 @@ def _block(
 
 
 def _result(line: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """(name of the hook, its fields); None for a call that was refused or cancelled."""
+    """Return (name of the hook, its fields); None for a call that was refused or cancelled."""
     text = _text(block.get("content"))
     if not block.get("is_error"):
         return "PostToolUse", {"tool_response": line.get("toolUseResult") or text}
@@ -247,14 +251,14 @@ def _result(line: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[str, dic
 
 
 def _last_words(line: Mapping[str, Any], content: object, common: Mapping[str, str], at_ms: int) -> Told:
-    """The stop that a turn ends with if nothing comes after this line; one without a name for none."""
+    """Return the stop that a turn ends with if nothing comes after this line; one without a name for none."""
     calls = any(block.get("type") == "tool_use" for block in _blocks(content))
     text = "" if calls or line.get("type") != "assistant" else _text(content).strip()
     return Told(at_ms, "Stop" if text else "", {**common, "last_assistant_message": text})
 
 
 def _prompt(line: Mapping[str, Any], content: object) -> str:
-    """What somebody typed; "" for everything else."""
+    """Return what somebody typed; "" for everything else."""
     generated = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
     if line.get("type") != "user" or any(line.get(name) for name in generated):
         return ""
@@ -273,7 +277,7 @@ def _text(content: object) -> str:
 
 
 def milliseconds(stamp: object) -> int:
-    """Unix ms of an ISO time; 0 for anything else."""
+    """Return Unix ms of an ISO time; 0 for anything else."""
     try:
         return max(0, round(datetime.fromisoformat(str(stamp)).timestamp() * 1000))
     except (ValueError, OverflowError):

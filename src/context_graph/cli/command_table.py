@@ -92,7 +92,7 @@ ALONE: Final = {
 
 
 def find(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
-    """The command that ``words`` begin with, and what is left of them; None for no such command."""
+    """Return the command that ``words`` begin with, and what is left of them; None for no such command."""
     if not words:
         return None
     name, rest = words[0], words[1:]
@@ -108,19 +108,19 @@ def find(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
 
 
 def alone(word: str) -> Command:
-    """The command of that one word."""
+    """Return the command of that one word."""
     commands: tuple[Command, ...] = _module(ALONE[word]).COMMANDS
     return next(command for command in commands if command.word == word)
 
 
 def below(group: str) -> tuple[Command, ...]:
-    """The commands of a group, in the order of its help."""
+    """Return the commands of a group, in the order of its help."""
     commands: tuple[Command, ...] = _module(GROUPS[group].module).COMMANDS
     return commands
 
 
 def every_command() -> Iterator[tuple[str, Command]]:
-    """Each command by all its words. Loads all modules, which takes 0.1 s."""
+    """Yield each command by all its words. Loads all modules, which takes 0.1 s."""
     for group in GROUPS:
         for command in below(group):
             yield f"{group} {command.word}", command

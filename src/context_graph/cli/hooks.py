@@ -80,7 +80,8 @@ failed, 4 wrong input or usage, 5 no such session, 6 identity continuity is belo
 
 
 def _hook(word: str, event: str, text: str, *own: Option, example: str = "") -> Command:
-    """The command that serves one of the client's events; ``own`` are the options that only some take."""
+    """Return the command that serves one of the client's events; ``own`` are the options that only some
+    take."""
     command = f"Example: context-graph-cli hooks {word} --session-id abc {example}".rstrip()
     takes = (_EVENT_SESSION, *own, STDIN, FORMAT, DB_PATH)
     return Command(word, serve, event, takes, f"{text}\n\n{command}", _CODES)

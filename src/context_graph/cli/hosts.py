@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from context_graph.claude.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
+from context_graph.claude.hosts.install import plan, plan_removal, project_scope, remove_folders, user_scope
 from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
@@ -40,9 +40,9 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
         raise CommandLineError(
             "--local, --strict-gates, --status-line and --server-name are for Claude Code alone"
         )
-    place = user_place(host, os.environ) if asked.user else project_place(host, checkout_top(working_dir()))
-    record = Record(data_root(), place.key)
-    made = plan_removal(place, record) if asked.remove else plan(place, os.environ, servers=asked.servers)
+    scope = user_scope(host, os.environ) if asked.user else project_scope(host, checkout_top(working_dir()))
+    record = Record(data_root(), scope.key)
+    made = plan_removal(scope, record) if asked.remove else plan(scope, os.environ, servers=asked.servers)
     link = None if asked.remove else plan_link(find_launcher(), os.environ)
     _show(made, diff=asked.diff, listed=asked.dry_run or not asked.yes)
     if made.needed and not asked.dry_run:
@@ -57,8 +57,8 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
     for note in made.notes:
         print(f"note: {note}")
     if made.needed and not (asked.remove or asked.dry_run):
-        print(place.next)
-        if not place.is_user:
+        print(scope.next)
+        if not scope.is_user:
             print("whoever works in this project with it gets the same once these files are committed")
 
 
@@ -72,7 +72,7 @@ def _show(made: Setup, *, diff: bool, listed: bool) -> None:
 
 
 def show_files(made: Setup) -> None:
-    """Each file that changes in a line: all of them fit a screen."""
+    """Show each file that changes in a line: all of them fit a screen."""
     rows = []
     for change in made.needed:
         come, go = change.lines

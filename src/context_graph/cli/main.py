@@ -67,7 +67,7 @@ def _run_whole(words: list[str]) -> NoReturn:
 
 
 def req_alias() -> NoReturn:
-    """The script `req`: `context-graph-cli req` by a shorter name."""
+    """Return the script `req`: `context-graph-cli req` by a shorter name."""
     main(["req", *sys.argv[1:]])
 
 
@@ -102,7 +102,7 @@ def _code(words: Sequence[str], error: ContextGraphError) -> int:
 
 
 def _known(error: Exception) -> str:
-    """The system's own words for a refusal; "" for a defect of ours."""
+    """Return the system's own words for a refusal; "" for a defect of ours."""
     if not isinstance(error, OSError):
         return ""
     try:

@@ -17,7 +17,7 @@ _COLD_BRIEF: Final = "[C:? r=? IC=?]"
 
 
 def is_native(words: Sequence[str]) -> bool:
-    """Whether the launcher itself serves ``words``; a question for help is ours."""
+    """Return whether the launcher itself serves ``words``; a question for help is ours."""
     if any(word in _HELP for word in words):
         return False
     if list(words[:2]) == ["consciousness", "brief"]:
@@ -54,7 +54,7 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
 
 
 def serve(**options: Any) -> NoReturn:
-    """What a command of the launcher's does: leave it to the launcher, options as they were."""
+    """Return what a command of the launcher's does: leave it to the launcher, options as they were."""
     become_launcher(sys.argv[1:])
 
 

@@ -59,7 +59,7 @@ def _print_silent(root: Path, as_json: bool) -> None:
 
 
 def owner_view(timeout_s: float) -> dict[str, Any]:
-    """What the owner says of itself; none is started.
+    """Return what the owner says of itself; none is started.
 
     Raises:
         OwnerUnavailableError, DeadlineExceededError: As `request`.

@@ -134,7 +134,7 @@ def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_r
 
 
 def _show_plan(scope: Scope, made: Setup, link: Link) -> None:
-    """One screen: what goes where, and why."""
+    """Show in one screen what goes where, and why."""
     places = {scope.settings: "hooks", **({scope.servers: "memory tools"} if scope.servers else {})}
     rows = [(places[change.path], _place(change)) for change in made.needed if change.path in places]
     skills = sum(change.path not in places for change in made.needed)
@@ -163,7 +163,7 @@ def _place(change: Change) -> str:
 
 
 def _tell_next(*, is_project: bool) -> None:
-    """The next commands, and what the client will ask."""
+    """Print the next commands, and what the client will ask."""
     rows = list(_NEXT if is_project else _NEXT[:1])
     shell = os.path.basename(os.environ.get("SHELL", ""))
     if shell in _COMPLETED:
@@ -182,7 +182,7 @@ def _tell_next(*, is_project: bool) -> None:
 
 
 def _without_shell() -> str:
-    """The program's path, if the client is known to run a hook without a shell; "" if not."""
+    """Return the program's path, if the client is known to run a hook without a shell; "" if not."""
     from context_graph.cli.doctor.surroundings import client_version
 
     version, _ = client_version(os.environ)

@@ -24,7 +24,7 @@ _VERSION = (Option("--version", "Print the version."),)
 
 
 def places() -> Iterator[Place]:
-    """The program itself, then every group and command."""
+    """Yield the program itself, then every group and command."""
     commands = list(every_command())
     groups = {**{name: group.short for name, group in GROUPS.items()}, **WITHIN}
     yield Place("", "", (*GROUPS, *ALONE), _VERSION)
@@ -41,7 +41,7 @@ def _about(option: Option) -> str:
 
 
 def script(shell: str, all_places: list[Place]) -> str:
-    """The script for that shell: bash, zsh or fish."""
+    """Return the script for that shell: bash, zsh or fish."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_places)
 
 

@@ -72,7 +72,7 @@ def status(line: bool, verbose: bool, as_json: bool) -> None:
 
 
 def _health(folder: Path) -> dict[str, Any]:
-    """The owner's health of the project (`view.rows.Health`), with a line about the owner itself."""
+    """Return the owner's health of the project (`view.rows.Health`), with a line about the owner itself."""
     now = time.time()
     day = time.localtime(now)
     midnight = now - (day.tm_hour * 3600 + day.tm_min * 60 + day.tm_sec)
@@ -105,7 +105,8 @@ def _answer(verb: str, params: Mapping[str, object], body: bytes = b"") -> bytes
 
 
 def _are_named(folder: Path) -> bool:
-    """Whether the settings have our program's name: enough where events come, and a tenth of a whole look."""
+    """Return whether the settings have our program's name: enough where events come, and a tenth of a whole
+    look."""
     places = (checkout_top(folder) / ".claude", client_dir())
     for path in (place / name for place in places for name in _SETTINGS):
         with contextlib.suppress(OSError), path.open("rb") as file:
@@ -115,7 +116,7 @@ def _are_named(folder: Path) -> bool:
 
 
 def _hooks_set_up(folder: Path) -> bool:
-    """Whether a settings file or plugin of the client, or another host's file, calls us here."""
+    """Return whether a settings file or plugin of the client, or another host's file, calls us here."""
     from context_graph.claude.hosts.install import are_set_up
     from context_graph.cli.doctor.client_files import settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use

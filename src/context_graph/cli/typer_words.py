@@ -67,7 +67,7 @@ def _fill(app: typer.Typer, group: str, commands: Iterable[Command], plain: Any)
 
 
 def _function(command: Command) -> Callable[..., None]:
-    """What Typer calls for a command: with texts, as `read_words` has them."""
+    """Return what Typer calls for a command: with texts, as `read_words` has them."""
 
     def call(**values: Any) -> None:
         raise Finished(command.call(values))

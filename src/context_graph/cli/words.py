@@ -59,7 +59,7 @@ class Option:
         return "|".join(self.choices) or self.metavar
 
     def read(self, text: Any) -> Any:
-        """The value that was typed as ``text``; the default's where there is none.
+        """Return the value that was typed as ``text``; the default's where there is none.
 
         An empty text counts as none where no value is empty: scripts pass "$LIMIT" whether it is set or not.
 
@@ -176,8 +176,8 @@ SESSION_ID: Final = Option(
 
 
 def read_words(words: Sequence[str], takes: Sequence[Option | Argument]) -> dict[str, Any] | None:
-    """The texts in ``words`` by the names of their values; None where these are not plain, which is left to
-    Typer.
+    """Return the texts in ``words`` by the names of their values; None where these are not plain, which is
+    left to Typer.
     """
     options = {name: word for word in takes if isinstance(word, Option) for name in _names(word)}
     values: dict[str, Any] = {}

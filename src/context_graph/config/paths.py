@@ -36,7 +36,7 @@ class Location:
 
 
 def fnv1a64(data: bytes) -> int:
-    """64-bit FNV-1a of ``data``; names store folders and brief slots, so it never changes."""
+    """Return 64-bit FNV-1a of ``data``; names store folders and brief slots, so it never changes."""
     value = 0xCBF29CE484222325
     for byte in data:
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -65,7 +65,8 @@ def data_root(env: Mapping[str, str] | None = None) -> Path:
 
 
 def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
-    """The folder the call belongs to: $CLAUDE_PROJECT_DIR if it exists, else the working folder; canonical.
+    """Return the folder the call belongs to: $CLAUDE_PROJECT_DIR if it exists, else the working folder;
+    canonical.
 
     The client's working folder follows `cd`; CLAUDE_PROJECT_DIR does not, so it goes first.
     """
@@ -77,7 +78,7 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 
 
 def working_dir() -> Path:
-    """Where the process works.
+    """Return where the process works.
 
     Raises:
         ConfigError: That folder has been removed.
@@ -91,17 +92,19 @@ def working_dir() -> Path:
 
 
 def project_top(folder: Path) -> Path:
-    """The top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside git."""
+    """Return the top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside
+    git."""
     return find_repository(folder)
 
 
 def checkout_top(folder: Path) -> Path:
-    """The top of the checkout that ``folder`` is in, a linked worktree's own; ``folder`` outside git."""
+    """Return the top of the checkout that ``folder`` is in, a linked worktree's own; ``folder`` outside
+    git."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
 def client_dir(env: Mapping[str, str] | None = None) -> Path:
-    """The client's own folder: $CLAUDE_CONFIG_DIR, else ~/.claude."""
+    """Return the client's own folder: $CLAUDE_CONFIG_DIR, else ~/.claude."""
     env = os.environ if env is None else env
     named = env.get("CLAUDE_CONFIG_DIR", "")
     return Path(named) if named.startswith("/") else Path(env.get("HOME", "/")) / ".claude"
@@ -120,7 +123,7 @@ def account_of(env: Mapping[str, str]) -> str:
 
 
 def is_account(name: str) -> bool:
-    """Whether ``name`` is one that `account_of` gives."""
+    """Return whether ``name`` is one that `account_of` gives."""
     digits = name.removeprefix(f"{ACCOUNT_MARK}user-")
     return len(name) - len(digits) == 6 and len(digits) == 12 and set(digits) <= set("0123456789abcdef")
 
@@ -132,7 +135,7 @@ def _account_name(folder: str) -> str:
 
 
 def store_key(top: Path) -> str:
-    """Folder name of a project's store: readable slug, then 16 hex digits of the path's hash."""
+    """Return the folder name of a project's store: readable slug, then 16 hex digits of the path's hash."""
     raw = os.fsencode(top)
     last = raw.rstrip(b"/").rpartition(b"/")[2]
     slug = bytes(byte if byte in _SLUG_KEEPS else 0x5F for byte in last)[:_SLUG_BYTES] or b"root"
@@ -140,14 +143,14 @@ def store_key(top: Path) -> str:
 
 
 def store_dir(root: Path, top: Path) -> Path:
-    """The store of the project whose top folder is ``top``."""
+    """Return the store of the project whose top folder is ``top``."""
     return root / "stores" / store_key(top)
 
 
 def locate(
     db_path: str | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Location:
-    """Root, store and project of a call; ``db_path`` (an option) goes before $CONTEXT_GRAPH_DB_PATH.
+    """Return root, store and project of a call; ``db_path``, an option, goes before $CONTEXT_GRAPH_DB_PATH.
 
     Raises:
         PathNotAllowedError: If the named store leaves the allowed roots (REQ-HOOKS-30).
@@ -176,7 +179,7 @@ def _refuse(path: str, reason: str, cure: str) -> PathNotAllowedError:
 def check_db_path(
     named: str, *, root: Path, cwd: Path, folders: Iterable[Path], env: Mapping[str, str]
 ) -> Path:
-    """The absolute store folder that ``named`` means, if it stays inside an allowed root.
+    """Return the absolute store folder that ``named`` means, if it stays inside an allowed root.
 
     Allowed roots: the data root and its parent, HOME, the working and project folders, the temp
     folders, and $CONTEXT_GRAPH_ALLOWED_ROOTS (colon-separated). Below its root no component may
@@ -236,22 +239,22 @@ def _check_links(named: str, path: str, root: str, *, allow: bool) -> None:
 
 
 def lock_path(root: Path) -> Path:
-    """The owner's lock file; its text is `pid version`."""
+    """Return the owner's lock file; its text is `pid version`."""
     return root / "run" / "owner.lock"
 
 
 def log_dir(root: Path) -> Path:
-    """Folder of the owner's log files."""
+    """Return folder of the owner's log files."""
     return root / "log"
 
 
 def waker_path(root: Path) -> Path:
-    """The socket beside `socket_path` on which hooks tell the owner of events."""
+    """Return the socket beside `socket_path` on which hooks tell the owner of events."""
     return socket_path(root).with_suffix(".wake")
 
 
 def socket_path(root: Path) -> Path:
-    """The owner's socket: in the data root or, where that path is too long to bind, under /tmp."""
+    """Return the owner's socket: in the data root or, where that path is too long to bind, under /tmp."""
     path = root / "run" / "owner.sock"
     raw = os.fsencode(path)
     if len(raw) <= SOCKET_PATH_MAX:

@@ -19,14 +19,15 @@ _READ: Final = 4096
 
 
 def clean(path: str) -> Path:
-    """``path`` without empty components, `.` and `..`, as text alone; never with two slashes in front."""
+    """Return ``path`` without empty components, `.` and `..`, as text alone; never with two slashes in
+    front."""
     path = os.path.normpath(path)
     return Path(path[1:] if path.startswith("//") else path)
 
 
 def find_repository(folder: Path) -> Path:
-    """The top folder of the repository that ``folder``, canonical, belongs to, shared by its checkouts; the
-    folder itself outside git.
+    """Return the top folder of the repository that ``folder``, canonical, belongs to, shared by its
+    checkouts; the folder itself outside git.
     """
     for place in (folder, *folder.parents):
         dot_git = place / ".git"
@@ -52,7 +53,7 @@ def _of_git_file(place: Path, dot_git: Path) -> Path:
 
 
 def _of_worktree(place: Path, dot_git: Path, git_dir: Path, common: Path) -> Path:
-    """A linked worktree; one that the repository does not know is its own project."""
+    """Return a linked worktree; one that the repository does not know is its own project."""
     back = _first_line(git_dir / "gitdir").strip()
     if not back or not _is_same(_path(git_dir, back), dot_git):
         return place  # an unpacked archive could claim another's memories
@@ -66,7 +67,7 @@ def _of_worktree(place: Path, dot_git: Path, git_dir: Path, common: Path) -> Pat
 
 
 def _of_main(place: Path, git_dir: Path) -> Path:
-    """A main checkout whose git dir is elsewhere."""
+    """Return a main checkout whose git dir is elsewhere."""
     core = _core(git_dir)
     if b"worktree" in core or core.get(b"bare", b"").lower() != b"false" or git_dir.name == ".git":
         # A submodule is its own project; what belongs to another checkout, or to none, proves nothing.
@@ -77,7 +78,7 @@ def _of_main(place: Path, git_dir: Path) -> Path:
 
 
 def _named(place: Path, dot_git: Path) -> Path | None:
-    """The git dir that the file ``dot_git`` of the checkout ``place`` names."""
+    """Return the git dir that the file ``dot_git`` of the checkout ``place`` names."""
     first = _first_line(dot_git)
     return _path(place, first[len(b"gitdir:") :].strip()) if first.startswith(b"gitdir:") else None
 
@@ -94,7 +95,7 @@ def _is_same(first: Path, other: Path) -> bool:
 
 
 def _core(git_dir: Path) -> dict[bytes, bytes]:
-    """The variables of `[core]` in the head of a repository's config."""
+    """Return the variables of `[core]` in the head of a repository's config."""
     variables: dict[bytes, bytes] = {}
     section = b""
     for line in _head(git_dir / "config").split(b"\n"):

@@ -26,7 +26,7 @@ _FILE_BYTES: Final = 256 * 1024
 
 
 def _setting(default: Any, doc: str, **bounds: tuple[Any, ...]) -> Any:
-    """A setting; ``range`` (least, most) or ``choices`` bound it."""
+    """Return a setting; ``range`` (least, most) or ``choices`` bound it."""
     return field(default=default, metadata={"doc": doc, **bounds})
 
 
@@ -169,7 +169,7 @@ class MemoryConfig:
 
     @classmethod
     def of(cls, settings: Settings) -> MemoryConfig:
-        """What ``settings`` say."""
+        """Return what ``settings`` say."""
         return cls(
             cache_nodes=settings.memory_cache_nodes,
             cache_bytes=settings.memory_cache_mb << 20,
@@ -200,7 +200,7 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
 
 
 def setting_files(project: Path, env: Mapping[str, str] | None = None) -> list[Path]:
-    """The files that `load_settings` may read for ``project``, whether they are there or not."""
+    """Return the files that `load_settings` may read for ``project``, whether they are there or not."""
     env = os.environ if env is None else env
     shared = env.get("XDG_CONFIG_HOME", "")
     folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
@@ -210,7 +210,7 @@ def setting_files(project: Path, env: Mapping[str, str] | None = None) -> list[P
 
 
 def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
-    """``settings`` with the request-scoped keys that one call's environment names."""
+    """Return ``settings`` with the request-scoped keys that one call's environment names."""
     for key in REQUEST_KEYS:
         name = f"CONTEXT_GRAPH_{key.upper()}"
         if name in env:
@@ -219,7 +219,7 @@ def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
 
 
 def _users_own(settings: Settings, env: Mapping[str, str]) -> Settings:
-    """``settings`` with those of the user's own file, if anything names a place for one."""
+    """Return ``settings`` with those of the user's own file, if anything names a place for one."""
     named, shared = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("XDG_CONFIG_HOME", "")
     folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
     if not named and not folder.is_absolute():
@@ -247,7 +247,7 @@ def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Sett
 
 
 def _text(path: Path) -> str:
-    """A file anybody may have made: a pipe or a device would hold the owner up, or fill its memory."""
+    """Read a file that anybody may have made: a pipe or a device would hold the owner up or fill memory."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     with open(handle, "rb") as source:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -35,7 +35,7 @@ class GateCache:
     def rules(
         self, root: str, claude_dir: str, compiled: Callable[[str, str], tuple[Rules, Inputs]]
     ) -> Rules:
-        """The rules that ``compiled(root, claude_dir)`` gives. Cost: a stat per file while nothing
+        """Return the rules that ``compiled(root, claude_dir)`` gives. Cost: a stat per file while nothing
         changes.
         """
         kept = self._rules.get((root, claude_dir))
@@ -48,7 +48,7 @@ class GateCache:
         return rules
 
     def document(self, path: str, read: Callable[[str], _Read]) -> _Read:
-        """The result of ``read(path)``, read again only when the file changed; not to be changed."""
+        """Return the result of ``read(path)``, read again only when the file changed; not to be changed."""
         sign = signature(path)
         if sign is None:
             self._documents.pop(path, None)
@@ -74,7 +74,7 @@ class GateCache:
         self.numbers[key] = number
 
     def failures_of(self, session_id: str, tool: str) -> list[float]:
-        """When calls of the tool failed since the last that did not; to be added to."""
+        """Return when calls of the tool failed since the last that did not; to be added to."""
         row = self._failures.get((session_id, tool))
         if row is None:
             _make_room(self._failures)
@@ -87,7 +87,8 @@ class GateCache:
             del self._failures[key]
 
     def first_time(self, note: str, now: float, every_s: float = 3600.0) -> bool:
-        """Whether ``note`` was not given within the last ``every_s`` seconds; records it as given now."""
+        """Return whether ``note`` was not given within the last ``every_s`` seconds; records it as given
+        now."""
         last = self.notes.get(note)
         if last is not None and 0 <= now - last < every_s:
             return False

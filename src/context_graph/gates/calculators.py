@@ -32,7 +32,7 @@ class CalculationError(Exception):
 
 
 def branch_size(repo: Repo, branch: str, until: float) -> float:
-    """Lines added and removed since the branch left its base, uncommitted and untracked ones included.
+    """Return lines added and removed since the branch left its base, uncommitted and untracked ones included.
 
     The base is the nearest commit shared with main, master or another feature/* or fix/* branch. main and
     master themselves are not measured.
@@ -58,7 +58,7 @@ def branch_size(repo: Repo, branch: str, until: float) -> float:
 
 
 def _base(repo: Repo, branch: str, until: float) -> str:
-    """The commit to compare the branch with; the empty tree for a branch without commits."""
+    """Return the commit to compare the branch with; the empty tree for a branch without commits."""
     if _git(repo, ["rev-parse", "-q", "--verify", "HEAD^{commit}"], until, fails=True) == b"":
         return _EMPTY_TREE
     args = ["for-each-ref", "--sort=-committerdate", "--format=%(refname) %(objectname)", *_BASES, *_STACKED]
@@ -110,7 +110,7 @@ def _lines(path: bytes) -> int:
 
 
 def run_command(command: str | list[str], root: str, branch: str, until: float, *, index: str = "") -> float:
-    """The first word that ``command`` prints, a number; run in the project's folder.
+    """Return the first word that ``command`` prints, a number; run in the project's folder.
 
     Each of its processes may have 1 GiB of data, all together 64 KiB of output. Where git asks, ``index``
     is the one that it commits: the command's own git calls see that.
@@ -149,7 +149,7 @@ def run_command(command: str | list[str], root: str, branch: str, until: float, 
 
 
 def _output_of(child: subprocess.Popen[bytes], until: float) -> bytes:
-    """What the child prints until it ends, in time."""
+    """Return what the child prints until it ends, in time."""
     assert child.stdout is not None
     out, source = b"", child.stdout.fileno()
     with selectors.DefaultSelector() as ready:

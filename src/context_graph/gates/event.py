@@ -28,7 +28,7 @@ SKIP = "CLAUDE_SKIP_REQUIREMENTS"
 
 
 def claude_dir_of(env: Mapping[str, str]) -> str:
-    """The client's configuration folder: CLAUDE_CONFIG_DIR, else ~/.claude; empty without a home."""
+    """Return the client's configuration folder: CLAUDE_CONFIG_DIR, else ~/.claude; empty without a home."""
     home = env.get("HOME", "")
     return env.get("CLAUDE_CONFIG_DIR", "") or (home.rstrip("/") + "/.claude" if home else "")
 
@@ -81,7 +81,8 @@ class GateEvent:
         parent_pid: int,
         root: str | os.PathLike[str],
     ) -> GateEvent:
-        """The event of a hook's input; ``cwd`` holds if the input has none. ``root`` is the data root."""
+        """Return the event of a hook's input; ``cwd`` holds if the input has none. ``root`` is the data
+        root."""
         return cls(
             hook,
             {**env, "HOME": os.environ.get("HOME", "")},

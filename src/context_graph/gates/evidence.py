@@ -17,7 +17,7 @@ _BYTES = 2 << 20
 
 
 def missing(wanted: dict[str, Any], root: str, now: float) -> str:
-    """What the artefact lacks; empty if one Markdown file below ``dirs`` has everything required.
+    """Return what the artefact lacks; empty if one Markdown file below ``dirs`` has everything required.
 
     A file that can't be read is no evidence. Cost: a walk of the folders and one read per file; newest first.
     """
@@ -89,7 +89,7 @@ _WORD = re.compile(r"[\w-]+")
 
 
 def _has_verdict(text: str, verdict: str) -> bool:
-    """Whether ``verdict`` is said in a section headed Verdict, case not counting.
+    """Return whether ``verdict`` is said in a section headed Verdict, case not counting.
 
     The heading's own line belongs to its section: ``## Verdict: APPROVED`` says it. ``NOT APPROVED``, an
     unticked box before it, a struck out or commented word say the opposite.
@@ -101,7 +101,8 @@ def _has_verdict(text: str, verdict: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """What sections headed Verdict hold: paragraphs, list items, and what stands behind each check box."""
+    """Yield what sections headed Verdict hold: paragraphs, list items, and what stands behind each check
+    box."""
     inside, lines = False, list[str]()
     for line in [*text.splitlines(), ""]:
         plain = line.strip()
@@ -123,7 +124,8 @@ def _words(text: str) -> list[str]:
 
 
 def _says(text: str, wanted: list[str]) -> bool:
-    """Whether the text says ``wanted`` without negating it; what stands behind an empty box is not said."""
+    """Return whether the text says ``wanted`` without negating it; what stands behind an empty box is not
+    said."""
     if text.startswith(("[ ]", "[]", "[-]")):
         return False
     plain = _CLAUSE.sub("\n", _NOT.sub(" not", text.removeprefix("[x]")))

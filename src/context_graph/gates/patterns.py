@@ -27,7 +27,7 @@ _began = -1.0
 
 
 def matches(pattern: str, text: str, flags: int = 0) -> bool:
-    """Whether ``pattern`` is found in ``text``; also True when that can't be said within ``SEARCH_S``.
+    """Return whether ``pattern`` is found in ``text``; also True when that can't be said within ``SEARCH_S``.
 
     What can't be judged counts as found: else a long enough command would walk past the gate. Off the main
     thread, as in a library, there is no limit.

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of ``text``."""
+    """Return the words of ``text``."""
     return frozenset(text.split())
 
 
@@ -65,7 +65,7 @@ class Requirement:
 
     @classmethod
     def kept(cls, data: dict[str, Any]) -> Requirement:
-        """A requirement from its recorded fields.
+        """Return a requirement from its recorded fields.
 
         Raises:
             KeyError: If a field is missing.
@@ -78,7 +78,7 @@ class Requirement:
         return self.scope in ("session", "single_use") or self.type in ("guard", "dynamic")
 
     def names_git(self, verbs: frozenset[str]) -> bool:
-        """Whether a trigger names one of git's ``verbs``."""
+        """Return whether a trigger names one of git's ``verbs``."""
         return any(not verbs.isdisjoint(named.split()) for _, _, named in self.triggers if named)
 
     def names_tool(self, tool_name: str) -> bool:
@@ -129,11 +129,11 @@ class Rules:
         return [entry for entry in self.requirements if entry.enabled] if self.enabled else []
 
     def get(self, name: str) -> Requirement | None:
-        """The requirement of that name, enabled or not."""
+        """Return the requirement of that name, enabled or not."""
         return next((entry for entry in self.requirements if entry.name == name), None)
 
     def for_tool(self, tool_name: str) -> list[Requirement]:
-        """Those that name the tool in a trigger; what it runs is ``triggers``' matter."""
+        """Return those that name the tool in a trigger; what it runs is ``triggers``' matter."""
         entries = self._by_tool.get(tool_name)
         if entries is None:
             entries = [entry for entry in self.active if entry.names_tool(tool_name)]
@@ -142,12 +142,12 @@ class Rules:
         return entries
 
     def problem_texts(self, *levels: str) -> list[str]:
-        """The texts of the problems of those levels (error, warning, note)."""
+        """Return the texts of the problems of those levels (error, warning, note)."""
         return [text for level, text in self.problems if level in levels]
 
 
 def covers(tool: str, tool_name: str, *, command: bool) -> bool:
-    """Whether a trigger on ``tool`` is about calls of ``tool_name``.
+    """Return whether a trigger on ``tool`` is about calls of ``tool_name``.
 
     ``Bash`` is every shell of the client's; where the trigger looks at the ``command``, MCP tools' too.
     """
@@ -159,5 +159,6 @@ def covers(tool: str, tool_name: str, *, command: bool) -> bool:
 
 
 def glob_match(pattern: str, name: str) -> bool:
-    """Whether ``name`` is ``pattern``, where ``*`` is any text and ``?`` any one character; case counts."""
+    """Return whether ``name`` is ``pattern``, where ``*`` is any text and ``?`` any one character; case
+    counts."""
     return fnmatchcase(name, pattern.replace("[", "[[]"))

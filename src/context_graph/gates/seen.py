@@ -48,11 +48,11 @@ class Seen:
         return {root: record for root, record in _pairs(kept) if isinstance(record.get("requirements"), list)}
 
     def branch(self, root: str) -> str:
-        """The branch on which the project's requirements were last seen; empty if none were."""
+        """Return the branch on which the project's requirements were last seen; empty if none were."""
         return str(self.projects.get(root, {}).get("branch", ""))
 
     def in_force(self, rules: Rules, root: str) -> Rules:
-        """``rules``, or those with what was seen in the place of what asks for less."""
+        """Return ``rules``, or those with what was seen in the place of what asks for less."""
         kept = self.projects.get(root)
         return rules if kept is None else _joined(rules, [kept])
 
@@ -67,12 +67,12 @@ class Seen:
         self._keep(root, {**self.projects.get(root, {}), **now}, at)
 
     def files(self, root: str) -> dict[str, str]:
-        """What is known of the files beside the requirements: a mark of each."""
+        """Return what is known of the files beside the requirements: a mark of each."""
         kept = self.projects.get(root, {}).get("files")
         return kept if isinstance(kept, dict) else {}
 
     def hooks(self, root: str) -> list[str]:
-        """The client's events that called us at any time."""
+        """Return the client's events that called us at any time."""
         kept = self.projects.get(root, {}).get("hooks")
         return [name for name in kept if isinstance(name, str)] if isinstance(kept, list) else []
 
@@ -105,7 +105,7 @@ class Seen:
 
 
 def of_any_session(rules: Rules, root: str, cache_dir: str) -> Rules:
-    """``rules`` of the project at ``root`` with what any session has seen there."""
+    """Return ``rules`` of the project at ``root`` with what any session has seen there."""
     kept = [projects[root] for _, projects in _records(cache_dir) if root in projects]
     return _joined(rules, kept) if kept else rules
 
@@ -143,13 +143,14 @@ def _pairs(kept: object) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _entries(rules: Rules) -> list[dict[str, Any]]:
-    """The requirements to keep: all if a person alone may satisfy one, for then he changes the files."""
+    """Return the requirements to keep: all if a person alone may satisfy one, for then he changes the
+    files."""
     kept = rules.active if any(entry.human_only for entry in rules.active) else []
     return [{name: getattr(entry, name) for name in entry.__slots__} for entry in kept]
 
 
 def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
-    """``rules`` with each of the kept requirements of which they ask less, as it was."""
+    """Return ``rules`` with each of the kept requirements of which they ask less, as it was."""
     now = {entry.name: entry for entry in rules.active} if rules.readable else {}
     kept_rules: dict[str, Requirement] = {}
     for record in kept:
@@ -174,7 +175,8 @@ def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
 
 
 def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
-    """Whether ``now`` is met by nothing that would not have met ``seen``, and asked for wherever that was."""
+    """Return whether ``now`` is met by nothing that would not have met ``seen``, and asked for wherever that
+    was."""
     wider = (
         all(trigger in now.triggers for trigger in seen.triggers)
         and now.stop_only <= seen.stop_only

@@ -13,7 +13,8 @@ _INCLUDED = 8
 
 
 def git_aliases(common_dir: str, home: str, git_dir: str = "") -> dict[str, str]:
-    """Alias to value, of the repository's and the user's git configuration; ``git_dir`` is the worktree's.
+    """Return alias to value, of the repository's and the user's git configuration; ``git_dir`` is the
+    worktree's.
 
     What `[includeIf]` names is read whatever its condition: an alias too many asks once too often.
 
@@ -50,7 +51,7 @@ def _text(path: str) -> str:
 
 
 def _settings(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Section, the name behind it, key and value of each line that sets something."""
+    """Yield section, the name behind it, key and value of each line that sets something."""
     section = name = ""
     for line in map(str.strip, text.replace("\\\n", " ").splitlines()):
         if line.startswith("["):

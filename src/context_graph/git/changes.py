@@ -17,7 +17,7 @@ _MADE = (b"commit", b"cherry-pick", b"revert", b"am:")
 
 
 def snapshot(repo: Repo, timeout_s: float = STATUS_S) -> dict[str, Any] | None:
-    """What is changed in the working tree now, and where HEAD is; None if git does not say in time.
+    """Return what is changed in the working tree now, and where HEAD is; None if git does not say in time.
 
     Returns:
         ``tip`` as `tip_of` gives it, ``files``: path below the top -> what tells one change of it from
@@ -43,7 +43,7 @@ def snapshot(repo: Repo, timeout_s: float = STATUS_S) -> dict[str, Any] | None:
 
 
 def changed_since(repo: Repo, before: dict[str, Any], now: dict[str, Any]) -> list[str] | None:
-    """The files that differ between two snapshots; None if commits were made, which may hold any."""
+    """Return the files that differ between two snapshots; None if commits were made, which may hold any."""
     if before.get("tip") != now["tip"]:
         actions = actions_since(repo, before.get("tip", {}).get("log"))
         if actions and any(action.startswith(_MADE) for action in actions):

@@ -28,7 +28,7 @@ class Moved(NamedTuple):
 
 
 def project_of(store: Path) -> Path | None:
-    """The project that ``store`` was made for, as its note says."""
+    """Return the project that ``store`` was made for, as its note says."""
     named = _note(store / "project").rstrip(b"\n")
     return Path(os.fsdecode(named)) if named.startswith(b"/") else None
 
@@ -41,7 +41,7 @@ def note_origin(store: Path, project: Path) -> None:
 
 
 def moved_here(root: Path, store: Path, project: Path) -> list[Moved]:
-    """The stores of the project's repository whose folders are gone and that nobody adopted.
+    """Return the stores of the project's repository whose folders are gone and that nobody adopted.
 
     Cost: some small files a store, and `origin_of` where there may be one.
     """
@@ -62,7 +62,8 @@ def moved_here(root: Path, store: Path, project: Path) -> list[Moved]:
 
 
 def note_of(root: Path, store: Path, project: Path, store_of: Callable[[Path], Path]) -> str:
-    """What whoever works in a project without memories should know of others', with the cure; "" for nothing.
+    """Return what whoever works in a project without memories should know of others', with the cure; "" for
+    nothing.
 
     Args:
         store_of: The store of a project.

@@ -23,15 +23,16 @@ class Origin(NamedTuple):
     """The address of `origin`, without login and ending."""
 
     def is_of(self, other: Origin) -> bool:
-        """Whether both are of one repository: forks and clones too, which have the same first commit."""
+        """Return whether both are of one repository: forks and clones too, which have the same first
+        commit."""
         if self.first and other.first:
             return self.first == other.first
         return bool(self.remote) and self.remote == other.remote
 
 
 def origin_of(folder: str) -> Origin:
-    """The origin of the repository that ``folder`` (absolute, resolved) lies in. Cost: two processes of git,
-    at most half a second each.
+    """Return the origin of the repository that ``folder`` (absolute, resolved) lies in. Cost: two processes
+    of git, at most half a second each.
     """
     repo = find_repo(folder)
     if repo is None:
@@ -48,7 +49,7 @@ def _said(repo: Repo, *words: str) -> str:
 
 
 def _address(remote: str) -> str:
-    """The same for `https://host/a/b`, `git@host:a/b.git` and `ssh://git@host/a/b/`."""
+    """Return the same for `https://host/a/b`, `git@host:a/b.git` and `ssh://git@host/a/b/`."""
     text = remote.partition("://")[2] or remote
     text = text.rpartition("@")[2] if "@" in text.split("/")[0] else text
     return text.replace(":", "/", 1).rstrip("/").removesuffix(".git").casefold()

@@ -43,7 +43,7 @@ class Head(NamedTuple):
 
 
 def parents(folder: str) -> list[str]:
-    """``folder`` and every folder above it, nearest first. ``folder`` is absolute and normal."""
+    """Return ``folder`` and every folder above it, nearest first. ``folder`` is absolute and normal."""
     folders = [folder]
     while folder != "/":
         folder = folder.rpartition("/")[0] or "/"
@@ -52,7 +52,7 @@ def parents(folder: str) -> list[str]:
 
 
 def find_repo(folder: str) -> Repo | None:
-    """The repository that ``folder`` (absolute, resolved) lies in."""
+    """Return the repository that ``folder`` (absolute, resolved) lies in."""
     for above in parents(folder):
         repo = repo_at(above)
         if repo is not None:
@@ -61,7 +61,8 @@ def find_repo(folder: str) -> Repo | None:
 
 
 def repo_at(place: str) -> Repo | None:
-    """The repository whose top is ``place`` itself: a .git folder, a .git file, or a bare repository."""
+    """Return the repository whose top is ``place`` itself: a .git folder, a .git file, or a bare
+    repository."""
     dot_git = place.rstrip("/") + "/.git"
     try:
         mode = os.stat(dot_git).st_mode
@@ -79,7 +80,7 @@ def repo_at(place: str) -> Repo | None:
 
 
 def repo_of_git_dir(git_dir: str, top: str) -> Repo | None:
-    """The repository with its own folder ``git_dir``, worked on in ``top``."""
+    """Return the repository with its own folder ``git_dir``, worked on in ``top``."""
     folder = os.path.realpath(git_dir)
     return Repo(top, folder, _common_dir(folder)) if os.path.isdir(folder) else None
 
@@ -94,7 +95,8 @@ def _bare(place: str) -> Repo | None:
 
 
 def main_checkout(worktree: Repo, hint: str = "") -> str:
-    """The top folder of the checkout that ``worktree`` is linked to; empty where that can't be told (bare).
+    """Return the top folder of the checkout that ``worktree`` is linked to; empty where that can't be told
+    (bare).
 
     ``hint`` is a folder of the user's, which may be that checkout: a git folder of its own elsewhere names
     none.
@@ -112,7 +114,7 @@ def main_checkout(worktree: Repo, hint: str = "") -> str:
 
 
 def _core_worktree(common_dir: str) -> str:
-    """``core.worktree``, which git writes into a submodule's configuration."""
+    """Return ``core.worktree``, which git writes into a submodule's configuration."""
     for line in _read(common_dir + "/config", 1 << 16).splitlines():
         key, _, value = line.partition(b"=")
         if key.strip().lower() == b"worktree":
@@ -130,7 +132,8 @@ def _first_line(path: str) -> str:
 
 
 def _read(path: str, limit: int, start: int = 0) -> bytes:
-    """The first ``limit`` bytes from ``start``; nothing of what is no regular file or can't be read."""
+    """Return the first ``limit`` bytes from ``start``; nothing of what is no regular file or can't be
+    read."""
     try:
         with open_regular(path) as source:
             source.seek(start)
@@ -140,7 +143,8 @@ def _read(path: str, limit: int, start: int = 0) -> bytes:
 
 
 def read_head(repo: Repo) -> Head:
-    """The branch that work in ``repo`` belongs to; in the middle of a rebase the one that is rebased."""
+    """Return the branch that work in ``repo`` belongs to; in the middle of a rebase the one that is
+    rebased."""
     text = head_text(repo.git_dir)
     if text.startswith("ref:"):
         name = text[len("ref:") :].strip()
@@ -157,13 +161,13 @@ def read_head(repo: Repo) -> Head:
 
 
 def branch_of(folder: str) -> str:
-    """The branch that is checked out in ``folder``; "" off any branch and outside repositories."""
+    """Return the branch that is checked out in ``folder``; "" off any branch and outside repositories."""
     repo = find_repo(folder) if folder else None
     return read_head(repo).branch if repo is not None else ""
 
 
 def head_text(git_dir: str) -> str:
-    """What stands in HEAD: ``ref: NAME``, or a commit; empty if it can't be read."""
+    """Return what stands in HEAD: ``ref: NAME``, or a commit; empty if it can't be read."""
     path = git_dir + "/HEAD"
     try:
         return "ref: " + os.readlink(path)  # git once wrote HEAD as a link
@@ -178,7 +182,7 @@ _OF_THE_USER = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_
 def ask_git(
     repo: Repo, *words: str, timeout_s: float, in_tree: bool = False
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """What git itself says of ``repo``, where its files don't tell; None if it can't be run in time.
+    """Return what git itself says of ``repo``, where its files don't tell; None if it can't be run in time.
 
     Of our own environment only what says where the user's settings are counts: an agent's shell points git
     to hooks of ours.
@@ -211,7 +215,8 @@ def _reftable_head(repo: Repo) -> Head:
 
 
 def branch_names(repo: Repo) -> set[str] | None:
-    """Every local branch, also those that are checked out but have no commit yet; None if files don't tell.
+    """Return every local branch, also those that are checked out but have no commit yet; None if files don't
+    tell.
 
     Cost: one walk of refs/heads and one read of packed-refs. For the command line, not for hooks.
     """
@@ -252,8 +257,8 @@ _WAIT_S = 1.0
 
 
 def tip_of(repo: Repo) -> dict[str, Any]:
-    """``head`` (its text: a reference's name, or a commit), ``tip`` (the commit, "" if there is none yet) and
-    ``log`` (bytes of HEAD's log, -1 without one).
+    """Return ``head`` (its text: a reference's name, or a commit), ``tip`` (the commit, "" if there is none
+    yet) and ``log`` (bytes of HEAD's log, -1 without one).
 
     Cost: three small reads; one of packed-refs where the branch has no file of its own.
     """
@@ -262,7 +267,7 @@ def tip_of(repo: Repo) -> dict[str, Any]:
 
 
 def has_moved(repo: Repo, before: dict[str, Any]) -> bool:
-    """Whether a commit was made in this checkout since ``before``; another branch checked out is none.
+    """Return whether a commit was made in this checkout since ``before``; another branch checked out is none.
 
     Where HEAD's log does not tell a checkout from a commit, HEAD at another commit counts as moved.
     """
@@ -283,7 +288,8 @@ _WITHOUT_COMMIT = (b"checkout:", b"reset:", b"rebase", b"pull", b"merge", b"clon
 
 
 def makes_commit(repo: Repo, before: dict[str, Any]) -> bool:
-    """Whether HEAD has moved since ``before`` by a new commit; without a log of HEAD nothing says so."""
+    """Return whether HEAD has moved since ``before`` by a new commit; without a log of HEAD nothing says
+    so."""
     if _log_size(repo) < 0 or not has_moved(repo, before):
         return False
     actions = actions_since(repo, before.get("log"))
@@ -291,7 +297,7 @@ def makes_commit(repo: Repo, before: dict[str, Any]) -> bool:
 
 
 def keeps_reftable(repo: Repo) -> bool:
-    """Whether its references are in a table that only git reads."""
+    """Return whether its references are in a table that only git reads."""
     return os.path.isdir(repo.common_dir + "/reftable")
 
 
@@ -319,7 +325,7 @@ def _log_size(repo: Repo) -> int:
 
 
 def actions_since(repo: Repo, size: object) -> list[bytes] | None:
-    """What HEAD's log says was done since it had ``size`` bytes; None if it does not say."""
+    """Return what HEAD's log says was done since it had ``size`` bytes; None if it does not say."""
     if not isinstance(size, int) or size < 0:
         return None
     data = _read(repo.git_dir + "/logs/HEAD", _LOG_BYTES, size)

@@ -65,7 +65,7 @@ NUMBA_PAYS: Final = 20_000_000
 
 
 def salience_for(comparisons: int) -> ModuleType:
-    """The kernel `salience` for a run of so many rows times centres.
+    """Return the kernel `salience` for a run of so many rows times centres.
 
     The compiled one; for a large run Numba's, if the extra ``numba`` is installed.
     """

@@ -25,7 +25,7 @@ add_weighted = _compiled.add_weighted
 
 @_njit(fastmath=True, nogil=True, forceinline=True)
 def _near(row, centres, most, start, size):  # type: ignore[no-untyped-def]  # Numba gives the types
-    """The greatest of cosine times weight over the centres, in [0, 1]; -1 in a space that is all zeros."""
+    """Return the greatest of cosine times weight over the centres, in [0, 1]; -1 in a space of zeros."""
     square = np.float32(0.0)
     for k in range(start, start + size):
         square += row[k] * row[k]
@@ -76,7 +76,7 @@ def score(
     out: NDArray[np.float64],
     kind: str | None = None,
 ) -> None:
-    """The 13 scores of each row; arguments and errors as of the compiled `salience`.
+    """Write the 13 scores of each row to ``out``; arguments and errors as of the compiled `salience`.
 
     Cost: the first call compiles; then 0.3 us a row, and 0.1 us for each centre of it.
     """

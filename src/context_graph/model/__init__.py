@@ -122,7 +122,7 @@ class HookEvent:
         return bool(self.tool_use_id or (self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT))
 
     def dedupe_key(self) -> str:
-        """The key under which this event is applied once (invariant 6)."""
+        """Return the key under which this event is applied once (invariant 6)."""
         if self.tool_use_id:
             # With the prompt, where it is known: a gateway or model that numbers its tool uses may begin anew
             # when a session is resumed.
@@ -136,7 +136,7 @@ class HookEvent:
 
 
 def cut_session_id(session_id: str) -> str:
-    """The first MAX_SESSION_ID_LEN characters of ``session_id`` (REQ-SESSION-01)."""
+    """Return the first MAX_SESSION_ID_LEN characters of ``session_id`` (REQ-SESSION-01)."""
     return session_id[:MAX_SESSION_ID_LEN]
 
 

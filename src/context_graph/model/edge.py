@@ -61,12 +61,12 @@ class NeurotransmitterWeights:
         check_unit("modulatory", self.modulatory)
 
     def net_activation(self) -> float:
-        """(excitatory - inhibitory) * (0.5 + 0.5 * modulatory), in [-1, 1]."""
+        """Return (excitatory - inhibitory) * (0.5 + 0.5 * modulatory), in [-1, 1]."""
         return (self.excitatory - self.inhibitory) * (0.5 + 0.5 * self.modulatory)
 
     @classmethod
     def for_domain(cls, domain: Domain) -> NeurotransmitterWeights:
-        """The profile of ``domain`` (TC-CORE-030)."""
+        """Return the profile of ``domain`` (TC-CORE-030)."""
         return _PROFILES[domain]
 
 
@@ -150,7 +150,7 @@ class GraphEdge:
         return replace(self, steering_reward=min(1.0, max(-1.0, mean)))
 
     def is_valuable_shortcut(self) -> bool:
-        """A shortcut traversed more than 5 times whose reward is above 0.3 (TC-CORE-032)."""
+        """Return whether it was traversed more than 5 times with a reward above 0.3 (TC-CORE-032)."""
         return (
             self.is_amortized_shortcut
             and self.traversal_count > SHORTCUT_TRAVERSALS

@@ -56,12 +56,12 @@ class EventParts:
     """Of a prompt: the store of what its user says of all his work (`config.account_of`)."""
 
     def to_json(self) -> dict[str, Any]:
-        """The parts that are there, as JSON values, for from_json."""
+        """Return the parts that are there, as JSON values, for from_json."""
         return {name: value for name in _NAMES if (value := getattr(self, name)) or value == 0}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> EventParts:
-        """The parts that to_json gave; a name or type that is not ours is left out."""
+        """Return the parts that to_json gave; a name or type that is not ours is left out."""
         made = cls()
         for name, value in record.items():
             if name in _TYPES and isinstance(value, _TYPES[name]):

@@ -58,7 +58,7 @@ def check_content(content: object) -> None:
 
 
 def plain_tag(tag: str) -> str:
-    """``tag`` as it is kept and looked for: case and blanks make no difference."""
+    """Return ``tag`` as it is kept and looked for: case and blanks make no difference."""
     return " ".join(tag.split()).lower()
 
 
@@ -139,7 +139,7 @@ class VerbosityLevel(IntEnum):
 
     @classmethod
     def from_value(cls, value: int) -> VerbosityLevel:
-        """The level of that number; TEXT_AND_IDS for every other number."""
+        """Return the level of that number; TEXT_AND_IDS for every other number."""
         try:
             return cls(value)
         except ValueError:
@@ -161,7 +161,7 @@ class SuggestedAction(StrEnum):
     def for_state(
         cls, entropy: float, coherence: float, *, curation_pending: bool = False
     ) -> SuggestedAction:
-        """The action for entropy and coherence in [0, 1]; the first rule that fits wins.
+        """Return the action for entropy and coherence in [0, 1]; the first rule that fits wins.
 
         Curation pending: curate. Entropy above 0.7: trigger_dream with coherence below 0.4,
         epistemic_action with coherence above 0.5, else consolidate. Coherence below 0.4: explore with
@@ -195,7 +195,7 @@ class CognitivePulse:
         check_unit("coherence", self.coherence)
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-able, by seed 003's field names, with two decimals: every answer carries it."""
+        """Return JSON-able, by seed 003's field names, with two decimals: every answer carries it."""
         return {
             "entropy": round(self.entropy, 2),
             "coherence": round(self.coherence, 2),
@@ -312,7 +312,7 @@ _MERGED: Final = "merged into "
 
 
 def merged_reason(survivor: UUID) -> str:
-    """The reason in the tombstone of a memory that was merged into ``survivor``."""
+    """Return the reason in the tombstone of a memory that was merged into ``survivor``."""
     return _MERGED + str(survivor)
 
 
@@ -323,14 +323,15 @@ _MS: Final = timedelta(milliseconds=1)
 
 
 def iso_time(at_ms: int) -> str:
-    """ISO 8601 in UTC, 2026-11-21T09:30:00.000Z; a later time than `LAST_MS` is told as that, an earlier one
-    than 1970 as its begin."""
+    """Return ISO 8601 in UTC, 2026-11-21T09:30:00.000Z; a later time than `LAST_MS` is told as that, an
+    earlier one than 1970 as its begin."""
     at = _EPOCH + timedelta(milliseconds=max(0, min(at_ms, LAST_MS)))
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def instant_ms(text: str) -> int:
-    """Unix ms of an ISO 8601 text, without an offset in UTC, cut to whole milliseconds; negative before 1970.
+    """Return Unix ms of an ISO 8601 text, without an offset in UTC, cut to whole milliseconds; negative
+    before 1970.
 
     Raises ValueError for any other text.
     """
@@ -344,7 +345,7 @@ def instant_ms(text: str) -> int:
 
 
 def parse_time(name: str, value: object) -> int:
-    """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
+    """Return Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
 
     Raises InvalidParamsError for anything else.
     """
@@ -373,18 +374,18 @@ _MAX_LOGIN: Final = 63
 
 
 def plain_login(name: object) -> str:
-    """``name`` if it may stand before a model as it is, else ""."""
+    """Return ``name`` if it may stand before a model as it is, else ""."""
     fits = isinstance(name, str) and len(name) <= _MAX_LOGIN and _LOGIN.issuperset(name)
     return str(name) if fits else ""
 
 
 def author_of(node: MemoryNode) -> str:
-    """The colleague who told a memory; "" if it is one's own, or nobody knows."""
+    """Return the colleague who told a memory; "" if it is one's own, or nobody knows."""
     return _told_by(node, "author")
 
 
 def machine_of(node: MemoryNode) -> str:
-    """The id of the machine that told a memory; "" if it is one's own."""
+    """Return the id of the machine that told a memory; "" if it is one's own."""
     return _told_by(node, "machine")
 
 

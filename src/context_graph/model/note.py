@@ -54,7 +54,8 @@ class Note:
 
 
 def kind_of_memory(metadata: Mapping[str, Any]) -> NoteKind | None:
-    """The kind that a memory's metadata names; None for one that has none, or one that nobody knows."""
+    """Return the kind that a memory's metadata names; None for one that has none, or one that nobody
+    knows."""
     named = metadata.get(KIND)
     try:
         return NoteKind(named) if isinstance(named, str) else None

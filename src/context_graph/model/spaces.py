@@ -46,7 +46,8 @@ RENEWED: Final = (
 
 
 def renewed(embedding: bytes, made: bytes) -> bytes:
-    """An embedding of the first layout with the spaces of this one, as far as they differ, from ``made``."""
+    """Return an embedding of the first layout with the spaces of this one, as far as they differ, from
+    ``made``."""
     whole = bytearray(embedding)
     for part in RENEWED:
         whole[part] = made[part]
@@ -54,7 +55,7 @@ def renewed(embedding: bytes, made: bytes) -> bytes:
 
 
 def space_vector(embedding: bytes | memoryview, space: str) -> array[float]:
-    """The values of one space, cut out of an embedding.
+    """Return the values of one space, cut out of an embedding.
 
     Args:
         embedding: 6144 bytes, float32 little-endian.

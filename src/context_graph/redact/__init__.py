@@ -36,11 +36,11 @@ class Redactor:
     """Rules in force."""
 
     def finds(self, text: str) -> bool:
-        """Whether `redact` would replace anything."""
+        """Return whether `redact` would replace anything."""
         return _whole(_redaction.redact, text) is not None
 
     def redact(self, text: str) -> str:
-        """``text`` with every secret replaced; the very same object when there is none.
+        """Return ``text`` with every secret replaced; the very same object when there is none.
 
         Cost: about 40 us for 4 KB of ordinary text, linear in its length whatever it holds.
         """
@@ -48,7 +48,8 @@ class Redactor:
         return text if clean is None else clean
 
     def redact_id(self, text: str) -> str:
-        """An id, a name or a path without issuers' tokens: nothing else in it is taken for a secret."""
+        """Return an id, a name or a path without issuers' tokens: nothing else in it is taken for a
+        secret."""
         clean = _whole(_redaction.redact_id, text)
         return text if clean is None else clean
 
@@ -64,7 +65,7 @@ class Redactor:
 
 
 def _whole(run: Callable[[str], _Clean], text: str) -> _Clean:
-    """What ``run`` makes of ``text``, each lone surrogate, which UTF-8 can't hold, a question mark."""
+    """Return what ``run`` makes of ``text``, each lone surrogate, which UTF-8 can't hold, a question mark."""
     try:
         return run(text)
     except UnicodeEncodeError:

@@ -32,5 +32,5 @@ BAGS: Final = bytes(
 
 
 def reader() -> features.EventFeatures:
-    """What reads texts into bags; not thread-safe."""
+    """Return what reads texts into bags; not thread-safe."""
     return features.EventFeatures(WORK_WORDS, HEADS)

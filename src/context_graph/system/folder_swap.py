@@ -55,14 +55,14 @@ def settle(database: Path) -> None:
 
 
 def aside_folder(store: Path) -> Path:
-    """A new folder in ``store`` for what was there before; raises OSError."""
+    """Return a new folder in ``store`` for what was there before; raises OSError."""
     made = store / f"{ASIDE}{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}"
     os.mkdir(made, mode=0o700)
     return made
 
 
 def _leaving(database: Path) -> Path:
-    """Where the old folder is during a swap in three steps."""
+    """Return where the old folder is during a swap in three steps."""
     return database.with_name(f".leaving-{database.name}")
 
 

@@ -45,11 +45,11 @@ class FolderWatch:
         self._handle = handle
 
     def fileno(self) -> int:
-        """The descriptor to poll, or -1 where nothing is told."""
+        """Return the descriptor to poll, or -1 where nothing is told."""
         return self._handle
 
     def is_stirred(self) -> bool:
-        """Whether something may have happened since the last call: always where nothing is told."""
+        """Return whether something may have happened since the last call: always where nothing is told."""
         stirred = self._handle < 0
         with contextlib.suppress(OSError):
             while self._handle >= 0 and os.read(self._handle, _READ_BYTES):

@@ -11,7 +11,7 @@ _MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 
 def machine_id() -> str:
-    """The system's own id of this machine, else its name."""
+    """Return the system's own id of this machine, else its name."""
     machine = ""
     for path in _MACHINE_IDS:
         with suppress(OSError):

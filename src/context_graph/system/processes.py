@@ -21,7 +21,7 @@ _DAY_S = 86_400
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process, anybody's."""
+    """Return whether there is such a process, anybody's."""
     if pid <= 0:
         return False
     try:
@@ -59,7 +59,8 @@ def look(pid: int, proc: str | None = PROC) -> tuple[bytes, int, int] | None:
 
 
 def state(pid: int, proc: str | None = PROC) -> str:
-    """The kernel's letter for what it does: R, S, T (stopped), D (waits for a disk), Z; "" if unknown."""
+    """Return the kernel's letter for what it does: R, S, T (stopped), D (waits for a disk), Z; "" if
+    unknown."""
     if proc is None:
         letter = _ps(pid, "stat=").strip()[:1]
         return "D" if letter == "U" else letter
@@ -71,7 +72,7 @@ def state(pid: int, proc: str | None = PROC) -> str:
 
 
 def arguments(pid: int, proc: str | None = PROC) -> list[str]:
-    """Its command line, empty if unknown. Without /proc words with a space in them come apart."""
+    """Return its command line, empty if unknown. Without /proc words with a space in them come apart."""
     if proc is None:
         return _ps(pid, "args=").split()
     try:
@@ -93,14 +94,14 @@ def environment(pid: int, proc: str | None = PROC) -> list[bytes]:
 
 
 def working_folder(pid: int, proc: str | None = PROC) -> str:
-    """Where it works. Raises OSError if it is gone, not ours, or the system does not tell."""
+    """Return where it works. Raises OSError if it is gone, not ours, or the system does not tell."""
     if proc is None:
         raise OSError(f"this system does not tell where process {pid} works")
     return os.readlink(f"{proc}/{pid}/cwd")
 
 
 def processor_s(pid: int, proc: str | None = PROC) -> float:
-    """Processor seconds that it has used; 0 if that can't be told."""
+    """Return processor seconds that it has used; 0 if that can't be told."""
     try:
         if proc is None:
             return _seconds(_ps(pid, "time=").strip())
@@ -112,7 +113,7 @@ def processor_s(pid: int, proc: str | None = PROC) -> float:
 
 
 def has_open(pid: int, path: str, program: str, proc: str | None = PROC) -> bool:
-    """Whether process ``pid`` has the file open: ids wrap, and a file may name a process of old.
+    """Return whether process ``pid`` has the file open: ids wrap, and a file may name a process of old.
 
     Without /proc, whether it is alive and ``program`` stands in its command line.
     """
@@ -133,7 +134,8 @@ def has_open(pid: int, path: str, program: str, proc: str | None = PROC) -> bool
 
 
 def flock_holder(path: str, proc: str | None = PROC) -> int:
-    """The process that took the flock(2) of ``path``, as the kernel lists it; 0 if that can't be told."""
+    """Return the process that took the flock(2) of ``path``, as the kernel lists it; 0 if that can't be
+    told."""
     try:
         inode = f":{os.stat(path).st_ino}"
         with open(f"{proc}/locks", encoding="ascii", errors="replace") as table:
@@ -147,7 +149,7 @@ def flock_holder(path: str, proc: str | None = PROC) -> int:
 
 
 def peak_bytes(proc: str | None = PROC) -> int:
-    """The most memory that this process ever had.
+    """Return the most memory that this process ever had.
 
     Without /proc as getrusage(2) says, which counts what its parent had before it.
     """
@@ -164,7 +166,7 @@ def peak_bytes(proc: str | None = PROC) -> int:
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -198,7 +200,7 @@ def allocate(handle: int, size: int) -> None:
 
 
 def _ps(pid: int, columns: str) -> str:
-    """What ps says of one process; "" if it is gone."""
+    """Return what ps says of one process; "" if it is gone."""
     if pid <= 0:
         return ""
     import subprocess
@@ -238,13 +240,14 @@ _SHELLS = frozenset(
 
 
 def started_ticks(pid: int) -> int:
-    """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
+    """Return when the process started, in ticks since boot (0 unknown): tells it from a later one of that
+    pid."""
     seen = look(pid) if pid > 0 else None
     return seen[2] if seen else 0
 
 
 def is_alive(pid: int, ticks: int = 0) -> bool:
-    """Whether the process runs; with ``ticks``, whether it is still the same one."""
+    """Return whether the process runs; with ``ticks``, whether it is still the same one."""
     if not exists(pid):
         return False
     started = started_ticks(pid)
@@ -252,7 +255,7 @@ def is_alive(pid: int, ticks: int = 0) -> bool:
 
 
 def client_pid(pid: int) -> int:
-    """The first process from ``pid`` upwards that is no shell; 0 if that can't be told.
+    """Return the first process from ``pid`` upwards that is no shell; 0 if that can't be told.
 
     A hook's parent is the client, or a shell that the client started for the hook's command line and that
     is gone with it: only what is above the shells can tell whether a session is alive.
@@ -268,7 +271,7 @@ def client_pid(pid: int) -> int:
 
 
 def ancestors(pid: int) -> list[int]:
-    """``pid`` and its ancestors up to, not including, process 1."""
+    """Return ``pid`` and its ancestors up to, not including, process 1."""
     line: list[int] = []
     while pid > 1 and len(line) < _MAX_DEPTH:
         line.append(pid)

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 
 def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
-    """The whole file. Arguments and errors are `open_regular`'s, and:
+    """Return the whole file. Arguments and errors are `open_regular`'s, and:
 
     Raises:
         ValueError: If it is larger than ``limit`` bytes.
@@ -21,7 +21,7 @@ def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
 
 
 def open_regular(path: str, *, follow: bool = True) -> BinaryIO:
-    """The file, open for reading.
+    """Return the file, open for reading.
 
     Args:
         follow: Whether the path itself may be a link.

@@ -25,7 +25,7 @@ _counter = 0
 
 
 def signature(path: str) -> Signature | None:
-    """``path``'s signature, links followed; None if there is nothing (or nothing we may look at)."""
+    """Return ``path``'s signature, links followed; None if there is nothing (or nothing we may look at)."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -34,12 +34,12 @@ def signature(path: str) -> Signature | None:
 
 
 def is_settled(sign: Signature | None) -> bool:
-    """Whether an equal signature later proves equal content: not if the file was written just now."""
+    """Return whether an equal signature later proves equal content: not if the file was written just now."""
     return sign is None or abs(time.time_ns() - sign[1]) > _FRESH_NS
 
 
 def read_json(path: str, limit: int) -> Any:
-    """The JSON value in ``path``; None where none can be read."""
+    """Return the JSON value in ``path``; None where none can be read."""
     try:
         return from_json(read_bytes(path, limit))
     except (OSError, ValueError, RecursionError):
@@ -47,20 +47,20 @@ def read_json(path: str, limit: int) -> Any:
 
 
 def read_object(path: str, limit: int) -> dict[str, Any]:
-    """The JSON object in ``path``; an empty one where it holds none."""
+    """Return the JSON object in ``path``; an empty one where it holds none."""
     value = read_json(path, limit)
     return value if isinstance(value, dict) else {}
 
 
 def number(value: object) -> float:
-    """``value`` if it is a number of a sane size; 0 for anything else that a damaged file may hold."""
+    """Return ``value`` if it is a number of a sane size; 0 for anything else that a damaged file may hold."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
         return 0.0
     return value
 
 
 def from_json(text: str | bytes) -> Any:
-    """The value of ``text``, UTF-8 if it is bytes.
+    """Return the value of ``text``, UTF-8 if it is bytes.
 
     Raises:
         ValueError: If it is no JSON (NaN and Infinity are none either) or not UTF-8.
@@ -212,7 +212,7 @@ def _is_still(handle: int, path: str) -> bool:
 
 
 def real_path(path: str, cwd: str = "") -> str:
-    """``path``, given in ``cwd``, with ``~`` and links resolved; empty for what can be no path."""
+    """Return ``path``, given in ``cwd``, with ``~`` and links resolved; empty for what can be no path."""
     try:
         return os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) if path else ""
     except (OSError, ValueError):

@@ -152,7 +152,7 @@ def progress() -> None:
 
 
 def doing() -> Piece | None:
-    """The piece in hand."""
+    """Return the piece in hand."""
     return _stack[-1] if _stack else None
 
 

@@ -58,13 +58,13 @@ _NO_NAME: Final = frozenset(
 
 
 def defined_by(line: str) -> str:
-    """The function or class that a line of source begins; "" for any other line."""
+    """Return the function or class that a line of source begins; "" for any other line."""
     match = _DEFINES.match(line[:_LINE_CHARS])
     return _name(match) if match else ""
 
 
 def defined_in(text: str, most: int = 12) -> list[str]:
-    """The first ``most`` names that ``text`` defines, each once, in order. Cost: 20 us for 4 KB."""
+    """Return the first ``most`` names that ``text`` defines, each once, in order. Cost: 20 us for 4 KB."""
     names: dict[str, None] = {}
     for match in _DEFINES.finditer(text[:MAX_CHARS]):
         name = _name(match)
@@ -76,7 +76,7 @@ def defined_in(text: str, most: int = 12) -> list[str]:
 
 
 def around(text: str, at: int) -> list[str]:
-    """The names of the definitions that the line at ``at`` stands in, the outermost first.
+    """Return the names of the definitions that the line at ``at`` stands in, the outermost first.
 
     A definition is around it if its line is less indented. Cost: a look at 4,000 lines at most.
     """
@@ -99,7 +99,7 @@ def around(text: str, at: int) -> list[str]:
 
 
 def changed_by(old: str, new: str) -> list[str]:
-    """The names that the changed lines between two texts define, after the one that they stand in."""
+    """Return the names that the changed lines between two texts define, after the one that they stand in."""
     before, after = old[:MAX_CHARS].splitlines(), new[:MAX_CHARS].splitlines()
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
@@ -138,7 +138,7 @@ def _name(match: Any) -> str:
 
 
 def _upward(text: str, begin: int) -> Iterator[str]:
-    """The lines before ``begin``, the nearest first."""
+    """Yield the lines before ``begin``, the nearest first."""
     for _ in range(_UPWARD):
         if begin <= 0:
             return

@@ -27,7 +27,7 @@ _MADE_AGAIN: Final = frozenset(
 
 
 def destroys(line: str) -> bool:
-    """Whether a command of ``line`` deletes, discards or forces something. Linear in its length."""
+    """Return whether a command of ``line`` deletes, discards or forces something. Linear in its length."""
     return any(map(_destroys, read_line(line).commands))
 
 

@@ -186,7 +186,7 @@ _LEAD: Final = re.compile(
 
 
 def spelt(text: str) -> str:
-    """``text`` without sentence openers, and with contractions spelt out."""
+    """Return ``text`` without sentence openers, and with contractions spelt out."""
     text = _LEAD.sub(r"\1", _composed(text).strip())
     if "'" in text or "’" in text:
         text = _CONTRACTED.sub(_in_full, _IS.sub(r"\1 is", text))
@@ -215,7 +215,7 @@ def _stemmer() -> Callable[[str], str]:
 
 
 def stem(word: str) -> str:
-    """``word`` (lower case) without its English ending."""
+    """Return ``word`` (lower case) without its English ending."""
     return _stemmer()(word)
 
 

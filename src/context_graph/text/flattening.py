@@ -36,7 +36,7 @@ _BEFORE_PATH: Final = " \n\t\"'`(=:[,"
 
 
 def flatten_text(value: object, limit_bytes: int) -> str:
-    """The strings and numbers inside ``value``, in order, as at most ``limit_bytes`` of UTF-8.
+    """Return the strings and numbers inside ``value``, in order, as at most ``limit_bytes`` of UTF-8.
 
     Where they are too long together, the shorter ones stay whole and the longer ones share what is left
     evenly, so that an edit's old text does not push out the new one. A piece that is cut ends after a whole
@@ -69,7 +69,7 @@ def flatten_text(value: object, limit_bytes: int) -> str:
 
 
 def _leaves(value: object) -> Iterator[tuple[bytes, str]]:
-    """(separator before it, text) of every string and number, depth first, in order."""
+    """Yield (separator before it, text) of every string and number, depth first, in order."""
     stack: list[_Visit] = [(b" ", "", value)]
     for _ in range(_MAX_VISITS):
         if not stack:
@@ -107,7 +107,7 @@ def _fitting(pieces: list[bytes], budget: int) -> Iterator[bytes]:
 
 
 def _fair_share(lengths: list[int], budget: int) -> int:
-    """The largest share such that pieces of at most that length fit ``budget`` together."""
+    """Return the largest share such that pieces of at most that length fit ``budget`` together."""
     for rank, length in enumerate(sorted(lengths)):
         share = budget // (len(lengths) - rank)
         if length > share:
@@ -135,7 +135,7 @@ def root_of(folder: str) -> str:
 
 
 def relative_paths(text: str, root: str) -> str:
-    """``text`` without ``root`` where a path begins with it: "/app/" stays inside "src/app/main"."""
+    """Return ``text`` without ``root`` where a path begins with it: "/app/" stays inside "src/app/main"."""
     if not root or root not in text:
         return text
     text = text.removeprefix(root)
@@ -145,5 +145,6 @@ def relative_paths(text: str, root: str) -> str:
 
 
 def relative_path(path: str, root: str) -> str:
-    """``path`` without ``root``, as `root_of` gives it, where it begins with that; without a leading "./"."""
+    """Return ``path`` without ``root``, as `root_of` gives it, where it begins with that; without a leading
+    "./"."""
     return path.removeprefix(root).removeprefix("./") if root else path.removeprefix("./")

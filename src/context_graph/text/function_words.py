@@ -62,7 +62,7 @@ _SMALL_CHARS: Final = 200
 
 @cache
 def _courtesies() -> dict[str, frozenset[str]]:
-    """Language -> its words and phrases, in lower case. Reads a file the first time, in 2 ms."""
+    """Return language -> its words and phrases, in lower case. Reads a file the first time, in 2 ms."""
     with (Path(__file__).parent / "courtesies.toml").open("rb") as file:
         words: dict[str, str] = tomllib.load(file)["words"]
     return {code: frozenset(part.strip() for part in text.split(",")) for code, text in words.items()}
@@ -70,7 +70,7 @@ def _courtesies() -> dict[str, frozenset[str]]:
 
 @cache
 def _function_words(code: str) -> frozenset[str]:
-    """The function words of a language, in lower case."""
+    """Return the function words of a language, in lower case."""
     if code == "en":
         return ENGLISH
     from stopwordsiso import stopwords  # it reads 0.2 MB: texts in English don't need it
@@ -80,8 +80,8 @@ def _function_words(code: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def language_of(text: str) -> str:
-    """The ISO 639-1 code of the language of ``text``, by its script and its commonest words; English if
-    nothing tells. Cost: some passes over 2,000 characters.
+    """Return the ISO 639-1 code of the language of ``text``, by its script and its commonest words; English
+    if nothing tells. Cost: some passes over 2,000 characters.
     """
     seen = text[:_SEEN_CHARS].lower()
     letters = sum(letter.isalpha() for letter in seen)
@@ -99,7 +99,7 @@ def _hits(text: str, code: str) -> int:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether ``text`` has only courtesies of one language, and choices: `yes, go on`, `option 2`."""
+    """Return whether ``text`` has only courtesies of one language, and choices: `yes, go on`, `option 2`."""
     text = text.strip().lower().replace("’", "'")
     if len(text) > _SMALL_CHARS:
         return False
@@ -113,7 +113,7 @@ def says_nothing(text: str) -> bool:
 
 
 def _is_made_of(run: str, known: frozenset[str]) -> bool:
-    """Whether ``run`` is one phrase of ``known`` after the other."""
+    """Return whether ``run`` is one phrase of ``known`` after the other."""
     ends = {0}
     for at in range(len(run)):
         if at in ends:
@@ -122,18 +122,18 @@ def _is_made_of(run: str, known: frozenset[str]) -> bool:
 
 
 def pairs_in(text: str) -> list[str]:
-    """Each two neighbouring letters of the runs of ``text`` in scripts without spaces, each once."""
+    """Return each two neighbouring letters of the runs of ``text`` in scripts without spaces, each once."""
     runs = _UNPARTED.findall(text)
     return list(dict.fromkeys(pair for run in runs for pair in map("".join, pairwise(run))))
 
 
 def without_pairs(text: str) -> str:
-    """``text`` with a blank for each run of a script without spaces."""
+    """Return ``text`` with a blank for each run of a script without spaces."""
     return _UNPARTED.sub(" ", text)
 
 
 def is_function_word(word: str, code: str) -> bool:
-    """Whether ``word``, or a pair of letters, only builds sentences in that language."""
+    """Return whether ``word``, or a pair of letters, only builds sentences in that language."""
     word = word.lower()
     known = _function_words(code)
     if word in known or word in _courtesies().get(code, ()):

@@ -91,7 +91,7 @@ _AT_LINE: Final = frozenset(">*#|")
 
 
 def read_meaning(text: str) -> Meaning:
-    """The meaning of ``text``. Cost: some 1.5 us a word."""
+    """Return the meaning of ``text``. Cost: some 1.5 us a word."""
     reader = _Reader(text)
     sentences = reader.read()
     return Meaning(
@@ -181,12 +181,12 @@ class _Reader:
             self._add(sign)
 
     def _numbers(self, sign: str) -> bool:
-        """Whether a full stop only follows the number of an item: `2. Then deploy`."""
+        """Return whether a full stop only follows the number of an item: `2. Then deploy`."""
         sentence = self._sentences[-1]
         return sign == "." and len(sentence) == 1 and sentence[0].word.isdigit()
 
     def _is_quiet(self, sign: str, at: int) -> bool:
-        """Whether a sign only formats the text: punctuation, markup, a zero-width sign."""
+        """Return whether a sign only formats the text: punctuation, markup, a zero-width sign."""
         if sign in _QUIET or unicodedata.category(sign) in ("Cf", "Mn"):
             return True
         before, after = self._text[at - 1 : at], self._text[at + 1 : at + 2]
@@ -237,7 +237,7 @@ class _Reader:
             self._content(token, lower)
 
     def _counted(self) -> bool:
-        """Whether a number comes before, so that the next word is its unit."""
+        """Return whether a number comes before, so that the next word is its unit."""
         return bool(self._sentences[-1]) and self._sentences[-1][-1].word[-1:].isdigit()
 
     def _content(self, token: str, lower: str) -> None:
@@ -251,7 +251,7 @@ class _Reader:
         self._add(same_word(lower), past=past)
 
     def _names(self, token: str, end: int) -> bool:
-        """Whether an article is a name: `service A calls`, `plan a`."""
+        """Return whether an article is a name: `service A calls`, `plan a`."""
         follows = self._text[end : end + 40].lstrip()
         return (token == "A" and not self._fronted and not self._text.isupper()) or (
             token in ("a", "A") and not _NAMED.match(follows)

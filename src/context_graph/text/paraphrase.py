@@ -66,7 +66,8 @@ _OPPOSITES: Final = frozenset(
 
 
 def _tokens(text: str) -> list[str]:
-    """Words, numbers, names, quotations and signs of assignment, in lower case, negations spelt out."""
+    """Return words, numbers, names, quotations and signs of assignment, in lower case, negations spelt
+    out."""
     return [
         match[0].lower().rstrip(".:") or match[0]
         for match in _TOKEN.finditer(spelt(text[:MAX_CHARS]).replace("cannot", "can not"))
@@ -74,7 +75,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def same_meaning(first: str, other: str) -> bool:
-    """Whether two texts mean the same, maybe in other words or another order.
+    """Return whether two texts mean the same, maybe in other words or another order.
 
     They do not if they differ in a number, path, id or quotation, in a negation, or in any word with a
     meaning, however similar they are (D5.2). Cost: some 3 us a word; almost nothing for equal texts or other
@@ -86,7 +87,7 @@ def same_meaning(first: str, other: str) -> bool:
 
 
 def _numbers(text: str) -> list[str]:
-    """The text's numbers, sorted, except those in words (k8s): equal meanings have equal numbers."""
+    """Return the text's numbers, sorted, except those in words (k8s): equal meanings have equal numbers."""
     return sorted(_DIGITS.findall(text))
 
 
@@ -105,7 +106,7 @@ def same(first: Meaning, other: Meaning) -> bool:
 
 
 def _same_exact(first: Meaning, other: Meaning) -> bool:
-    """Whether ids, paths and quotations are equal to the letter.
+    """Return whether ids, paths and quotations are equal to the letter.
 
     Their case does not count if one text as a whole was put into another case, which plain words show.
     """
@@ -122,7 +123,7 @@ def _same_exact(first: Meaning, other: Meaning) -> bool:
 
 
 def _same_sentences(first: Meaning, other: Meaning) -> bool:
-    """Whether both have the same sentences, in whatever order."""
+    """Return whether both have the same sentences, in whatever order."""
     there = Counter(map(_phrases, other.sentences))
     unmatched = []
     for sentence in first.sentences:
@@ -151,7 +152,8 @@ def _same_sentences(first: Meaning, other: Meaning) -> bool:
 
 
 def _phrases(words: Words) -> _Phrases:
-    """The words by the mark that their phrase begins with, in order: `for X we use Y` is `we use Y for X`.
+    """Return the words by the mark that their phrase begins with, in order: `for X we use Y` is `we use Y for
+    X`.
 
     A phrase may move, but not past another with the same mark: `from A to B` is not `from B to A`, and what
     has no mark keeps its order, which says who does what to whom.
@@ -168,7 +170,7 @@ def _phrases(words: Words) -> _Phrases:
 
 
 def _listed(words: Words) -> Words:
-    """``words`` with the members of each list in one order: `a, b and c`, of a word each."""
+    """Return ``words`` with the members of each list in one order: `a, b and c`, of a word each."""
     if not any(word.joined for word in words) or any(word.word in ORDERED for word in words):
         return words
     result = list(words)
@@ -211,7 +213,7 @@ def _in_order(words: Words) -> list[tuple[str, str, bool]]:
 
 
 def _forms(words: Words, optional: frozenset[str]) -> Iterator[Words]:
-    """The sentence, and its active form and its turned form where it has them."""
+    """Yield the sentence, and its active form and its turned form where it has them."""
     yield words
     yield from _active(words, optional)
     yield from _turned(words)
@@ -247,12 +249,13 @@ def _turned(words: Words) -> Iterator[Words]:
 
 
 def _bare(words: Words) -> list[Word]:
-    """The words without the connective before the first of them."""
+    """Return the words without the connective before the first of them."""
     return [words[0]._replace(mark="", be=False, fronted=False), *words[1:]] if words else []
 
 
 def _possessive(words: Words, other: Words) -> list[Word]:
-    """``words`` with `X's Y` put as `Y of X`, and `X Y` as `Y of X` or `Y for X`, where the other does."""
+    """Return ``words`` with `X's Y` put as `Y of X`, and `X Y` as `Y of X` or `Y for X`, where the other
+    does."""
     result = list(words)
     for at, word in enumerate(other):
         if word.mark not in ("of", "for") or at == 0:
@@ -269,7 +272,8 @@ def _possessive(words: Words, other: Words) -> list[Word]:
 
 
 def _possessor(words: Words, other: Words, at: int) -> tuple[int, int, int] | None:
-    """Where the words after `of` at ``at`` stand before what they have: (start, words, place of the head)."""
+    """Return where the words after `of` at ``at`` stand before what they have: (start, words, place of the
+    head)."""
     head = other[at - 1].word
     for start, word in enumerate(words):
         if word.word != other[at].word or word.mark in ("of", "for"):
@@ -295,7 +299,7 @@ def _possessor(words: Words, other: Words, at: int) -> tuple[int, int, int] | No
 
 
 def _is_next(words: Words, at: int) -> bool:
-    """Whether a form of `be` follows: as in `the gateway timeout is 5`, not in `Alice manages Bob`."""
+    """Return whether a form of `be` follows: as in `the gateway timeout is 5`, not in `Alice manages Bob`."""
     return at < len(words) and words[at].be
 
 
@@ -334,7 +338,7 @@ def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
 
 
 def _with(text: str, old: str, new: str) -> str:
-    """``text`` with another token in the place of one of it, given in lower case."""
+    """Return ``text`` with another token in the place of one of it, given in lower case."""
 
     def replaced(match: re.Match[str]) -> str:
         bare = match[0].rstrip(".:") or match[0]
@@ -353,7 +357,7 @@ def _shared(first: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _is_negation(plain: Sequence[str], denied: Sequence[str]) -> bool:
-    """Whether ``denied`` is ``plain`` with a negation: `` / not``, ``uses / does not use``."""
+    """Return whether ``denied`` is ``plain`` with a negation: `` / not``, ``uses / does not use``."""
     if not plain:
         return list(denied) in (["not"], ["never"], ["no", "longer"], ["do", "not"])
     if len(plain) == 1 and len(denied) == 3 and denied[0] in ("does", "do", "did") and denied[1] == "not":

@@ -48,19 +48,19 @@ class Linear:
         return count
 
     def found(self, text: str) -> bool:
-        """Whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""
+        """Return whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""
         return self._run("search", text) is not None
 
     def fullmatch(self, text: str) -> Any:
-        """The match that is all of ``text``, or None."""
+        """Return the match that is all of ``text``, or None."""
         return self._run("fullmatch", text)
 
     def search(self, text: str) -> Any:
-        """The first match, or None."""
+        """Return the first match, or None."""
         return self._run("search", text)
 
     def match(self, text: str) -> Any:
-        """The match at the start of ``text``, or None."""
+        """Return the match at the start of ``text``, or None."""
         return self._run("match", text)
 
     def finditer(self, text: str) -> Iterator[Any]:
@@ -68,7 +68,7 @@ class Linear:
         return self._regexp.finditer(_whole(text))  # type: ignore[no-any-return]
 
     def sub(self, replacement: str | Callable[[Any], str], text: str) -> str:
-        """``text`` with each match replaced; the very same object where there is none."""
+        """Return ``text`` with each match replaced; the very same object where there is none."""
         text = _whole(text)
         return self._regexp.sub(replacement, text) if self.found(text) else text
 
@@ -80,7 +80,7 @@ class Linear:
 
 
 def linear(pattern: str) -> Linear:
-    r"""``pattern`` for RE2, with \\w, \\d, \\s and their opposites for all scripts, as in Python.
+    r"""Return ``pattern`` for RE2, with \\w, \\d, \\s and their opposites for all scripts, as in Python.
 
     It is for patterns of our own: its first use raises PatternError if RE2 does not take it (look-around,
     back references), or if it has \\b or \\B, which would know ASCII words alone, or \\W, \\D or \\S inside a
@@ -90,7 +90,7 @@ def linear(pattern: str) -> Linear:
 
 
 def _options() -> Any:
-    """RE2's options: the bytes for an automaton, no log on stderr."""
+    """Return RE2's options: the bytes for an automaton, no log on stderr."""
     made = re2.Options()
     made.max_mem = _MEMORY
     made.log_errors = False
@@ -98,7 +98,8 @@ def _options() -> Any:
 
 
 def _whole(text: str) -> str:
-    """``text``, each lone surrogate a question mark: RE2 reads UTF-8, which has none. As long as before."""
+    """Return ``text``, each lone surrogate a question mark: RE2 reads UTF-8, which has none. As long as
+    before."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -107,7 +108,7 @@ def _whole(text: str) -> str:
 
 
 def _spelled(pattern: str) -> str:
-    """``pattern`` with classes for all scripts."""
+    """Return ``pattern`` with classes for all scripts."""
     spelled = []
     inside = False
     for piece in _PIECE.findall(pattern):

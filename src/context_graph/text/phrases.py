@@ -33,12 +33,12 @@ _LEAST_BYTES: Final = 12
 
 
 def _any_of(*patterns: str) -> Linear:
-    """One of ``patterns``, which begin and end with letters, as whole words in any case."""
+    """Return one of ``patterns``, which begin and end with letters, as whole words in any case."""
     return linear(rf"(?i)(?:^|\W)(?:{'|'.join(patterns)})(?:\W|$)")
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The set of words in ``text``, split at spaces."""
+    """Return the set of words in ``text``, split at spaces."""
     return frozenset(text.split())
 
 
@@ -111,7 +111,7 @@ _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
 
 
 def plain(text: str) -> str:
-    """``text`` without code fences, comments and marks of Markdown, on one line."""
+    """Return ``text`` without code fences, comments and marks of Markdown, on one line."""
     return _without_marks(_FENCED.sub(" ", text))
 
 
@@ -128,18 +128,18 @@ _QUESTION_CHARS: Final = 300
 
 
 def asks_something(prompt: str) -> bool:
-    """Whether a prompt is a question or has one, in the languages that notes know."""
+    """Return whether a prompt is a question or has one, in the languages that notes know."""
     return _ASKS.found(prompt)
 
 
 def is_question(prompt: str) -> bool:
-    """Whether a prompt asks something and sets no longer task."""
+    """Return whether a prompt asks something and sets no longer task."""
     return len(prompt) <= _QUESTION_CHARS and asks_something(prompt)
 
 
 def is_small_talk(prompt: str) -> bool:
-    """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command; in any
-    language that `text.function_words` knows.
+    """Return whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command;
+    in any language that `text.function_words` knows.
     """
     if _SLASH_COMMAND.fullmatch(prompt.strip()):
         return True
@@ -147,7 +147,7 @@ def is_small_talk(prompt: str) -> bool:
 
 
 def command_line(command: str, limit: int = 90, *, variables: bool = False) -> str:
-    """A shell command on one line, without what enters a folder, or sets ``variables``, before it.
+    """Return a shell command on one line, without what enters a folder, or sets ``variables``, before it.
 
     A message that a here-document holds stands in its place, as it is what the command says.
     """
@@ -166,7 +166,8 @@ def command_line(command: str, limit: int = 90, *, variables: bool = False) -> s
 
 
 def is_lookup(command: str) -> bool:
-    """Whether ``command`` only looks at things or calls our program, so that it is not worth reporting."""
+    """Return whether ``command`` only looks at things or calls our program, so that it is not worth
+    reporting."""
     words = command.split()
     if not words:
         return True
@@ -179,8 +180,8 @@ def is_lookup(command: str) -> bool:
 
 
 def error_line(text: str, limit: int = 140) -> str:
-    """The line of an error text that says why: the last that names an error, else the last that tells a
-    failure in other words or counts them, else the last line.
+    """Return the line of an error text that says why: the last that names an error, else the last that tells
+    a failure in other words or counts them, else the last line.
     """
     last = hinting = ""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
@@ -199,7 +200,7 @@ def error_line(text: str, limit: int = 140) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of ``text``, without Markdown's marks, code fences left out."""
+    """Return the sentences of ``text``, without Markdown's marks, code fences left out."""
     return iter(_sentences(text))
 
 
@@ -216,8 +217,8 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _parted(text: str) -> Iterator[str]:
-    """``text`` cut where a sentence ends: at a line's end, at a stop after two letters, so that `e.g.` and
-    initials end nothing, or before a capital; or at the stop of a script that puts no space after it."""
+    """Yield ``text`` cut where a sentence ends: at a line's end, at a stop after two letters, so that `e.g.`
+    and initials end nothing, or before a capital; or at the stop of a script that puts no space after it."""
     begin = 0
     for match in _STOP.finditer(text):
         stop, end = match.start(), match.end()
@@ -235,8 +236,8 @@ def _parted(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
-    """Sentences of a user's prompt that decide something, or say what must or must not be, in order.
+def instructions_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
+    """Return sentences of a user's prompt that decide something, or say what must or must not be, in order.
 
     Of a long prompt, which may quote a report, only those that begin like a request.
     """
@@ -306,7 +307,7 @@ class Unquoted:
 
 @lru_cache(maxsize=4)  # several readers look at each prompt
 def unquoted(text: str) -> Unquoted:
-    """``text`` as `Unquoted` reads it."""
+    """Return ``text`` as `Unquoted` reads it."""
     return Unquoted(text)
 
 
@@ -324,7 +325,7 @@ def _own_lines(text: str) -> str:
 
 
 def _end_of_quote(text: str, at: int) -> int:
-    """Where the quotation ends that begins at ``at``; -1 if none does, within its paragraph."""
+    """Return where the quotation ends that begins at ``at``; -1 if none does, within its paragraph."""
     mark = text[at]
     if mark in "\"'" and at and text[at - 1].isalnum():
         return -1  # an apostrophe, or inches
@@ -338,7 +339,7 @@ def _end_of_quote(text: str, at: int) -> int:
 
 
 def _closing(text: str, closing: str, at: int, limit: int, *, letters: bool) -> int:
-    """The next place of ``closing``, -1 if there is none; a possible apostrophe (``letters``) does not
+    """Return the next place of ``closing``, -1 if there is none; a possible apostrophe (``letters``) does not
     count.
     """
     while (end := text.find(closing, at, limit)) >= 0:

@@ -52,7 +52,8 @@ _MONGOLIAN: Final = re.compile("[\u1820-\u18aa]")
 
 
 def replace_invisible(text: str, spelled: Callable[[str], str]) -> str:
-    """``text`` with each invisible character replaced by ``spelled(character)``, line ends and tabs included.
+    """Return ``text`` with each invisible character replaced by ``spelled(character)``, line ends and tabs
+    included.
 
     Cost: one pass in C, and a call for each candidate.
     """
@@ -62,7 +63,7 @@ def replace_invisible(text: str, spelled: Callable[[str], str]) -> str:
 
 
 def _selects(match: re.Match[str]) -> bool:
-    """Whether it selects a form of the character before it, which has such forms."""
+    """Return whether it selects a form of the character before it, which has such forms."""
     if not _SELECTORS.match(match[0]) or not match.start():
         return False
     selector, base = match[0], match.string[match.start() - 1]
@@ -108,7 +109,7 @@ class Line:
 
 
 def fence(lines: Iterable[str], *, label: str = RECORDS) -> str:
-    """``lines``, in which all text from outside is `quoted`, between the tags that label them as data.
+    """Return ``lines``, in which all text from outside is `quoted`, between the tags that label them as data.
 
     Args:
         label: What they are, as their first line; "" for none.
@@ -117,20 +118,20 @@ def fence(lines: Iterable[str], *, label: str = RECORDS) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` as one line of JSON string in which no tag begins and nothing is invisible."""
+    """Return ``text`` as one line of JSON string in which no tag begins and nothing is invisible."""
     clean = replace_invisible(text.strip(), _plain).strip()
     return _TAG_START.sub(r"\\u003c", json.dumps(clean, ensure_ascii=False))
 
 
 def _plain(unseen: str) -> str:
-    """A newline for a separator of lines, a tab for itself, nothing for an invisible character."""
+    """Return a newline for a separator of lines, a tab for itself, nothing for an invisible character."""
     if unseen in LINE_ENDS:
         return "\n"
     return unseen if unseen == "\t" else ""
 
 
 def inert(document: str) -> str:
-    """The same JSON, escaped so that no tag begins and nothing is invisible.
+    """Return the same JSON, escaped so that no tag begins and nothing is invisible.
 
     Unlike with `quoted` nothing is lost: parsed as JSON it gives exactly the stored texts.
     """
@@ -138,7 +139,7 @@ def inert(document: str) -> str:
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:
-    """How old, in one unit: `3 d old`."""
+    """Return how old, in one unit: `3 d old`."""
     seconds = max(0, (now_ms - created_at_ms) // 1000)
     for size, unit in _UNITS:
         if seconds >= size:
@@ -147,13 +148,13 @@ def age_text(created_at_ms: int, now_ms: int) -> str:
 
 
 def day_text(at_ms: int, now_ms: int) -> str:
-    """The day of a time, UTC: `3 Nov`, with its year if that is not this one's."""
+    """Return the day of a time, UTC: `3 Nov`, with its year if that is not this one's."""
     day, now = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at_ms, now_ms))
     return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != now.year else "")
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The distinct words of ``text``, lower case, of two characters or more.
+    """Return the distinct words of ``text``, lower case, of two characters or more.
 
     In scripts without spaces each two neighbouring characters count as a word, as in the lexical index.
     """

@@ -35,7 +35,7 @@ _HEADING: Final = re.compile(r"^[\s#>*\-+]*+(?:\d++[.)]\s++)?|[*`]{1,3}")
 _STOP: Final = re.compile(r"(?<=[.!?])\s")
 _ENDED: Final = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
 _LITTLE: Final = 16
-"""Bytes of letters and digits that, with one telling word at most, tell nothing: `No, that is wrong:`."""
+"""Bytes of letters and digits that, with one content word at most, say nothing: `No, that is wrong:`."""
 _NAMED_CHARS: Final = 4000
 """Of a text in which its name is looked for."""
 
@@ -58,7 +58,7 @@ class Segment:
 
 @lru_cache(maxsize=128)  # one answer asks for those of a memory up to three times
 def segments(content: str) -> tuple[Segment, ...]:
-    """The parts of ``content`` in order; together they hold all of its words.
+    """Return the parts of ``content`` in order; together they hold all of its words.
 
     Code is what stands between fences, or two and more lines in a row that look like it; its lines stay as
     they are. Everything else is on one line each.
@@ -88,7 +88,7 @@ def segments(content: str) -> tuple[Segment, ...]:
 
 
 def may_hold_code(content: str) -> bool:
-    """Whether `segments` may find code in it: a single line is none, unless it opens a fence."""
+    """Return whether `segments` may find code in it: a single line is none, unless it opens a fence."""
     return len(content.splitlines()) > 1 or _FENCE.match(content) is not None
 
 
@@ -110,7 +110,8 @@ def _starts_code(line: str) -> bool:
 
 
 def _ends_code(line: str) -> bool:
-    """Whether a line without spaces at its end ends as code does: `;`, `{`, `=>`, a backslash, `):`."""
+    """Return whether a line without spaces at its end ends as code does: `;`, `{`, `=>`, a backslash,
+    `):`."""
     return line.endswith((";", "{", "=>", "\\")) or (line.endswith(":") and line[:-1].rstrip().endswith(")"))
 
 
@@ -127,7 +128,7 @@ def _close_code(segments: list[Segment], prose: list[str], code: list[str]) -> N
 
 
 def _close_prose(segments: list[Segment], prose: list[str]) -> None:
-    """Paragraphs become sentences; list items and headings stand for themselves."""
+    """Add the sentences of paragraphs; list items and headings stand for themselves."""
     paragraph: list[str] = []
     for line in [*prose, ""]:
         item = _ITEM.match(line)
@@ -143,8 +144,8 @@ def _close_prose(segments: list[Segment], prose: list[str]) -> None:
     prose.clear()
 
 
-def telling_words(text: str) -> frozenset[str]:
-    """The text's words in lower case without endings and stop words: roughly, its subject."""
+def content_words(text: str) -> frozenset[str]:
+    """Return the text's words in lower case without endings and stop words: roughly, its subject."""
     return _known_words(text) if len(text) <= SHORT else _words(text)
 
 
@@ -166,14 +167,14 @@ def _stem(word: str) -> str:
 
 
 def short_name(content: str, limit: int = 48) -> str:
-    """A name for a memory, taken from its text: its first heading or sentence, cut after a word."""
+    """Return a name for a memory, taken from its text: its first heading or sentence, cut after a word."""
     lines = (_HEADING.sub("", line).strip() for line in content[:_NAMED_CHARS].splitlines())
     first = next((line for line in lines if line), content.strip())
     return shortened(" ".join(_STOP.split(first)[0].split()).rstrip(" .:;,"), limit)
 
 
 def shortened(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` characters, cut after a word and then marked with an ellipsis."""
+    """Return ``text`` in at most ``limit`` characters, cut after a word and then marked with an ellipsis."""
     if len(text) <= limit:
         return text
     kept = text[: limit - 1]
@@ -183,11 +184,11 @@ def shortened(text: str, limit: int) -> str:
 
 def _says_little(text: str) -> bool:
     letters = "".join(filter(str.isalnum, text))
-    return len(letters.encode()) <= _LITTLE and len(telling_words(text)) <= 1
+    return len(letters.encode()) <= _LITTLE and len(content_words(text)) <= 1
 
 
 def without_sentences(content: str, texts: Iterable[str]) -> str:
-    """``content`` without the sentences that say one of ``texts`` and hardly more.
+    """Return ``content`` without the sentences that say one of ``texts`` and hardly more.
 
     One that says more stays whole, as what would be left of it is no sentence; so does a ``content`` of which
     nothing would be left. Cost: linear, for each text.

@@ -63,7 +63,7 @@ class ShellLine(NamedTuple):
 
 
 def read_line(line: str, folder: str = "", values: Mapping[str, str] | None = None) -> ShellLine:
-    """The commands of ``line`` that are plain, in their order.
+    """Return the commands of ``line`` that are plain, in their order.
 
     Args:
         line: What a shell is given; nothing is read of one that is longer than 20,000 characters.
@@ -92,7 +92,7 @@ class _Scanner:
         self.text, self.values, self.at = text, values, 0
 
     def tokens(self, depth: int = 0) -> list[_Token]:
-        """All of them; within a substitution (``depth``) those up to the bracket that closes it."""
+        """Return all of them; within a substitution (``depth``) those up to the bracket that closes it."""
         if depth > _DEPTH:
             raise _OddError
         made: list[_Token] = []
@@ -134,14 +134,14 @@ class _Scanner:
                 made[at] = _Token("\n".join(lines))
 
     def _until(self, sign: str, *, past: bool = False) -> str:
-        """The text up to ``sign`` or the end; reading goes on there, or behind it."""
+        """Return the text up to ``sign`` or the end; reading goes on there, or behind it."""
         end = self.text.find(sign, self.at)
         end = len(self.text) if end < 0 else end
         text, self.at = self.text[self.at : end], end + past
         return text
 
     def _quoted(self, sign: str) -> str:
-        """The text up to ``sign``, which must come."""
+        """Return the text up to ``sign``, which must come."""
         text = self._until(sign, past=True)
         if self.at > len(self.text):
             raise _OddError
@@ -297,7 +297,7 @@ def _assignment(word: str) -> tuple[str, str]:
 
 
 def _without_wrappers(command: ShellCommand, assigned: dict[str, str]) -> list[str]:
-    """The words from the program on; variables set before it are added to ``assigned``."""
+    """Return the words from the program on; variables set before it are added to ``assigned``."""
     words, wrapped = command.words, ""
     at = 0
     while at < len(words):
@@ -320,7 +320,7 @@ def _without_wrappers(command: ShellCommand, assigned: dict[str, str]) -> list[s
 
 
 def _inner_line(command: ShellCommand) -> str | None:
-    """The line that a shell or `eval` is given to run; None for any other command."""
+    """Return the line that a shell or `eval` is given to run; None for any other command."""
     if command.program == "eval":
         return " ".join(command.words[1:])
     if command.program not in _SHELLS:
@@ -334,7 +334,7 @@ def _inner_line(command: ShellCommand) -> str | None:
 
 
 def _entered(folder: str | None, command: ShellCommand, values: Mapping[str, str]) -> str | None:
-    """The folder after `cd`; None where only a run would tell."""
+    """Return the folder after `cd`; None where only a run would tell."""
     named = [word for word in command.words[1:] if word == "-" or not word.startswith("-")]
     target = named[0] if named else values.get("HOME", UNKNOWN)
     if target.startswith("~/") or target == "~":

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from context_graph.text.english import spelt
-from context_graph.text.sentences import telling_words
+from context_graph.text.sentences import content_words
 
 MAX_CHARS: Final = 600
 """Longer texts say many things; giving up one of them does not end the others."""
@@ -68,7 +68,7 @@ _HINT: Final = re.compile(
 
 
 def _tokens(text: str) -> list[str]:
-    """Words in lower case, and the signs that end a phrase."""
+    """Return words in lower case, and the signs that end a phrase."""
     tokens: list[str] = []
     for token in _TOKEN.findall(spelt(text[:MAX_CHARS]).lower()):
         word = token.rstrip(_TRAILING)
@@ -79,14 +79,15 @@ def _tokens(text: str) -> list[str]:
 
 
 def may_give_up(text: str) -> bool:
-    """Whether ``text`` says that something holds no longer, or holds now. Cost: some us for most texts."""
+    """Return whether ``text`` says that something holds no longer, or holds now. Cost: some us for most
+    texts."""
     if _HINT.search(text.lower()) is None:
         return False
     return bool(given_up(text)) or "now" in _tokens(text)
 
 
 def given_up(text: str) -> frozenset[str]:
-    """The telling words of what ``text`` says holds no longer; none if it says nothing of the kind."""
+    """Return the content words of what ``text`` says holds no longer; none if it says nothing of the kind."""
     if len(text) > MAX_CHARS:
         return frozenset()
     tokens = _tokens(text)
@@ -100,7 +101,7 @@ def given_up(text: str) -> frozenset[str]:
     phrases += [_without_leads(denial.what) for denial in _denials(tokens)]
     gone = [word for phrase in phrases for word in phrase]
     kept = Counter(tokens) - Counter(gone)  # phrases may overlap: `replaces the formerly used port`
-    return telling_words(" ".join(gone)) - telling_words(" ".join(kept))
+    return content_words(" ".join(gone)) - content_words(" ".join(kept))
 
 
 class _Denial(NamedTuple):
@@ -140,7 +141,7 @@ def _without_leads(phrase: list[str]) -> list[str]:
 
 
 def _between(tokens: list[str], at: int, ends: frozenset[str], *, needs_from: bool) -> list[str]:
-    """The words between a verb, or the `from` that follows it, and the first of ``ends``."""
+    """Return the words between a verb, or the `from` that follows it, and the first of ``ends``."""
     start = at + 1
     if needs_from:
         if "from" not in tokens[start : start + _GIVEN_UP_WORDS]:
@@ -151,7 +152,7 @@ def _between(tokens: list[str], at: int, ends: frozenset[str], *, needs_from: bo
 
 
 def _phrase(tokens: list[str], start: int, ends: frozenset[str]) -> list[str]:
-    """The words from ``start`` up to one that ends a phrase, without those that only lead to it."""
+    """Return the words from ``start`` up to one that ends a phrase, without those that only lead to it."""
     phrase: list[str] = []
     for word in tokens[start : start + _GIVEN_UP_WORDS]:
         if word in _ENDS or word in ends or (phrase and word in _PLACES):
@@ -162,7 +163,7 @@ def _phrase(tokens: list[str], start: int, ends: frozenset[str]) -> list[str]:
 
 
 def supersedes(later: str, earlier: str) -> bool:
-    """Whether ``later`` says that what ``earlier`` states holds no longer.
+    """Return whether ``later`` says that what ``earlier`` states holds no longer.
 
     It gives up words of the earlier text and shares the others, but for a verb, or it is the earlier text
     with `now` and another value. A clause that denies something says nothing that the earlier text does not:
@@ -171,7 +172,7 @@ def supersedes(later: str, earlier: str) -> bool:
     """
     if len(earlier) > MAX_CHARS or len(later) > MAX_CHARS:
         return False
-    old, new = telling_words(earlier), telling_words(later)
+    old, new = content_words(earlier), content_words(later)
     gone = given_up(later)
     if not gone:
         return _says_now(later, earlier)
@@ -183,24 +184,24 @@ def supersedes(later: str, earlier: str) -> bool:
     if denials:
         # All that the clauses deny is said there, and at most the verb is another one.
         words = [word for denial in denials for word in (*denial.about, *denial.what)]
-        return bool(shared) and len(missing) <= 1 and telling_words(" ".join(_without_leads(words))) <= old
+        return bool(shared) and len(missing) <= 1 and content_words(" ".join(_without_leads(words))) <= old
     beside = len(missing) == 1 and len(shared) >= _SHARED_BESIDE and missing <= _verbs(earlier)
     return bool(shared) and (not missing or beside)
 
 
 def _verbs(text: str) -> frozenset[str]:
-    """What may be the verb of a statement, by its ending and by what stands around it."""
+    """Return what may be the verb of a statement, by its ending and by what stands around it."""
     tokens = _tokens(text)
     words = [
         word
         for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], ""], strict=False)
         if (word.endswith(("s", "ed")) or after in _PLACES) and before not in _PLACES | _LEADS | _ENDS
     ]
-    return telling_words(" ".join(words))
+    return content_words(" ".join(words))
 
 
 def _says_now(later: str, earlier: str) -> bool:
-    """Whether the texts are equal but for `now` and one value of at most three words."""
+    """Return whether the texts are equal but for `now` and one value of at most three words."""
     new, old = _tokens(later.rstrip(".! ")), _tokens(earlier.rstrip(".! "))
     if "now" not in new or "now" in old:
         return False

@@ -21,7 +21,7 @@ COURSES: Final = {
 
 
 def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
-    """What the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
+    """Return what the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
     if not last["done_ms"]:
         return f"{last['where']}: never yet; {last['failed']}"
     when = f"{ago(last['done_ms'], at_ms)} ago"
@@ -32,7 +32,7 @@ def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
 
 
 def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
-    """Whether it works, and the sentence about that.
+    """Return whether it works, and the sentence about that.
 
     Args:
         store: What the owner says of the store (`doctor.look`).

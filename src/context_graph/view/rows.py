@@ -396,5 +396,5 @@ PARTS: Final = ("health", "memories", "ledger", "sessions", "runs", "gates", "ma
 
 
 def to_json(rows: Any) -> Any:
-    """Any of these as plain values for JSON."""
+    """Return any of these as plain values for JSON."""
     return msgspec.to_builtins(rows)

@@ -9,7 +9,8 @@ _TURNING: Final = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def shown(text: str) -> str:
-    """``text`` with what steers a terminal or turns the direction of reading in its escaped form (`\\x1b`).
+    """Return ``text`` with what steers a terminal or turns the direction of reading in its escaped form
+    (`\\x1b`).
 
     A memory or a project's file may hold such characters: they could write the clipboard or hide a line.
     """

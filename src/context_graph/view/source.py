@@ -42,7 +42,7 @@ class Source(Protocol):
         limit: int = 200,
         chars: int = TEXT_CHARS,
     ) -> MemoryPage:
-        """Newest first, or the most relevant to ``query``; with ``forgotten`` the soft-deleted ones.
+        """Return memories, newest first or those nearest to ``query``; with ``forgotten`` soft-deleted ones.
 
         ``chars`` of each text, up to WHOLE_CHARS.
         """
@@ -65,7 +65,7 @@ class Source(Protocol):
     def map(self) -> Map: ...
 
     def follow(self) -> Iterator[Sequence[str]]:
-        """The parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.
+        """Return the parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.
 
         Ends, or raises, when the owner is gone. Starts none.
         """
@@ -112,7 +112,7 @@ class Actions(Protocol):
         ...
 
     def dry_run(self, mode: str) -> RunDetail:
-        """What a consolidation would do now."""
+        """Return what a consolidation would do now."""
         ...
 
     def consolidate(self, mode: str) -> str: ...

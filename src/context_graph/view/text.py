@@ -8,7 +8,7 @@ from context_graph.view.units import ago
 
 
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:
-    """The lines about health, and for each memory that was shown its own."""
+    """Return the lines about health, and for each memory that was shown its own."""
     room = max(20, width)
     health = [f"{line.name:<12} {line.text}"[:room] for line in pane.health.lines if line.name != NUMBERS]
     return health, [_shown_lines(memory, now_ms, room) for memory in pane.shown]

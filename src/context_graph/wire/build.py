@@ -23,7 +23,7 @@ _NUMBERS: Final = re.compile(r"(?:^|(?<=\.))\d{1,18}")
 
 @cache
 def client_build() -> str:
-    """The version of this package with the time of its newest file, such as `0.1.0+build.1764283920`.
+    """Return the version of this package with the time of its newest file, such as `0.1.0+build.1764283920`.
 
     A process keeps what it said first: what is installed later is not what it runs. Costs 2 ms, once.
     """
@@ -32,13 +32,14 @@ def client_build() -> str:
 
 @cache
 def owner_build() -> str:
-    """What this owner runs: `installed_build` as it was when it was first asked, at the owner's start."""
+    """Return what this owner runs: `installed_build` as it was when it was first asked, at the owner's
+    start."""
     return installed_build()
 
 
 def installed_build() -> str:
-    """What an owner would run that starts now. Never below what a client says that would start it: the native
-    launcher knows no package, but the script that it runs, which installers write last. Costs 2 ms.
+    """Return what an owner would run that starts now. Never below what a client says that would start it: the
+    native launcher knows no package, but the script that it runs, which installers write last. Costs 2 ms.
     """
     return _with_script(_newest_file(_PACKAGE))
 
@@ -54,7 +55,7 @@ class InstalledBuild:
         self._newest = 0
 
     def look(self) -> str:
-        """The build."""
+        """Return the build."""
         if self._watch.is_stirred() or not self._newest:
             self._newest = _newest_file(_PACKAGE)
         return _with_script(self._newest)
@@ -65,7 +66,8 @@ class InstalledBuild:
 
 
 def is_newer(other: str, own: str) -> bool:
-    """Whether build ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
+    """Return whether build ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is
+    not."""
     return other != own and _numbers(other) > _numbers(own)
 
 
@@ -89,7 +91,8 @@ def _named(seconds: int) -> str:
 
 
 def _newest_file(folder: Path) -> int:
-    """Unix seconds of the last change to a file below ``folder``, bytecode left out; 0 if unreadable."""
+    """Return Unix seconds of the last change to a file below ``folder``, bytecode left out; 0 if
+    unreadable."""
     newest = 0
     try:
         with os.scandir(folder) as entries:

@@ -32,12 +32,12 @@ _OF_ONE_CALL = frozenset(
 
 
 def kept_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The part of ``env`` for a program that works for the user rather than for one client."""
+    """Return the part of ``env`` for a program that works for the user rather than for one client."""
     return {
         name: value for name, value in env.items() if name in KEPT_NAMES or name.startswith(KEPT_PREFIXES)
     }
 
 
 def owner_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The part of that for an owner, which serves many clients."""
+    """Return the part of that for an owner, which serves many clients."""
     return {name: value for name, value in kept_environment(env).items() if name not in _OF_ONE_CALL}

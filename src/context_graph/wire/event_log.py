@@ -29,13 +29,13 @@ _SEGMENT: Final = re.compile(r"\d{1,20}-[0-9a-f]{1,16}\.log")
 
 
 def frame(event_id: str, data: bytes) -> bytes:
-    """The record of an event, which has an id of 32 hex digits, and as JSON no newline."""
+    """Return the record of an event, which has an id of 32 hex digits, and as JSON no newline."""
     text = b"%b %b" % (event_id.encode(), data)
     return b"\nE1 %08x %08x %b\n" % (binascii.crc32(text), len(text), text)
 
 
 def segments(store_dir: str | Path) -> list[str]:
-    """The names of the segments, oldest first; links and other things of such a name are not ours.
+    """Return the names of the segments, oldest first; links and other things of such a name are not ours.
 
     Raises OSError if the folder is there and can't be read. Cost: one listing of a small folder.
     """
@@ -77,13 +77,14 @@ def append(store_dir: str | Path, record: bytes) -> None:
 
 
 def fresh_name(newest: str = "") -> str:
-    """A name that no segment has or had: milliseconds, later than ``newest``'s, and something random."""
+    """Return a name that no segment has or had: milliseconds, later than ``newest``'s, and something
+    random."""
     after = int(newest.partition("-")[0]) + 1 if newest else 0
     return f"{max(time.time_ns() // 1_000_000, after):013d}-{os.urandom(4).hex()}.log"
 
 
 def is_open(handle: int) -> bool:
-    """Whether writers may still append to the segment."""
+    """Return whether writers may still append to the segment."""
     return bool(os.fstat(handle).st_mode & stat.S_IWUSR)
 
 

@@ -95,14 +95,14 @@ class Reply:
 
 
 def is_late(request: Request) -> bool:
-    """Whether the client has stopped waiting; a hook has then logged its event."""
+    """Return whether the client has stopped waiting; a hook has then logged its event."""
     if not request.at_ms or not request.deadline_ms:
         return False
     return time.time_ns() // 1_000_000 - request.at_ms > request.deadline_ms
 
 
 def encode_request(request: Request) -> bytes:
-    """The frame of ``request``, fields in the order of their tags, unset fields left out.
+    """Return the frame of ``request``, fields in the order of their tags, unset fields left out.
 
     Raises MalformedFrameError if a field can't be carried (a number out of range, a foreign variable).
     Raises FrameTooLargeError if the payload exceeds MAX_PAYLOAD_BYTES.
@@ -123,7 +123,8 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
-    """The request that ``payload`` (a frame without its 8-byte header) holds; unknown tags are skipped.
+    """Return the request that ``payload`` (a frame without its 8-byte header) holds; unknown tags are
+    skipped.
 
     Raises MalformedFrameError, naming the field that is not of its form.
     """
@@ -136,7 +137,7 @@ def decode_request(payload: bytes | bytearray | memoryview) -> Request:
 
 
 def encode_reply(reply: Reply) -> bytes:
-    """The frame of ``reply``.
+    """Return the frame of ``reply``.
 
     Raises MalformedFrameError if exit_code or flags is outside 0..255. Raises FrameTooLargeError if the two
     outputs together exceed MAX_PAYLOAD_BYTES.
@@ -150,7 +151,7 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
-    """The reply that ``payload`` (a frame without its 8-byte header) holds.
+    """Return the reply that ``payload`` (a frame without its 8-byte header) holds.
 
     Raises MalformedFrameError if the payload is cut short or longer than its parts.
     """
@@ -167,7 +168,7 @@ def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
 
 
 def request_length(header: bytes | bytearray | memoryview) -> int:
-    """Payload length that a request's first HEADER_BYTES announce.
+    """Return the payload length that a request's first HEADER_BYTES announce.
 
     Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
     length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
@@ -176,7 +177,7 @@ def request_length(header: bytes | bytearray | memoryview) -> int:
 
 
 def reply_length(header: bytes | bytearray | memoryview) -> int:
-    """Payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
+    """Return the payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
     return framing.payload_length(header, _REPLY_MAGIC)
 
 

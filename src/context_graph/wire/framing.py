@@ -18,14 +18,14 @@ HEADER_BYTES: Final = _HEADER.size
 
 
 def frame(magic: bytes, payload: bytes) -> bytes:
-    """``payload`` behind its header. Raises FrameTooLargeError above MAX_PAYLOAD_BYTES."""
+    """Return ``payload`` behind its header. Raises FrameTooLargeError above MAX_PAYLOAD_BYTES."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise FrameTooLargeError(f"frame of {len(payload)} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
     return _HEADER.pack(magic, len(payload)) + payload
 
 
 def payload_length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
-    """Payload length that a frame's first HEADER_BYTES announce.
+    """Return the payload length that a frame's first HEADER_BYTES announce.
 
     Raises MalformedFrameError if the magic bytes are others. Raises FrameTooLargeError if the length
     exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
@@ -57,7 +57,7 @@ class FrameDecoder:
         self._buffer += data
 
     def take(self) -> bytes | None:
-        """The next whole payload, or None until more bytes come.
+        """Return the next whole payload, or None until more bytes come.
 
         Raises MalformedFrameError, FrameTooLargeError as soon as the 8-byte header shows it. The stream has
         no further frame boundary then, so its connection must be closed.

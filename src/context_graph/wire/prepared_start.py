@@ -40,7 +40,7 @@ class PreparedStart:
     memories: Sequence[tuple[str, int]]
 
     def to_bytes(self) -> bytes | None:
-        """The file's bytes; None where it would be too long, or a path has a line's end."""
+        """Return the file's bytes; None where it would be too long, or a path has a line's end."""
         facts = [
             f"branch {self.branch}",
             f"account {self.account}",

@@ -43,7 +43,7 @@ class Holder:
 
 
 def take_lock(path: Path) -> int | None:
-    """The locked descriptor of ``path`` (created if missing, close-on-exec), or None if it is held.
+    """Return the locked descriptor of ``path`` (created if missing, close-on-exec), or None if it is held.
 
     Raises OSError if the file can't be opened or created.
     """
@@ -65,7 +65,7 @@ def take_lock(path: Path) -> int | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock at this instant.
+    """Return whether some process holds the lock at this instant.
 
     Raises OSError if the file exists but can't be opened.
     """
@@ -86,19 +86,19 @@ def is_locked(path: Path) -> bool:
 
 
 def holding_pid(path: Path) -> int:
-    """The process that took the lock, as the kernel lists it; 0 if that can't be told."""
+    """Return the process that took the lock, as the kernel lists it; 0 if that can't be told."""
     return processes.flock_holder(os.fspath(path))
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether process ``pid`` is the owner that has the file open: pids wrap, and a lock file may name one of
-    old.
+    """Return whether process ``pid`` is the owner that has the file open: pids wrap, and a lock file may name
+    one of old.
     """
     return processes.has_open(pid, os.fspath(path), "owner")
 
 
 def same_file(handle: int, path: Path) -> bool:
-    """Whether ``path`` still names the file that ``handle`` is open on."""
+    """Return whether ``path`` still names the file that ``handle`` is open on."""
     try:
         here, there = os.fstat(handle), os.lstat(path)
     except OSError:
@@ -116,7 +116,8 @@ def write_holder(handle: int, holder: Holder) -> None:
 
 
 def read_holder(path: Path) -> Holder | None:
-    """The holder that the file names, or None if it names none (a starter that has not yet become one)."""
+    """Return the holder that the file names, or None if it names none (a starter that has not yet become
+    one)."""
     try:
         with open(path, "rb") as source:
             words = source.read(_TEXT_BYTES).decode("ascii", "replace").split()
@@ -162,7 +163,7 @@ class Work:
 
 
 def work_path(root: Path) -> Path:
-    """The file of the owner of ``root``."""
+    """Return the file of the owner of ``root``."""
     return root / "run" / "owner.work"
 
 
@@ -206,7 +207,7 @@ class WorkFile:
 
 
 def read_work(root: Path) -> Work | None:
-    """The work that the last owner of ``root`` named; None if there is none, or it can't be read."""
+    """Return the work that the last owner of ``root`` named; None if there is none, or it can't be read."""
     for _ in range(_READ_TRIES):
         try:
             data = work_path(root).read_bytes()
@@ -222,7 +223,7 @@ def read_work(root: Path) -> Work | None:
 
 
 def begin_crash_note(root: Path) -> bool:
-    """Whether the last owner of ``root`` crashed. From now on a crash of this process is noted.
+    """Return whether the last owner of ``root`` crashed. From now on a crash of this process is noted.
 
     SIGKILL, a power failure and the kernel's lack of memory leave no note: the work in hand is not to blame.
     """
@@ -241,7 +242,7 @@ def begin_crash_note(root: Path) -> bool:
 
 
 def process_state(pid: int) -> str:
-    """The kernel's view of a process, in words; "" if it runs, or nothing is known of it."""
+    """Return the kernel's view of a process, in words; "" if it runs, or nothing is known of it."""
     return _STATES.get(processes.state(pid), "")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.text.sentences import telling_words
+from context_graph.text.sentences import content_words
 from context_graph.text.superseding import MAX_CHARS, given_up, may_give_up, supersedes
 
 SAID = (
@@ -108,6 +108,6 @@ def test_phrases_that_overlap_give_up_each_word_once(text: str) -> None:
 @given(WORDS, WORDS)
 def test_whatever_is_said_only_words_of_it_are_given_up(later: str, earlier: str) -> None:
     gone = given_up(later)
-    assert gone <= telling_words(later)
+    assert gone <= content_words(later)
     assert not gone or may_give_up(later)
     assert supersedes(later, earlier) in (True, False)

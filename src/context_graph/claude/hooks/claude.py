@@ -50,7 +50,7 @@ _TASKS, _RUNNING = 200, ("running", "pending")
 
 
 def background_work(tasks: Any) -> list[tuple[str, str]]:
-    """(type, id) of what runs on in the background, of a Stop's ``background_tasks``; an odd entry is
+    """Return (type, id) of what runs on in the background, of a Stop's ``background_tasks``; an odd entry is
     none."""
     entries = tasks[:_TASKS] if isinstance(tasks, list) else []
     running = [task for task in entries if isinstance(task, dict) and task.get("status") in _RUNNING]
@@ -60,7 +60,8 @@ def background_work(tasks: Any) -> list[tuple[str, str]]:
 def document(
     event_name: str, *, context: str = "", system_message: str = "", refusal: str = ""
 ) -> dict[str, object]:
-    """The document that tells the model ``context``, the user ``system_message``, and refuses if told to.
+    """Return the document that tells the model ``context``, the user ``system_message``, and refuses if told
+    to.
 
     Args:
         event_name: The client's name of the event that fired, a value of EVENT_OF_VERB.
@@ -117,7 +118,7 @@ def cut(text: str, *, keep_end: bool = False) -> str:
 
 
 def render(event_name: str, *, context: str = "", system_message: str = "", refusal: str = "") -> bytes:
-    """One line of JSON with its newline, or nothing at all when there is nothing to say.
+    """Return one line of JSON with its newline, or nothing at all when there is nothing to say.
 
     Arguments and errors as those of `document`.
     """

@@ -41,7 +41,7 @@ class Wire(msgspec.Struct):
     payload: msgspec.Raw = msgspec.Raw()
 
     def has_payload(self) -> bool:
-        """Whether the key is there, null or not."""
+        """Return whether the key is there, null or not."""
         return memoryview(self.payload).nbytes > 0
 
 

@@ -103,7 +103,7 @@ class HookInput:
 
 
 def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object]) -> HookInput:
-    """The input of one ``hooks <kind>`` call.
+    """Return the input of one ``hooks <kind>`` call.
 
     What stands in ``body`` goes before the arguments that say the same, but for ``success``.
     A session id may be missing (the environment may name it): then it is empty, except that a
@@ -141,7 +141,7 @@ def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object])
 
 
 def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInput:
-    """What gates can read of an input that `parse_hook_input` refuses, in either shape. Never raises.
+    """Return what gates can read of an input that `parse_hook_input` refuses, in either shape. Never raises.
 
     A field of a wrong type counts as absent, so that it can't hide the tool call beside it. ``tool_name``
     goes before the input's. Session and folder are left to the caller. Cost: one pass of the JSON reader.
@@ -168,7 +168,8 @@ def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInp
 
 
 def check_session_id(session_id: str, *, name: str = "session_id", notes: list[str] | None = None) -> str:
-    """``session_id`` cut to MAX_SESSION_ID_LEN characters, the cut told in ``notes``; empty stays empty.
+    """Return ``session_id`` cut to MAX_SESSION_ID_LEN characters, the cut told in ``notes``; empty stays
+    empty.
 
     Raises:
         InvalidInputError: If it is blank, or holds a character that can't be printed: ids are part
@@ -244,7 +245,7 @@ def _refuse(error: msgspec.ValidationError, under: str = "") -> NoReturn:
 
 
 def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
-    """The client's own shape (contract section 1)."""
+    """Return the client's own shape (contract section 1)."""
     actual = kind
     if wire.hook_event_name is not None:
         actual = _flat_kind(kind, wire)
@@ -281,7 +282,7 @@ def _if_text(value: object) -> str:
 
 
 def _flat_kind(kind: EventKind, wire: Wire) -> EventKind:
-    """The event that ``hook_event_name`` tells; the client never sends one without these keys."""
+    """Return the event that ``hook_event_name`` tells; the client never sends one without these keys."""
     name = wire.hook_event_name or ""
     actual = _KIND_OF_NAME.get(name)
     # One command may be registered for both outcomes of a tool.

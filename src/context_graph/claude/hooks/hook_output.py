@@ -29,7 +29,7 @@ class HookOutput:
 
 
 def render_output(output: HookOutput, fmt: str) -> bytes:
-    """``output`` in one of FORMATS, newline included. Cost: tens of microseconds.
+    """Return ``output`` in one of FORMATS, newline included. Cost: tens of microseconds.
 
     Raises:
         ValueError: For an unknown format, or a number that is NaN or infinite: that is never a state.

@@ -53,7 +53,7 @@ _EDITOR_BLOCKS = 8
 
 
 def is_typed(prompt: str, source: str) -> bool:
-    """Whether a UserPromptSubmit is a prompt: somebody wrote it, and it says something of its own.
+    """Return whether a UserPromptSubmit is a prompt: somebody wrote it, and it says something of its own.
 
     Args:
         prompt: The event's whole text.
@@ -74,17 +74,19 @@ def is_typed(prompt: str, source: str) -> bool:
 
 
 def is_report(prompt: str) -> bool:
-    """Whether a prompt is the report of something that ran by itself: the answer to it is no last word."""
+    """Return whether a prompt is the report of something that ran by itself: the answer to it is no last
+    word."""
     return _tag_at(prompt.lstrip(_BLANK), 0) in _REPORTS
 
 
 def is_of_the_client(message: str) -> bool:
-    """Whether the client wrote a message in the model's place: an error of the API, an interruption."""
+    """Return whether the client wrote a message in the model's place: an error of the API, an
+    interruption."""
     return message.lstrip().startswith(_CLIENT_SAYS)
 
 
 def own_words(prompt: str) -> str:
-    """``prompt`` without what the client, an editor or somebody else's message added to it.
+    """Return ``prompt`` without what the client, an editor or somebody else's message added to it.
 
     A block between a client's tags is removed wherever it is, an unclosed one to the end. A slash command
     that the client expanded reads as it was typed.
@@ -123,7 +125,7 @@ def _after_editor(prompt: str) -> str:
 
 
 def _tag_at(text: str, at: int) -> str:
-    """The name of the opening tag that stands at ``at``, in lower case; "" if there is none."""
+    """Return the name of the opening tag that stands at ``at``, in lower case; "" if there is none."""
     if text[at : at + 1] != "<":
         return ""
     name = text[at + 1 : at + 1 + _NAME_CHARS].lower()
@@ -134,13 +136,14 @@ def _tag_at(text: str, at: int) -> str:
 
 
 def _lowered(text: str) -> str:
-    """``text`` in lower case at unchanged offsets; unchanged if some letter would grow."""
+    """Return ``text`` in lower case at unchanged offsets; unchanged if some letter would grow."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text
 
 
 def _after_block(text: str, start: int, tag: str) -> int:
-    """Where ``text`` goes on after the block of ``tag`` that begins at ``start``; blocks may be nested."""
+    """Return where ``text`` goes on after the block of ``tag`` that begins at ``start``; blocks may be
+    nested."""
     opening, closing = f"<{tag}", f"</{tag}>"
     at, depth = start + len(opening), 1
     bracket = text.find(">", at)
@@ -177,7 +180,7 @@ CANARY_TAG = "context-graph-doctor"
 
 
 def is_canary(session_id: str, tool_name: str) -> bool:
-    """Whether a hook call is a canary. Id and tool must both match: the id alone exempts no real tool from
-    a gate.
+    """Return whether a hook call is a canary. Id and tool must both match: the id alone exempts no real tool
+    from a gate.
     """
     return tool_name == CANARY_TOOL and session_id.startswith(CANARY_PREFIX)

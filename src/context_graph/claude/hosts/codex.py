@@ -32,7 +32,8 @@ EVENTS: Final = {
 
 
 def to_claude(kind: EventKind, payload: Json) -> Json:
-    """Codex's input with the edits of a patch as one call of Edit, or of Write if it only adds one file."""
+    """Return Codex's input with the edits of a patch as one call of Edit, or of Write if it only adds one
+    file."""
     made = without_event(payload)
     if kind is not EventKind.PROMPT_SUBMIT:  # a turn may take several prompts
         made["prompt_id"] = payload.get("turn_id")
@@ -52,7 +53,8 @@ def to_claude(kind: EventKind, payload: Json) -> Json:
 
 
 def _edit_of(patch: str, cwd: object) -> tuple[str, Json]:
-    """The tool of Claude Code's that a patch comes to, with its input: paths, what goes and what comes."""
+    """Return the tool of Claude Code's that a patch comes to, with its input: paths, what goes and what
+    comes."""
     tools: list[str] = []
     named: dict[object, None] = {}
     old: list[str] = []
@@ -77,7 +79,7 @@ def _edit_of(patch: str, cwd: object) -> tuple[str, Json]:
 
 
 def from_claude(event: str, document: Json) -> Json:
-    """The document as it is: Codex reads the same keys."""
+    """Return the document as it is: Codex reads the same keys."""
     return document
 
 

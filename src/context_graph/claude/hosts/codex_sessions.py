@@ -34,7 +34,8 @@ _SAYS_ITSELF: Final = (
 
 
 def sessions_in(folder: Path, project: Path) -> list[Path]:
-    """The rollouts below ``folder`` of sessions in ``project``, the oldest first, of at most MAX_FILES."""
+    """Return the rollouts below ``folder`` of sessions in ``project``, the oldest first, of at most
+    MAX_FILES."""
     paths = (
         Path(place, name)
         for place, _, names in os.walk(folder)
@@ -47,13 +48,13 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
 
 
 def id_of(path: Path) -> str:
-    """The id of the session in ``path``; "" where it is no rollout. Raises no error."""
+    """Return the id of the session in ``path``; "" where it is no rollout. Raises no error."""
     meta = _meta_of(path)
     return str(meta.get("id") or path.stem) if meta else ""
 
 
 def _meta_of(path: Path) -> dict[str, Any]:
-    """What a rollout says of its session: ``id`` and ``cwd``; {} for no rollout."""
+    """Return what a rollout says of its session: ``id`` and ``cwd``; {} for no rollout."""
     try:
         for line in islice(lines_of(path, Counter()), _FIRST_LINES):
             payload = (line or {}).get("payload")
@@ -69,7 +70,7 @@ def _is_below(cwd: object, project: Path) -> bool:
 
 
 def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
-    """All that hooks would have told of the session in ``path``. A fork repeats its parent's calls and
+    """Yield all that hooks would have told of the session in ``path``. A fork repeats its parent's calls and
     prompts: each counts once.
 
     Raises OSError where the file can't be read.
@@ -115,7 +116,7 @@ class _Rollout:
             yield from self._result(payload)
 
     def stop(self) -> Iterator[Told]:
-        """The end of a turn, if something was said in it."""
+        """Yield the end of a turn, if something was said in it."""
         if self._said and not self._is_old:
             yield self._told("Stop", {"last_assistant_message": self._said})
         self._said = ""
@@ -183,7 +184,7 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _command(arguments: dict[str, Any]) -> str:
-    """The command line: a text, or the words of `bash -lc TEXT`."""
+    """Return the command line: a text, or the words of `bash -lc TEXT`."""
     command = arguments.get("command") or arguments.get("cmd") or ""
     if not isinstance(command, list):
         return str(command)
@@ -192,7 +193,7 @@ def _command(arguments: dict[str, Any]) -> str:
 
 
 def _output(output: object) -> tuple[str, bool]:
-    """(what a call printed, whether it failed)."""
+    """Return (what a call printed, whether it failed)."""
     if isinstance(output, dict):
         return str(output.get("content") or output.get("output") or ""), output.get("success") is False
     text = str(output or "")

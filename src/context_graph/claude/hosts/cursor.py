@@ -40,7 +40,7 @@ _KEPT: Final = (
 
 
 def to_claude(kind: EventKind, payload: Json) -> Json:
-    """Cursor's input under Claude Code's keys."""
+    """Return Cursor's input under Claude Code's keys."""
     made = common(payload, *_KEPT)
     made["session_id"] = payload.get("session_id") or payload.get("conversation_id")
     if kind is not EventKind.PROMPT_SUBMIT:
@@ -94,7 +94,7 @@ def _parsed(output: str) -> object:
 
 
 def from_claude(event: str, document: Json) -> Json:
-    """Cursor's own keys; a denial without a reason for the model would leave it guessing."""
+    """Return Cursor's own keys; a denial without a reason for the model would leave it guessing."""
     own = specific(document)
     made: Json = {}
     if "systemMessage" in document:

@@ -32,7 +32,7 @@ Hooks = Mapping[str, Sequence[dict[str, Any]]]
 
 
 def hooks_of(host: Host) -> dict[str, list[dict[str, Any]]]:
-    """Our hooks as the host's file has them."""
+    """Return our hooks as the host's file has them."""
     made: dict[str, list[dict[str, Any]]] = {}
     for event in EVENTS:
         kind = EventKind(event.verb)
@@ -48,7 +48,8 @@ def hooks_of(host: Host) -> dict[str, list[dict[str, Any]]]:
 
 
 def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None) -> str:
-    """``text`` of a JSON file with exactly our ``hooks`` under its ``hooks``; a second time changes nothing.
+    """Return ``text`` of a JSON file with exactly our ``hooks`` under its ``hooks``; a second time changes
+    nothing.
 
     Args:
         new_file: What else a new file begins with.
@@ -78,7 +79,8 @@ def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None
 
 
 def drop_hooks(text: str) -> str:
-    """``text`` without our hooks, in either host's form; containers that this empties are removed too."""
+    """Return ``text`` without our hooks, in either host's form; containers that this empties are removed
+    too."""
     text = take_from_settings(text, frozenset())
     while (path := next(_flat_paths(_parsed(text)), None)) is not None:
         text = without(text, path)
@@ -88,7 +90,7 @@ def drop_hooks(text: str) -> str:
 
 
 def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] | None = None) -> str:
-    """``text`` of a JSON file with our MCP server under ``key``; one of its name that is there stays.
+    """Return ``text`` of a JSON file with our MCP server under ``key``; one of its name that is there stays.
 
     Raises:
         InvalidInputError: It is no JSON object, or what stands at ``key`` is none.
@@ -108,7 +110,7 @@ def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] |
 
 
 def drop_server(text: str, key: str, entry: object) -> str:
-    """``text`` without our server, if its entry is as we write it."""
+    """Return ``text`` without our server, if its entry is as we write it."""
     servers = _parsed(text).value.get(key)
     if not isinstance(servers, dict) or servers.get(SERVER) != entry:
         return text
@@ -116,7 +118,8 @@ def drop_server(text: str, key: str, entry: object) -> str:
 
 
 def add_toml_server(text: str) -> str:
-    """``text`` of Codex's config.toml with our server in a marked block at its end; one that is there stays.
+    """Return ``text`` of Codex's config.toml with our server in a marked block at its end; one that is there
+    stays.
 
     Raises:
         InvalidInputError: It is no TOML, or can't take the block.
@@ -132,7 +135,7 @@ def add_toml_server(text: str) -> str:
 
 
 def drop_toml_server(text: str) -> str:
-    """``text`` without the marked block and the empty line before it."""
+    """Return ``text`` without the marked block and the empty line before it."""
     begin = text.find(_BEGIN.rstrip("\n"))
     end = text.find(_END.rstrip("\n"), begin)
     if begin < 0 or end < 0:
@@ -178,7 +181,7 @@ def _checked_hooks(root: Node) -> Mapping[str, list[Any]]:
 
 
 def _ours(hooks: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The entries of ours under each event: hooks, or groups that hold nothing else."""
+    """Return the entries of ours under each event: hooks, or groups that hold nothing else."""
 
     def is_mine(entry: Any) -> bool:
         inner = entry.get("hooks") if isinstance(entry, dict) else None
@@ -197,7 +200,7 @@ def _flat_paths(root: Node) -> Iterator[tuple[str | int, ...]]:
 
 
 def _pruned(text: str, path: Sequence[str | int]) -> str:
-    """``text`` without what stands at ``path``, if that is empty."""
+    """Return ``text`` without what stands at ``path``, if that is empty."""
     node = _parsed(text)
     for step in path:
         node = node.members[step] if isinstance(step, str) else node.items[step]

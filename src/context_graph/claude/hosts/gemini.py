@@ -46,7 +46,7 @@ _EXIT: Final = "\nExit Code: "
 
 
 def to_claude(kind: EventKind, payload: Json) -> Json:
-    """Gemini's input with Claude Code's tools and answers."""
+    """Return Gemini's input with Claude Code's tools and answers."""
     made = without_event(payload)
     if kind is EventKind.PROMPT_SUBMIT:
         prompt = payload.get("prompt")
@@ -65,7 +65,7 @@ def to_claude(kind: EventKind, payload: Json) -> Json:
 
 
 def _typed(prompt: str) -> str:
-    """The prompt without what hooks told at the session's start."""
+    """Return the prompt without what hooks told at the session's start."""
     at = 0
     while prompt.startswith(_OURS, at):
         end = prompt.find(_OURS_END, at)
@@ -92,7 +92,7 @@ def _call(payload: Json) -> Json:
 
 
 def _outcome(tool: object, response: object) -> Json:
-    """What the call gave: Gemini has one event for both outcomes."""
+    """Return what the call gave: Gemini has one event for both outcomes."""
     if not isinstance(response, dict):
         return {"tool_response": response}
     error, content, shown = response.get("error"), response.get("llmContent"), response.get("returnDisplay")
@@ -112,7 +112,7 @@ def _failed(text: object) -> Json:
 
 
 def from_claude(event: str, document: Json) -> Json:
-    """Gemini's decision and reason stand beside what it tells."""
+    """Return Gemini's answer: decision and reason stand beside what it tells."""
     own = specific(document)
     made: Json = {name: document[name] for name in ("systemMessage",) if name in document}
     if own.get("permissionDecision") == "deny":

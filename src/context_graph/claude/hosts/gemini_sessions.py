@@ -36,7 +36,8 @@ Json = dict[str, Any]
 
 
 def sessions_in(folder: Path, project: Path) -> list[Path]:
-    """The files below ``folder`` of sessions in ``project``, the oldest first; of at most MAX_FILES projects.
+    """Return the files below ``folder`` of sessions in ``project``, the oldest first; of at most MAX_FILES
+    projects.
 
     Where a session was taken up again by a newer version its older file is left out.
     """
@@ -76,12 +77,13 @@ def _hash_of(project: Path) -> str:
 
 
 def id_of(path: Path) -> str:
-    """The id of the session in ``path``; "" where it is no such file. Raises no error."""
+    """Return the id of the session in ``path``; "" where it is no such file. Raises no error."""
     return str(_meta_of(path).get("sessionId") or "")
 
 
 def _meta_of(path: Path) -> Json:
-    """What a file says of its session, ``sessionId`` and ``projectHash`` among it; {} for no such file."""
+    """Return what a file says of its session, ``sessionId`` and ``projectHash`` among it; {} for no such
+    file."""
     try:
         first = next(_records(path, Counter()), {})
     except OSError:
@@ -90,7 +92,7 @@ def _meta_of(path: Path) -> Json:
 
 
 def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
-    """All that hooks would have told of the session in ``path``, without what was taken back later.
+    """Yield all that hooks would have told of the session in ``path``, without what was taken back later.
 
     Args:
         seen: Ids of messages that were read before, in other files too; this file's are added.
@@ -113,7 +115,7 @@ def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[To
 
 
 def _records(path: Path, odd: Counter[str]) -> Iterator[Json]:
-    """What holds for the session, then its messages and what changes them."""
+    """Yield what holds for the session, then its messages and what changes them."""
     if path.suffix != ".json":
         yield from (record for record in lines_of(path, odd) if record is not None)
         return
@@ -157,7 +159,7 @@ class _Reader:
             yield self._told("UserPromptSubmit", to_claude(EventKind.PROMPT_SUBMIT, {"prompt": text}))
 
     def stop(self) -> Iterator[Told]:
-        """The end of a turn, if something was said in it."""
+        """Yield the end of a turn, if something was said in it."""
         if self._said:
             yield self._told("Stop", {"last_assistant_message": self._said})
         self._said = ""
@@ -178,7 +180,7 @@ class _Reader:
 
 
 def _answer(result: object) -> tuple[str, str]:
-    """(what a call gave to the model, the error where it failed)."""
+    """Return (what a call gave to the model, the error where it failed)."""
     texts, error = list[str](), ""
     for part in _objects(result):
         answer = part.get("functionResponse")
@@ -190,7 +192,7 @@ def _answer(result: object) -> tuple[str, str]:
 
 
 def _text(content: object) -> str:
-    """The words of a message's parts."""
+    """Return the words of a message's parts."""
     if isinstance(content, str):
         return content.strip()
     parts = [content] if isinstance(content, dict) else content

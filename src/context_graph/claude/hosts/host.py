@@ -41,24 +41,24 @@ class Host:
 
 
 def common(payload: Json, *names: str) -> Json:
-    """Those of ``names`` that ``payload`` has."""
+    """Return those of ``names`` that ``payload`` has."""
     return {name: payload[name] for name in names if name in payload}
 
 
 def without_event(payload: Json) -> Json:
-    """A copy without the host's name of the event, which the caller knows by ours."""
+    """Return a copy without the host's name of the event, which the caller knows by ours."""
     return {name: value for name, value in payload.items() if name != "hook_event_name"}
 
 
 def absolute(path: object, cwd: object) -> object:
-    """A relative path below the folder that the call ran in: Claude Code's tools name whole paths."""
+    """Return a relative path below the folder that the call ran in: Claude Code's tools name whole paths."""
     if not isinstance(path, str) or not path or path.startswith(("/", "~")) or "://" in path:
         return path
     return os.path.normpath(os.path.join(cwd, path)) if isinstance(cwd, str) and cwd else path
 
 
 def ran_in(called: object, key: str, cwd: object) -> Json:
-    """The folder that a shell's call names for itself, as ``cwd``; nothing where it names none.
+    """Return the folder that a shell's call names for itself, as ``cwd``; nothing where it names none.
 
     Args:
         called: The tool's input.
@@ -72,6 +72,6 @@ def ran_in(called: object, key: str, cwd: object) -> Json:
 
 
 def specific(document: Json) -> Json:
-    """The part of Claude Code's document that belongs to its event."""
+    """Return the part of Claude Code's document that belongs to its event."""
     specifics = document.get("hookSpecificOutput")
     return specifics if isinstance(specifics, dict) else {}

@@ -47,7 +47,7 @@ class HostFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostScope:
     """A host's files: of one project, or of the user."""
 
     host: str
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """Names the place among all of this user's; fit for a file."""
+        """Names the scope among all of this user's; fit for a file."""
         return f"{self.host}-{'user' if self.is_user else 'project'}-{store_key(self.base)}"
 
     @property
@@ -66,7 +66,7 @@ class Place:
         return _NEXT[self.host]
 
     def files(self, *, servers: bool = True) -> list[HostFile]:
-        """The files, hooks first."""
+        """Return the files, hooks first."""
         return _FILES[self.host](self, servers)
 
     @property
@@ -76,13 +76,13 @@ class Place:
         return self.base / inner
 
 
-def project_place(host: str, top: Path) -> Place:
-    """The files that a host reads in the project at ``top``."""
-    return Place(host, top, is_user=False)
+def project_scope(host: str, top: Path) -> HostScope:
+    """Return the files that a host reads in the project at ``top``."""
+    return HostScope(host, top, is_user=False)
 
 
-def user_place(host: str, env: Mapping[str, str]) -> Place:
-    """The files that a host reads in every project: CODEX_HOME and the like are heeded."""
+def user_scope(host: str, env: Mapping[str, str]) -> HostScope:
+    """Return the files that a host reads in every project: CODEX_HOME and the like are heeded."""
     home = Path(env.get("HOME", "/"))
     if host == "codex":
         base = _named(env, "CODEX_HOME") or home / ".codex"
@@ -93,19 +93,19 @@ def user_place(host: str, env: Mapping[str, str]) -> Place:
         base = _named(env, "OPENCODE_CONFIG_DIR") or shared / "opencode"
     else:
         base = home / f".{host}"
-    return Place(host, base, is_user=True)
+    return HostScope(host, base, is_user=True)
 
 
-def plan(place: Place, env: Mapping[str, str], *, servers: bool = True) -> Setup:
-    """What to add. Reads, writes nothing.
+def plan(scope: HostScope, env: Mapping[str, str], *, servers: bool = True) -> Setup:
+    """Return what to add. Reads, writes nothing.
 
     Raises:
         InvalidInputError: A file that can't be merged; names it.
         ConfigError: A file that can't be read.
     """
     made = Setup()
-    twice = not place.is_user and _has_hooks(user_place(place.host, env))
-    files = place.files(servers=servers)
+    twice = not scope.is_user and _has_hooks(user_scope(scope.host, env))
+    files = scope.files(servers=servers)
     for path in dict.fromkeys(file.path for file in files):
         wanted = [file for file in files if file.path == path and not (file.has_hooks and twice)]
         before = read_text(path)
@@ -121,17 +121,17 @@ def plan(place: Place, env: Mapping[str, str], *, servers: bool = True) -> Setup
     return made
 
 
-def plan_removal(place: Place, record: Record) -> Setup:
-    """The files as they were before; of those edited since, all but what is ours. Raises as `plan`."""
+def plan_removal(scope: HostScope, record: Record) -> Setup:
+    """Return the files as they were before; of those edited since, all but what is ours. Raises as `plan`."""
     made = Setup()
-    for path in dict.fromkeys(file.path for file in place.files()):
+    for path in dict.fromkeys(file.path for file in scope.files()):
         now = read_text(path)
         as_written, before = record.original(path, now)
         if now is not None and as_written:
             made.changes.append(Change(path, now, before))
         elif now is not None and mentions_us(now):
             after = now
-            for file in [file for file in place.files() if file.path == path]:
+            for file in [file for file in scope.files() if file.path == path]:
                 with _naming(path):
                     after = edited(after, file.drop)
             made.changes.append(Change(path, now, after))
@@ -146,17 +146,17 @@ def remove_folders(record: Record) -> None:
 
 
 def are_set_up(top: Path, env: Mapping[str, str]) -> bool:
-    """Whether a file of any host has hooks of ours, of the project at ``top`` or of the user."""
-    places = [place for host in NAMES for place in (project_place(host, top), user_place(host, env))]
-    return any(_has_hooks(place) for place in places)
+    """Return whether a file of any host has hooks of ours, of the project at ``top`` or of the user."""
+    scopes = [scope for host in NAMES for scope in (project_scope(host, top), user_scope(host, env))]
+    return any(_has_hooks(scope) for scope in scopes)
 
 
 def _named(env: Mapping[str, str], name: str) -> Path | None:
     return Path(env[name]) if env.get(name, "").startswith("/") else None
 
 
-def _has_hooks(place: Place) -> bool:
-    for file in place.files():
+def _has_hooks(scope: HostScope) -> bool:
+    for file in scope.files():
         text = read_text(file.path) if file.has_hooks else None
         with contextlib.suppress(InvalidInputError):
             if text and mentions_us(text) and edited(text, file.drop) != text:
@@ -183,31 +183,31 @@ def _server_file(path: Path, key: str, entry: object, new_file: Mapping[str, Any
     return HostFile(path, add, partial(entries.drop_server, key=key, entry=entry))
 
 
-def _codex(place: Place, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(place.folder / "hooks.json", "codex")]
-    config = HostFile(place.folder / "config.toml", entries.add_toml_server, entries.drop_toml_server)
+def _codex(scope: HostScope, servers: bool) -> list[HostFile]:
+    made = [_hooks_file(scope.folder / "hooks.json", "codex")]
+    config = HostFile(scope.folder / "config.toml", entries.add_toml_server, entries.drop_toml_server)
     return [*made, config] if servers else made
 
 
-def _gemini(place: Place, servers: bool) -> list[HostFile]:
-    """Hooks and server in one file."""
-    hooks = _hooks_file(place.folder / "settings.json", "gemini")
+def _gemini(scope: HostScope, servers: bool) -> list[HostFile]:
+    """Return hooks and server in one file."""
+    hooks = _hooks_file(scope.folder / "settings.json", "gemini")
     server = _server_file(hooks.path, "mcpServers", _PLAIN)
     return [hooks, server] if servers else [hooks]
 
 
-def _cursor(place: Place, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(place.folder / "hooks.json", "cursor", {"version": 1})]
-    server = _server_file(place.folder / "mcp.json", "mcpServers", _CURSOR)
+def _cursor(scope: HostScope, servers: bool) -> list[HostFile]:
+    made = [_hooks_file(scope.folder / "hooks.json", "cursor", {"version": 1})]
+    server = _server_file(scope.folder / "mcp.json", "mcpServers", _CURSOR)
     return [*made, server] if servers else made
 
 
-def _opencode(place: Place, servers: bool) -> list[HostFile]:
-    file = _server_file(place.folder / "opencode.json", "mcp", _OPENCODE, _SCHEMA)
+def _opencode(scope: HostScope, servers: bool) -> list[HostFile]:
+    file = _server_file(scope.folder / "opencode.json", "mcp", _OPENCODE, _SCHEMA)
     return [file] if servers else []
 
 
-_FILES: Final[Mapping[str, Callable[[Place, bool], list[HostFile]]]] = {
+_FILES: Final[Mapping[str, Callable[[HostScope, bool], list[HostFile]]]] = {
     "codex": _codex,
     "gemini": _gemini,
     "cursor": _cursor,

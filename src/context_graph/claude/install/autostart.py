@@ -51,7 +51,7 @@ class Autostart:
 def plan_autostart(
     command: Sequence[str], root: Path, env: Mapping[str, str], system: str = SYSTEM
 ) -> Autostart:
-    """The unit that starts ``command`` (an owner's) for the data root ``root``. Reads, writes nothing.
+    """Return the unit that starts ``command`` (an owner's) for the data root ``root``. Reads, writes nothing.
 
     Args:
         system: As sys.platform names it.
@@ -121,7 +121,7 @@ def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
 
 
 def unit_text(words: Sequence[str]) -> str:
-    """The unit that runs ``words``.
+    """Return the unit that runs ``words``.
 
     Exit code 75 says that another owner runs, which is as well. An owner that yields to a newer client ends
     with 0 and is not started again: that client starts its own.
@@ -175,7 +175,7 @@ def _set_link(link: Path, file: Path, *, wanted: bool) -> None:
 
 
 def _reload(env: Mapping[str, str]) -> bool:
-    """Whether systemd, if there is one, has read its units anew."""
+    """Return whether systemd, if there is one, has read its units anew."""
     program = shutil.which("systemctl", path=env.get("PATH"))
     if program is None:
         return True
@@ -190,6 +190,6 @@ def _reload(env: Mapping[str, str]) -> bool:
 
 
 def _quoted(word: str) -> str:
-    """One word of ExecStart: systemd expands % and $, and knows quotes and backslashes."""
+    """Return one word of ExecStart: systemd expands % and $, and knows quotes and backslashes."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"'

@@ -31,7 +31,7 @@ Path = tuple[str | int, ...]
 
 
 def allowed(server: str) -> tuple[str, ...]:
-    """Tools that need no permission dialog: they read, or add what can be undone. Others rewrite."""
+    """Return tools that need no permission dialog: they read, or add what can be undone. Others rewrite."""
     return tuple(f"mcp__{server}__{tool}" for tool in _UNASKED)
 
 
@@ -48,7 +48,7 @@ def add_to_settings(
     strict_gates: bool | None = None,
     program: str = "",
 ) -> str:
-    """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
+    """Return ``text`` of a settings file with our hooks, and if wanted our permissions and status line.
 
     Args:
         approved: Also have the client use our server of `.mcp.json` without the dialog whose default
@@ -70,7 +70,7 @@ def add_to_settings(
 
 
 def add_server(text: str, server: str = SERVER) -> str:
-    """``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
+    """Return ``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
 
     Raises:
         InvalidInputError: It is no JSON object, or its servers are none.
@@ -86,7 +86,7 @@ def add_server(text: str, server: str = SERVER) -> str:
 
 
 def is_taken(text: str, server: str = SERVER) -> bool:
-    """Whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
+    """Return whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
     servers = _object_at(_parsed(text), "mcpServers")
     there = servers.value.get(server) if servers is not None else None
     if there is None:
@@ -95,7 +95,7 @@ def is_taken(text: str, server: str = SERVER) -> bool:
 
 
 def our_servers(text: str) -> frozenset[str]:
-    """The names under which ``text`` of a `.mcp.json` has our server as we write it."""
+    """Return the names under which ``text`` of a `.mcp.json` has our server as we write it."""
     try:
         servers = _object_at(_parsed(text), "mcpServers")
     except InvalidInputError:
@@ -105,19 +105,20 @@ def our_servers(text: str) -> frozenset[str]:
 
 
 def mentions_us(text: str) -> bool:
-    """Whether anything in the text may be ours: whether it names the program or the server."""
+    """Return whether anything in the text may be ours: whether it names the program or the server."""
     return SERVER in text
 
 
 def drop_server(text: str) -> str:
-    """``text`` without our server, under any name, if its entry is as we write it."""
+    """Return ``text`` without our server, under any name, if its entry is as we write it."""
     for name in our_servers(text):
         text = _pruned(without(text, ("mcpServers", name)), ("mcpServers",))
     return text
 
 
 def take_from_settings(text: str, servers: frozenset[str] = frozenset({SERVER})) -> str:
-    """``text`` without our hooks, permissions and status line; containers that this empties are removed too.
+    """Return ``text`` without our hooks, permissions and status line; containers that this empties are
+    removed too.
 
     Args:
         servers: Names of our server whose permissions and approval are removed, too.
@@ -149,7 +150,8 @@ def _with_permissions(text: str, server: str) -> str:
 
 
 def _with_items(text: str, path: tuple[str, ...], items: Sequence[str]) -> str:
-    """``text`` with those of ``items`` that the list at ``path`` lacks; the list is made if there is none."""
+    """Return ``text`` with those of ``items`` that the list at ``path`` lacks; the list is made if there is
+    none."""
     root = _parsed(text)
     holder = root
     for step in path[:-1]:
@@ -175,7 +177,8 @@ def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) 
 
 
 def _drop_each(text: str, find: Callable[[Node], Iterator[Path]]) -> str:
-    """``text`` without everything that ``find`` names, and without the containers that this empties."""
+    """Return ``text`` without everything that ``find`` names, and without the containers that this
+    empties."""
     while (path := next(find(_parsed(text)), None)) is not None:
         text = without(text, path)
         for end in (3, 2, 1):  # a group whose hooks are gone, its event or list, what held that
@@ -197,7 +200,7 @@ def _our_hooks(root: Node) -> Iterator[Path]:
 
 
 def _items_at(root: Node, path: tuple[str, ...], wanted: Collection[str]) -> Iterator[Path]:
-    """Those of ``wanted`` in the list at ``path``."""
+    """Yield those of ``wanted`` in the list at ``path``."""
     node: Node | None = root
     for step in path:
         node = node.members.get(step) if node else None
@@ -207,7 +210,7 @@ def _items_at(root: Node, path: tuple[str, ...], wanted: Collection[str]) -> Ite
 
 
 def _pruned(text: str, path: Path) -> str:
-    """``text`` without the container at ``path`` if it is empty, or a group without hooks."""
+    """Return ``text`` without the container at ``path`` if it is empty, or a group without hooks."""
     node = _parsed(text)
     for step in path:
         node = node.members[step] if isinstance(step, str) else node.items[step]

@@ -18,7 +18,7 @@ _LAUNCHCTL_S: Final = 10.0
 
 
 def agent_path(env: Mapping[str, str]) -> Path:
-    """Where the user's agents are.
+    """Return where the user's agents are.
 
     Raises:
         ConfigError: HOME is no absolute path.
@@ -30,7 +30,7 @@ def agent_path(env: Mapping[str, str]) -> Path:
 
 
 def agent_text(words: Sequence[str], idle_s: int) -> str:
-    """The agent that runs ``words`` with an owner's idle time of ``idle_s``.
+    """Return the agent that runs ``words`` with an owner's idle time of ``idle_s``.
 
     It is started again only if it was killed or failed; one that leaves for a newer client ends with 0.
     """
@@ -50,7 +50,7 @@ def agent_text(words: Sequence[str], idle_s: int) -> str:
 
 
 def reload(path: Path, env: Mapping[str, str], *, wanted: bool) -> bool:
-    """Whether launchd, if there is one, has taken in the agent or let go of it."""
+    """Return whether launchd, if there is one, has taken in the agent or let go of it."""
     program = shutil.which("launchctl", path=env.get("PATH"))
     if program is None:
         return True

@@ -27,7 +27,7 @@ class Link:
 
 
 def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
-    """Whether the program has to be linked for the next terminal to find it. Reads, writes nothing.
+    """Return whether the program has to be linked for the next terminal to find it. Reads, writes nothing.
 
     An activated virtual environment does not count: the next terminal has none.
 
@@ -46,7 +46,8 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
 
 
 def lasting_program(env: Mapping[str, str]) -> Path | None:
-    """The program where the next terminal finds it too, or where `setup` links it; None if in neither."""
+    """Return the program where the next terminal finds it too, or where `setup` links it; None if in
+    neither."""
     home = env.get("HOME", "")
     folders = [*_lasting_folders(env), *([Path(home) / ".local" / "bin"] if home.startswith("/") else [])]
     programs = (folder / _PROGRAM for folder in folders if folder.is_absolute())
@@ -99,7 +100,7 @@ def _lasting_folders(env: Mapping[str, str]) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it is a link to our program, there or gone."""
+    """Return whether it is a link to our program, there or gone."""
     return path.is_symlink() and os.path.basename(os.readlink(path)) == _PROGRAM
 
 

@@ -54,12 +54,13 @@ class Setup:
 
 
 def plugin_folder() -> Path:
-    """The Claude Code plugin that comes with the package: hooks, server, skills."""
+    """Return the Claude Code plugin that comes with the package: hooks, server, skills."""
     return Path(context_graph.__file__).parent / "data" / "plugin"
 
 
 def plugin_copy(root: Path) -> Path:
-    """A copy of the plugin in the data root, brought up to date: the client writes type declarations into it.
+    """Return a copy of the plugin in the data root, brought up to date: the client writes type declarations
+    into it.
 
     Raises:
         ConfigError: It can't be written.
@@ -79,7 +80,7 @@ def plugin_copy(root: Path) -> Path:
 
 
 def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
-    """Hooks, and what else ``options`` say, merged into what is there. Reads, writes nothing.
+    """Return hooks, and what else ``options`` say, merged into what is there. Reads, writes nothing.
 
     Raises:
         InvalidInputError: A file that can't be merged; names it.
@@ -109,7 +110,7 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
 
 
 def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
-    """Whether the name of our server is ours there."""
+    """Return whether the name of our server is ours there."""
     if scope.servers is None:
         made.notes.append(
             f"for the memory tools run  claude mcp add --scope user {server} -- context-graph-cli mcp"
@@ -127,7 +128,7 @@ def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
 
 
 def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True) -> Setup:
-    """The files as they were before `setup`; of those edited since, all but what is ours.
+    """Return the files as they were before `setup`; of those edited since, all but what is ours.
 
     Args:
         places: Scopes of one folder, with their records.
@@ -159,7 +160,7 @@ def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True)
 
 
 def is_set_up(scope: Scope) -> bool:
-    """Whether the settings of ``scope`` have anything of ours; what can't be read has not."""
+    """Return whether the settings of ``scope`` have anything of ours; what can't be read has not."""
     try:
         now = read_text(scope.settings) or ""
         return mentions_us(now) and edited(now, take_from_settings) != now
@@ -236,13 +237,14 @@ class Scope:
 
 
 def project_scope(top: Path, *, local: bool = False) -> Scope:
-    """The files of the project at ``top``; with ``local`` the settings that its users keep to themselves."""
+    """Return the files of the project at ``top``; with ``local`` the settings that its users keep to
+    themselves."""
     name = "settings.local.json" if local else "settings.json"
     claude = top / ".claude"
     return Scope("local" if local else "project", top, claude / name, claude / "skills", top / ".mcp.json")
 
 
 def user_scope() -> Scope:
-    """The user's own files, which hold in every project."""
+    """Return the user's own files, which hold in every project."""
     claude = client_dir()
     return Scope("user", claude, claude / "settings.json", claude / "skills", None)

@@ -49,7 +49,7 @@ class Record:
         return bool(self._entries)
 
     def original(self, path: Path, now: str | None) -> tuple[bool, str | None]:
-        """(whether the file is still as we wrote it, how it was before)."""
+        """Return (whether the file is still as we wrote it, how it was before)."""
         entry = self._entries.get(str(path))
         if entry is None or now is None or entry.after != _digest(now):
             return False, None

@@ -36,7 +36,7 @@ class Change:
 
 
 def diff_of(changes: Sequence[Change]) -> str:
-    """A unified diff of all ``changes``; empty when there is nothing to do."""
+    """Return a unified diff of all ``changes``; empty when there is nothing to do."""
     parts = [line for change in changes for line in _diff_lines(change, context=3)]
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
@@ -56,7 +56,8 @@ def _diff_lines(change: Change, context: int) -> list[str]:
 
 
 def edited(text: str, edit: Callable[[str], str]) -> str:
-    """``text`` after ``edit``, which does not see the byte order mark that some editors begin a file with."""
+    """Return ``text`` after ``edit``, which does not see the byte order mark that some editors begin a file
+    with."""
     rest = text.removeprefix(_MARK)
     return text[: len(text) - len(rest)] + edit(rest)
 
@@ -101,7 +102,7 @@ def _taken_back(ways_back: Sequence[Change]) -> list[Path]:
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text with its own line ends; None if there is no file.
+    """Return the file's text with its own line ends; None if there is no file.
 
     Raises:
         InvalidInputError: It is not UTF-8.

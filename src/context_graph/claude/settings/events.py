@@ -85,7 +85,8 @@ _STRICT_END: Final = (
 
 
 def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claude") -> str:
-    """The settings' shell command: exit 0 whatever happens. ``form`` is the format that the host reads.
+    """Return the settings' shell command: exit 0 whatever happens. ``form`` is the format that the host
+    reads.
 
     It names no folder of one machine, since a project's settings are shared. Where the program is missing,
     SessionStart tells the user so, once a session; the other events are silent.
@@ -105,12 +106,14 @@ def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claud
 
 
 def exec_form(event: HookedEvent, program: str) -> dict[str, object]:
-    """Command and arguments without a shell. ``program`` is a path: the client expands nothing in it."""
+    """Return the command and arguments without a shell. ``program`` is a path: the client expands nothing in
+    it."""
     return {"command": program, "args": ["hooks", event.verb, "--format", "claude"]}
 
 
 def events_of(names: str) -> list[HookedEvent]:
-    """The events that a comma-separated list names, in any of the spellings in use; all for an empty list.
+    """Return the events that a comma-separated list names, in any of the spellings in use; all for an empty
+    list.
 
     ``post-tool-use`` stands for both outcomes of a tool, as seed 001 knew one event for them.
 
@@ -148,7 +151,7 @@ _ANYWHERE: Final = re.compile(
 
 
 def runs_us(command: str, arguments: Iterable[object] = ()) -> bool:
-    """Whether a command line, or the text of a script, calls our program.
+    """Return whether a command line, or the text of a script, calls our program.
 
     `memgraph-context-graph` and `run.sh` in a folder `context-graph` don't.
     """

@@ -79,7 +79,7 @@ class JsonEditor:
         self._edits.append(_Edit(node.start, node.end, whole))
 
     def applied(self) -> str:
-        """The document with all edits."""
+        """Return the document with all edits."""
         text = self._text
         for edit in sorted(self._edits, key=lambda edit: edit.start, reverse=True):
             text = text[: edit.start] + edit.text + text[edit.end :]
@@ -90,7 +90,7 @@ class JsonEditor:
         return text.replace("\n", self._newline + indent)
 
     def _indent_unit(self) -> str | None:
-        """What one level is indented by; None for a document on one line that says something."""
+        """Return what one level is indented by; None for a document on one line that says something."""
         if not self.root.key_starts:
             return _DEFAULT_UNIT
         first = self._line_indent(min(self.root.key_starts.values()))
@@ -99,7 +99,7 @@ class JsonEditor:
         return first or _DEFAULT_UNIT
 
     def _line_indent(self, at: int) -> str | None:
-        """The white space before ``at`` if it is the first thing on its line."""
+        """Return the white space before ``at`` if it is the first thing on its line."""
         line = self._text[self._text.rfind("\n", 0, at) + 1 : at]
         starts_line = self._text.rfind("\n", 0, at) >= 0
         return line if starts_line and not line.strip() else None
@@ -109,7 +109,7 @@ class JsonEditor:
 
 
 def without(text: str, path: Sequence[str | int]) -> str:
-    """``text`` without the member or item at ``path`` (keys and positions from the root).
+    """Return ``text`` without the member or item at ``path`` (keys and positions from the root).
 
     Raises:
         ValueError: The text is no JSON.
@@ -155,7 +155,7 @@ class Node:
 
 
 def parse_json_text(text: str) -> Node:
-    """The document as a tree with places.
+    """Return the document as a tree with places.
 
     Raises:
         ValueError: If ``text`` is not one JSON value, with line and column.

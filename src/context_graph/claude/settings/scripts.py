@@ -70,12 +70,12 @@ _TEMPLATES: Final = {"bash": _POSIX, "zsh": _POSIX, "fish": _FISH, "powershell":
 
 
 def script_name(event: HookedEvent, shell: str) -> str:
-    """File name of ``event``'s script for ``shell``, a key of SHELLS."""
+    """Return the file name of ``event``'s script for ``shell``, a key of SHELLS."""
     return event.script + SHELLS[shell]
 
 
 def script_text(event: HookedEvent, shell: str) -> str:
-    """The script of ``event`` for ``shell``, a key of SHELLS."""
+    """Return the script of ``event`` for ``shell``, a key of SHELLS."""
     head = _HEAD.format(
         name=event.name, requirements=event.requirements, shell=shell, budget=_BUDGETS_MS[event.verb]
     ).rstrip("\n")
@@ -90,7 +90,7 @@ _SETTINGS_MODE = 0o644
 def plan_changes(
     output_dir: Path, *, hooks: str = "", shell: str = "bash", force: bool = False, matcher: str | None = None
 ) -> list[Change]:
-    """The scripts in ``output_dir`` and the settings file beside it. Reads, writes nothing.
+    """Return the scripts in ``output_dir`` and the settings file beside it. Reads, writes nothing.
 
     The settings file is ``.claude/settings.json`` when the scripts go into a folder of ``.claude``,
     else ``settings.json`` among the scripts: an unusual place never changes a real configuration.

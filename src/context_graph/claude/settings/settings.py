@@ -41,7 +41,7 @@ _MENTIONS_US: Final = re.compile(rf"(?<![\w.@+-])context-graph(?:-cli)?['\"]?\s+
 def our_group(
     event: HookedEvent, matcher: str | None = None, *, strict: bool = False, program: str = ""
 ) -> dict[str, Any]:
-    """Our entry under ``event``: a matcher group with one command hook.
+    """Return our entry under ``event``: a matcher group with one command hook.
 
     Without ``matcher`` all tools count: what the identity is computed from is the whole of the work. With
     ``strict`` the hook of the gates blocks the call where it fails. With ``program``, a path, a hook whose
@@ -66,7 +66,7 @@ def merge_settings(
     strict: bool | None = None,
     program: str = "",
 ) -> str:
-    """``text`` of a settings file with our entries for ``events``; empty text makes a new file.
+    """Return ``text`` of a settings file with our entries for ``events``; empty text makes a new file.
 
     Entries of ours are updated in place (an old matcher of theirs stays unless ``matcher`` is given),
     missing ones appended; a second run changes nothing. Other bytes of the file stay as they are.
@@ -103,7 +103,8 @@ def _refuse_problems(settings: Any, consequence: str) -> None:
 
 
 def is_strict(settings: dict[str, Any]) -> bool:
-    """Whether the hook of the gates blocks the call where it fails, in ``settings`` without problems."""
+    """Return whether the hook of the gates blocks the call where it fails, in ``settings`` without
+    problems."""
     groups = settings.get("hooks", {}).get(GATED, [])
     hooks = [hook for group in groups for hook in group["hooks"] if _role(hook) != "other"]
     return any(hook.get("onFailure") == "block" for hook in hooks)
@@ -161,7 +162,7 @@ class _Editor(JsonEditor):
 def _updated_group(
     group: dict[str, Any], event: HookedEvent, matcher: str | None, own: dict[str, Any], *, called: bool
 ) -> tuple[dict[str, Any] | None, bool]:
-    """``group`` brought up to date (None: nothing is left of it) and whether we are called by now."""
+    """Return ``group`` brought up to date (None: nothing is left of it) and whether we are called by now."""
     hooks: list[dict[str, Any]] = []
     for hook in group["hooks"]:
         role = _role(hook)
@@ -178,12 +179,12 @@ def _updated_group(
 
 
 def is_ours(hook: dict[str, Any]) -> bool:
-    """Whether a hook entry is one that we write, or wrote."""
+    """Return whether a hook entry is one that we write, or wrote."""
     return _role(hook) == "ours"
 
 
 def _is_exec(hook: dict[str, Any], event: HookedEvent) -> bool:
-    """Whether it is the form without a shell that we write for ``event``."""
+    """Return whether it is the form without a shell that we write for ``event``."""
     command = str(hook["command"])
     is_path = os.path.isabs(command) and os.path.basename(command) == "context-graph-cli"
     return is_path and event.quoted and hook["args"] == exec_form(event, command)["args"]

@@ -37,7 +37,7 @@ print(json.dumps(found))
 
 
 def place_for(folder: Path) -> Path:
-    """``folder``, absolute, if a backup can be made there.
+    """Return ``folder``, absolute, if a backup can be made there.
 
     Raises:
         InvalidInputError: It exists and holds something, or the folder above it does not exist.
@@ -58,7 +58,7 @@ def place_for(folder: Path) -> Path:
 
 
 def bytes_of(database: Path) -> int:
-    """Bytes of the files in ``database``; raises OSError."""
+    """Return bytes of the files in ``database``; raises OSError."""
     return sum(entry.stat().st_size for entry in os.scandir(database) if entry.is_file())
 
 
@@ -90,7 +90,8 @@ def make(checkpoint: Mapping[str, Any], place: Path, advance: Callable[[int], No
 
 
 def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[manifest.File, ...]) -> Manifest:
-    """The manifest, with what a process of its own finds in the copy; what that leaves there goes again."""
+    """Return the manifest, with what a process of its own finds in the copy; what that leaves there goes
+    again."""
     contents = probe(database)
     copied = {file.name for file in files}
     for entry in list(os.scandir(database)):

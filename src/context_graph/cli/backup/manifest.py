@@ -52,7 +52,7 @@ class Manifest:
 
 
 def digest(path: Path) -> File:
-    """Size and SHA-256 of the file ``path``; raises OSError."""
+    """Return the size and SHA-256 of the file ``path``; raises OSError."""
     with open(path, "rb") as source:
         return File(path.name, os.fstat(source.fileno()).st_size, file_digest(source, "sha256").hexdigest())
 
@@ -69,7 +69,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of the backup in ``folder``.
+    """Return the manifest of the backup in ``folder``.
 
     Raises:
         InvalidInputError: There is none, or it is not one of this format and version.

@@ -58,7 +58,7 @@ def ask_json(
     db_path: str | None = None,
     timeout_s: float = 5.0,
 ) -> Any:
-    """The reply's JSON; a reply that failed ends the command as it says."""
+    """Return the reply's JSON; a reply that failed ends the command as it says."""
     reply = ask(verb, params, db_path=db_path, timeout_s=timeout_s)
     if reply.exit_code:
         finish(reply)
@@ -73,7 +73,7 @@ def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
 
 
 def _say(message: bytes) -> None:
-    """The owner's words on standard error, an error under the name of the program that is run."""
+    """Print the owner's words on standard error, an error under the name of the program that is run."""
     text = message.decode("utf-8", "replace").rstrip("\n")
     if text.startswith(_OWNERS):
         complain(text.removeprefix(_OWNERS))
@@ -120,7 +120,7 @@ def read_stdin(limit: int = MAX_INPUT_BYTES) -> bytes:
 
 
 def lenient_input(session_id: str | None, source: str | None = None) -> bytes:
-    """The JSON body of a seed-000 command: stdin, completed by options that it does not say itself.
+    """Return the JSON body of a seed-000 command: stdin, completed by options that it does not say itself.
 
     Input that is no JSON object means defaults there, so it is not judged here either.
     """

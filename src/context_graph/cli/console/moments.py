@@ -21,7 +21,7 @@ TAKEN: Final = "a time such as 7d, 12h, today, yesterday, 'last week' or 2026-01
 
 
 def moment(name: str, text: str, now: datetime | None = None) -> int:
-    """Unix milliseconds of what ``text`` says.
+    """Return Unix milliseconds of what ``text`` says.
 
     `7d` (s, min, h, d, w) is that long ago. `today`, `yesterday`, `this week`, `last week` (from its Monday),
     `this month` and `last month` are where they begin, on this machine's clock. ISO 8601 without an offset is
@@ -67,7 +67,8 @@ def _ago(words: str, now: datetime) -> datetime | None:
 
 
 def span_s(text: str) -> int | None:
-    """Seconds of `90s`, `10min`, `12 hours`, `7d`, `2w`; None for anything else, also for digits alone."""
+    """Return seconds of `90s`, `10min`, `12 hours`, `7d`, `2w`; None for anything else, also for digits
+    alone."""
     unit = text.lstrip("0123456789")
     digits = text[: len(text) - len(unit)]
     seconds = _SECONDS.get(unit.strip())

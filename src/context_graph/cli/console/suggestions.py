@@ -39,7 +39,7 @@ _SLIP: Final = 0.8
 
 
 def meant_by(word: str, commands: Collection[str]) -> str:
-    """The one of ``commands`` that ``word`` may mean; "" for none.
+    """Return the one of ``commands`` that ``word`` may mean; "" for none.
 
     Args:
         commands: Each as it is typed, such as `show`, or `memory show`.

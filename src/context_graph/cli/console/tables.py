@@ -32,7 +32,8 @@ _ID_CHARS: Final = 8
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a session: as much of its id as names it, its end, length, branch, outcome, and its goal."""
+    """Return one line a session: as much of its id as names it, its end, length, branch, outcome, and its
+    goal."""
     if not rows:
         return "no sessions yet"
     size = _ID_CHARS
@@ -104,7 +105,8 @@ def _when(saved_ms: int, work: Mapping[str, Any]) -> str:
 
 
 def _measures(of: Mapping[str, Any], continuity: Any) -> list[tuple[str, str]]:
-    """The numbers of a session's identity, each with the letter that the brief and docs/concepts.md use."""
+    """Return the numbers of a session's identity, each with the letter that the brief and docs/concepts.md
+    use."""
     return [
         ("consciousness C", _number(of["consciousness"])),
         ("focus r", _number(of["integration"])),
@@ -115,7 +117,7 @@ def _measures(of: Mapping[str, Any], continuity: Any) -> list[tuple[str, str]]:
 
 
 def _compaction(compaction: Mapping[str, Any]) -> str:
-    """How much of the session outlived a compaction."""
+    """Return how much of the session outlived a compaction."""
     facts, when = compaction["facts"], f"{ago(compaction['at_ms'])} ago"
     if compaction["in_summary"] is None or not facts:
         return f"{when}; {facts} facts, {compaction['in_context']} told again; the client told no summary"
@@ -124,7 +126,8 @@ def _compaction(compaction: Mapping[str, Any]) -> str:
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str, *, verbose: bool = False) -> str:
-    """The sessions before this one, newest first; with ``verbose`` each link with what was measured."""
+    """Return the sessions before this one, newest first; with ``verbose`` each link with what was
+    measured."""
     links = "".join(f" <- {before['id']}{_link(after, verbose)}" for after, before in pairwise(chain))
     links = f"{chain[0]['id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
@@ -203,7 +206,7 @@ _WHY: Final = {
 
 
 def _dreams(dreams: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The consolidations running now, and those that the owner will run by itself."""
+    """Return the consolidations running now, and those that the owner will run by itself."""
     running = dreams.get("running")
     lines = []
     if running:
@@ -240,7 +243,7 @@ def _milliseconds(status: Mapping[str, Any]) -> str:
 
 
 def forecast_text(forecast: Mapping[str, Any]) -> str:
-    """How good the session's forecasts of tool failures were, if there were enough of them."""
+    """Return how good the session's forecasts of tool failures were, if there were enough of them."""
     calls, skill = forecast.get("calls", 0), forecast.get("skill")
     if skill is None:
         return f"forecast of tool failures: not measured yet, {calls} calls"
@@ -252,7 +255,8 @@ def _number(value: object) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
-    """Columns as wide as they need; unless ``whole``, all but the first are cut to the terminal's width.
+    """Return columns as wide as they need; unless ``whole``, all but the first are cut to the terminal's
+    width.
 
     Each row is one line: no text can look like a row of its own. Where that leaves the last column, which
     tells most, too little room, those before it are left out, from the right.
@@ -285,7 +289,7 @@ def _cut(text: str, size: int) -> str:
 
 
 def width() -> int:
-    """Columns of the terminal; as `shutil.get_terminal_size`, whose module costs 5 ms."""
+    """Return columns of the terminal; as `shutil.get_terminal_size`, whose module costs 5 ms."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns[:6]) > 0:
         return int(columns[:6])
@@ -296,6 +300,6 @@ def width() -> int:
 
 
 def columns(lines: Sequence[tuple[str, str]]) -> str:
-    """Names and their values, one pair a line."""
+    """Return names and their values, one pair a line."""
     widest = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name.ljust(widest)}  {visible(text)}".rstrip() for name, text in lines)

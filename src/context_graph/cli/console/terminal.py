@@ -56,8 +56,8 @@ def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO 
 
 
 def _folded(line: str, room: int) -> list[str]:
-    """``line`` in parts of at most ``room`` columns, each as far from the left as it is, or as a value that a
-    name and two blanks stand before.
+    """Return ``line`` in parts of at most ``room`` columns, each as far from the left as it is, or as a value
+    that a name and two blanks stand before.
 
     A path, or a command between backticks, is broken only if it fits no line: a cut one can't be copied.
     """
@@ -80,7 +80,7 @@ def _folded(line: str, room: int) -> list[str]:
 
 
 def _value_begins(line: str) -> int:
-    """The column of a value that a short name and two blanks stand before, else of the text."""
+    """Return the column of a value that a short name and two blanks stand before, else of the text."""
     text = line.lstrip(" ")
     name, gap, value = text.partition("  ")
     value = value.lstrip(" ")
@@ -95,12 +95,13 @@ def complain(problem: object) -> None:
 
 
 def _moves(stream: TextIO) -> bool:
-    """Whether it is a terminal that knows colours and a cursor."""
+    """Return whether it is a terminal that knows colours and a cursor."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:
-    """Whether the person at the terminal answers yes, or with ``default`` Enter; anything else is no."""
+    """Return whether the person at the terminal answers yes, or with ``default`` Enter; anything else is
+    no."""
     try:
         answer = input(f"{question} [{'Y/n' if default else 'y/N'}] ").strip().lower()
     except EOFError:

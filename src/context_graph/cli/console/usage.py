@@ -45,7 +45,8 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
 
 
 def plain_help() -> Any:
-    """The class of Typer's commands whose help says `[ID]` and `TEXT…`, without types or more brackets."""
+    """Return the class of Typer's commands whose help says `[ID]` and `TEXT…`, without types or more
+    brackets."""
     from typer.core import TyperCommand
 
     class PlainCommand(TyperCommand):
@@ -68,7 +69,7 @@ def plain_help() -> Any:
 
 
 def _worded(error: Any) -> str:
-    """What is wrong, without Typer's "Error:"."""
+    """Return what is wrong, without Typer's "Error:"."""
     if type(error).__name__ == "MissingParameter":
         return f"{_name(error)} is missing"
     message = str(error.format_message()).strip().rstrip(".")
@@ -92,7 +93,7 @@ def _no_such_command(error: Any, word: str) -> str:
 
 
 def _name(error: Any) -> str:
-    """The option or argument that is wrong, as it is typed."""
+    """Return the option or argument that is wrong, as it is typed."""
     parameter = error.param
     if parameter.param_type_name == "argument":
         return str(parameter.metavar).rstrip("…")

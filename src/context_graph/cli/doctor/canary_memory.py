@@ -54,7 +54,7 @@ class MemoryTrial:
 def server_in_use(
     project: Path, settings: list[SettingsFile], env: Mapping[str, str], plugin: Path
 ) -> tuple[Server, list[Finding]]:
-    """The server that the project's `.mcp.json` names, else that of the plugin in this package."""
+    """Return the server that the project's `.mcp.json` names, else that of the plugin in this package."""
     findings = []
     path = project / ".mcp.json"
     try:
@@ -92,7 +92,7 @@ def _ours(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
 
 
 def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
-    """Another program's server under our name."""
+    """Return another program's server under our name."""
     entry = dict(_servers(content)).get(SERVER)
     if entry is None or _is_ours(entry):
         return []
@@ -103,7 +103,7 @@ def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
 
 
 def _refused(name: str, settings: list[SettingsFile]) -> list[Finding]:
-    """Whether somebody pressed Enter at the client's dialog "New MCP server found"."""
+    """Return whether somebody pressed Enter at the client's dialog "New MCP server found"."""
     off = [file.path for file in settings if name in (file.content.get("disabledMcpjsonServers") or ())]
     text = "the memory tools are disabled, perhaps because they were refused when Claude Code asked"
     cure = (
@@ -125,7 +125,8 @@ def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Se
 
 
 def _in_place(text: str, env: Mapping[str, str]) -> str:
-    """What follows a `${`: `NAME}` and `NAME:-default}` with their value; as it stands if it is neither."""
+    """Return what follows a `${`: `NAME}` and `NAME:-default}` with their value; as it stands if it is
+    neither."""
     inner, brace, rest = text.partition("}")
     name, mark, default = inner.partition(":-")
     if not (brace and _NAME.fullmatch(name)):
@@ -166,7 +167,7 @@ def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryT
 
 
 def _argv(server: Server) -> list[str]:
-    """``server``'s command; ours is found beside this program where the search path has none."""
+    """Return ``server``'s command; ours is found beside this program where the search path has none."""
     argv = list(server.argv)
     if not server.source and not any(
         os.access(os.path.join(folder, argv[0]), os.X_OK) for folder in os.get_exec_path()

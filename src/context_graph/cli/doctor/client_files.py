@@ -25,7 +25,7 @@ class SettingsFile:
 
 
 def settings_files(project: Path, env: Mapping[str, str]) -> tuple[list[SettingsFile], list[Finding]]:
-    """Those that the client reads in ``project``; hooks of all of them run."""
+    """Return those that the client reads in ``project``; hooks of all of them run."""
     claude = project / ".claude"
     paths = (_MANAGED, client_dir(env) / "settings.json", claude / "settings.json")
     files, findings = [], []
@@ -41,7 +41,7 @@ def settings_files(project: Path, env: Mapping[str, str]) -> tuple[list[Settings
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object in ``path``; None if there is no such file.
+    """Return the JSON object in ``path``; None if there is no such file.
 
     Raises:
         ValueError: It can't be read, or holds something else; says which.
@@ -62,7 +62,7 @@ def read_object(path: Path) -> dict[str, Any] | None:
 
 
 def plugin_folders(settings: list[SettingsFile], project: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    """Folders of the plugins that are installed for ``project`` and that ``settings`` enable."""
+    """Yield folders of the plugins that are installed for ``project`` and that ``settings`` enable."""
     enabled: dict[str, Any] = {}
     for file in settings:
         named = file.content.get("enabledPlugins")
@@ -84,7 +84,8 @@ def plugin_folders(settings: list[SettingsFile], project: Path, env: Mapping[str
 
 
 def is_trusted(project: Path, env: Mapping[str, str]) -> bool | None:
-    """Whether the user told the client to trust ``project`` or a folder above it; None if it never asked.
+    """Return whether the user told the client to trust ``project`` or a folder above it; None if it never
+    asked.
 
     Of the client's own state file only `hasTrustDialogAccepted` is looked at.
     """

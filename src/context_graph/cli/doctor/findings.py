@@ -27,5 +27,5 @@ class Finding:
 
 
 def is_sound(findings: Iterable[Finding]) -> bool:
-    """Whether there is nothing to mend."""
+    """Return whether there is nothing to mend."""
     return all(finding.level == NOTE for finding in findings)

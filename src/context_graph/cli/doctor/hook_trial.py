@@ -41,7 +41,8 @@ class HookRun:
 
 
 def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -> dict[str, Any]:
-    """The standard input that the client would give the hook; the event is PreToolUse or PostToolUse."""
+    """Return the standard input that the client would give the hook; the event is PreToolUse or
+    PostToolUse."""
     hook_input: dict[str, Any] = {
         "session_id": session_id,
         "transcript_path": os.devnull,
@@ -60,7 +61,7 @@ def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -
 def hook_environment(
     project: Path, session_id: str, env: Mapping[str, str], plugin: Path | None
 ) -> dict[str, str]:
-    """The client's environment for a hook."""
+    """Return the client's environment for a hook."""
     more = {"CLAUDE_PROJECT_DIR": str(project), "CLAUDE_CODE_SESSION_ID": session_id, "CLAUDECODE": "1"}
     if plugin is not None:
         more["CLAUDE_PLUGIN_ROOT"] = str(plugin)
@@ -229,7 +230,7 @@ def try_hooks(
 
 
 def _faults(hook: Hook, run: HookRun) -> list[Finding]:
-    """The faults that the client would not accept."""
+    """Return the faults that the client would not accept."""
     where = f"the {hook.event} hook of {hook.source}"
     if run.timed_out:
         return [Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)]
@@ -246,7 +247,7 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
 
 
 def _cure_of_lost(trial: HookTrial, env: Mapping[str, str]) -> str:
-    """The likely reason for lost canaries: hooks without their program silently do nothing."""
+    """Return the likely reason for lost canaries: hooks without their program silently do nothing."""
     if not trial.recorded and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
             f"{_PROGRAM} is not on PATH, so the hooks do nothing: `{_PROGRAM} setup --link` links it into "

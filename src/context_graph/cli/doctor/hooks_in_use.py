@@ -49,7 +49,7 @@ class HooksInUse:
     findings: list[Finding] = field(default_factory=list)
 
     def of(self, event: str) -> list[Hook]:
-        """The hooks of one event. A command in several settings files runs once, one in a plugin once
+        """Return the hooks of one event. A command in several settings files runs once, one in a plugin once
         more.
         """
         of_event = [hook for hook in self.hooks if hook.event == event]
@@ -57,7 +57,7 @@ class HooksInUse:
 
 
 def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, str]) -> HooksInUse:
-    """The hooks of ours that the client would run in ``project``."""
+    """Return the hooks of ours that the client would run in ``project``."""
     in_use = HooksInUse()
     for file in settings:
         if file.content.get("disableAllHooks") is True:
@@ -81,8 +81,8 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
 
 
 def _doubled(in_use: HooksInUse) -> list[Finding]:
-    """Problems with a plugin beside our settings, or with commands that differ: all of them run and take
-    time.
+    """Return problems with a plugin beside our settings, or with commands that differ: all of them run and
+    take time.
     """
     twice = [event.name for event in EVENTS if len(in_use.of(event.name)) > 1]
     if not twice:
@@ -94,7 +94,7 @@ def _doubled(in_use: HooksInUse) -> list[Finding]:
 
 
 def packaged_hooks(plugin: Path, project: Path) -> list[Hook]:
-    """Our hooks of the plugin in that folder."""
+    """Return our hooks of the plugin in that folder."""
     path = plugin / "hooks" / "hooks.json"
     try:
         content = read_object(path)
@@ -131,7 +131,7 @@ def _entries(groups: object) -> Iterator[dict[str, Any]]:
 
 
 def _calls_us(entry: Mapping[str, Any], project: Path, plugin: Path | None) -> bool:
-    """Whether the command names us, or a script that does."""
+    """Return whether the command names us, or a script that does."""
     arguments = entry.get("args")
     arguments = arguments if isinstance(arguments, list) else []
     if runs_us(entry["command"], arguments):

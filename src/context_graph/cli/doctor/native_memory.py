@@ -28,7 +28,7 @@ _SHARED: Final = "settings.json"
 def native_memory(
     project: Path, settings: Sequence[SettingsFile], env: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """State of the client's own memory in ``project``, and of its transcripts.
+    """Return the state of the client's own memory in ``project``, and of its transcripts.
 
     Args:
         settings: As `settings_files` gives them.
@@ -67,7 +67,7 @@ def _is_on(settings: Sequence[SettingsFile], env: Mapping[str, str]) -> bool:
 
 
 def _chosen(project: Path, settings: Sequence[SettingsFile]) -> Path | None:
-    """What autoMemoryDirectory names; the client does not read it from a project's shared settings."""
+    """Return what autoMemoryDirectory names; the client does not read it from a project's shared settings."""
     shared = project / ".claude" / _SHARED
     named = _setting([file for file in settings if file.path != shared], "autoMemoryDirectory", str)
     return Path(os.path.expanduser(named)) if named and named.startswith(("/", "~/")) else None
@@ -79,7 +79,7 @@ def _cleanup_days(settings: Sequence[SettingsFile]) -> int:
 
 
 def _setting(settings: Sequence[SettingsFile], name: str, kind: type) -> Any:
-    """What holds: the managed settings' word, else that of the file that is nearest to the project."""
+    """Return what holds: the managed settings' word, else that of the file that is nearest to the project."""
     managed = [file for file in settings if file.path.name.startswith("managed")]
     nearest = [file for file in reversed(settings) if file not in managed]
     values = (file.content.get(name) for file in (*managed, *nearest))

@@ -27,8 +27,9 @@ _STATUS: Final = "`context-graph-cli owner status`"
 
 
 def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
-    """What `owner status` says, with ``was_running``, ``answered_ms``, and ``store_ready_ms`` if it can use
-    the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth asking.
+    """Return what `owner status` says, with ``was_running``, ``answered_ms``, and ``store_ready_ms`` if it
+    can use the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth
+    asking.
     """
     state: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -79,7 +80,7 @@ def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) 
 
 
 def cure_of(error: ContextGraphError) -> str:
-    """Most errors name their own cure, after a semicolon; of others the owner's state may tell more."""
+    """Return no cure for an error that names its own, after a semicolon; the owner's status for others."""
     return "" if "; " in str(error) else _STATUS
 
 
@@ -113,7 +114,7 @@ def ask_owner(
     autostart: bool = True,
     timeout_s: float = _LOOK_S,
 ) -> dict[str, Any]:
-    """One request's JSON.
+    """Return one request's JSON.
 
     Raises:
         ContextGraphError: No owner, no answer in time, or a refusal; says why.
@@ -145,7 +146,7 @@ _COUNTED: Final = (
 
 
 def look_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """The store's problems, from the owner's view of it."""
+    """Return the store's problems, from the owner's view of it."""
     findings = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
     findings += [
         Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
@@ -178,7 +179,7 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
 
 
 def _extra(look: Mapping[str, Any]) -> list[Finding]:
-    """The offer of better recall, where there is something to find and it is not installed."""
+    """Return the offer of better recall, where there is something to find and it is not installed."""
     live, model = look.get("memory", {}).get("live", 0), look.get("settings", {}).get("memory_model")
     if live < _WORTH_FINDING or model != "auto" or find_spec("onnxruntime") is not None:
         return []
@@ -190,7 +191,8 @@ def _extra(look: Mapping[str, Any]) -> list[Finding]:
 
 
 def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """Memories of a folder that is gone; places that can't be reached, and what was not taken from them."""
+    """Return memories of a folder that is gone; places that can't be reached, and what was not taken from
+    them."""
     findings = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
     for exchange in look.get("exchanges", ()):
         if exchange["failed"]:
@@ -211,7 +213,7 @@ _HARDLY_USED: Final = (
 
 
 def _ledger_findings(memory: Mapping[str, Any]) -> list[Finding]:
-    """Kinds of injections whose memories are hardly ever used."""
+    """Return kinds of injections whose memories are hardly ever used."""
     cure = "`context-graph-cli memory list --injected` shows which"
     kinds = memory.get("shown_less", ())
     return [Finding(NOTE, _HARDLY_USED.format(_PLACES.get(kind, kind)), cure) for kind in kinds]
@@ -238,7 +240,8 @@ the descriptions of skills."""
 
 
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
+    """Return tokens at a session's start, and tokens per day of the last week, from the owner's view of the
+    store.
 
     Only days with a session count; without any the day is None. Lines of identity that are said on a change
     only are counted as if every tool call and prompt changed something; alarms are too rare to count.

@@ -24,7 +24,7 @@ _NO_BYTES: Final = 1024 * 1024
 
 
 def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
-    """The output of `claude --version`, "" if it can't be run. Cost: one start of the client, up to
+    """Return the output of `claude --version`, "" if it can't be run. Cost: one start of the client, up to
     seconds.
     """
     program = shutil.which("claude", path=env.get("PATH"))
@@ -54,7 +54,7 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
 
 
 def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
-    """Disk space used by the data root and by this project's store, in bytes, and what is free."""
+    """Return disk space used by the data root and by this project's store, in bytes, and what is free."""
     use: dict[str, Any] = {"root_bytes": bytes_below(root), "store_bytes": bytes_below(store)}
     use["by_part"] = {
         name: bytes_below(store / name)
@@ -77,8 +77,8 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
 
 
 def shut_folders(root: Path, store: Path) -> list[Finding]:
-    """Folders of ours in which this user can't make files. An open store goes on there; its events, its index
-    and the next owner's log do not.
+    """Return folders of ours in which this user can't make files. An open store goes on there; its events,
+    its index and the next owner's log do not.
     """
     findings = []
     for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "events"):
@@ -90,7 +90,8 @@ def shut_folders(root: Path, store: Path) -> list[Finding]:
 
 
 def bytes_below(path: Path) -> int:
-    """Bytes used by ``path`` and all below it; what disappears meanwhile or can't be read counts nothing."""
+    """Return bytes used by ``path`` and all below it; what disappears meanwhile or can't be read counts
+    nothing."""
     if not path.is_dir():
         return _size(path)
     total = 0
@@ -107,7 +108,7 @@ def _size(path: Path) -> int:
 
 
 def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
-    """The state of the project's requirements. Having none is no problem."""
+    """Return the state of the project's requirements. Having none is no problem."""
     from context_graph.gates.commands.command_context import CommandContext  # 25 ms: not for `disk_use`
     from context_graph.gates.commands.upkeep import doctor
 

@@ -15,7 +15,7 @@ _MAX_URL: Final = 500
 
 
 def remote_of(top: Path) -> str:
-    """The checkout's remote `origin` without scheme, user or suffix; empty if it has none.
+    """Return the checkout's remote `origin` without scheme, user or suffix; empty if it has none.
 
     A path counts for none: it leads elsewhere on another machine, and is nobody else's business.
     """
@@ -28,7 +28,7 @@ def remote_of(top: Path) -> str:
 
 
 def first_commit_of(top: Path) -> str:
-    """The oldest commit without a parent; empty without one, or where the history is cut."""
+    """Return the oldest commit without a parent; empty without one, or where the history is cut."""
     if _git(top, "rev-parse", "--is-shallow-repository") != "false":
         return ""
     return _git(top, "rev-list", "--max-parents=0", "HEAD").rpartition("\n")[2]

@@ -128,7 +128,8 @@ def _remote_digest() -> str:
 
 
 def _is_here(seen: dict[str, Any], named: str | None) -> bool:
-    """Whether the hub's project is the one of this checkout: by the remotes, else by the name, else asked."""
+    """Return whether the hub's project is the one of this checkout: by the remotes, else by the name, else
+    asked."""
     here, top = _remote_digest(), checkout_top(working_dir())
     naming = f", or name it: --project {seen['project']}"
     if seen["remote"] and here:
@@ -150,7 +151,7 @@ def _is_here(seen: dict[str, Any], named: str | None) -> bool:
 
 
 def _by_address(url: str, name: str) -> Membership:
-    """The one project of that name which the login at ``url`` is a member of."""
+    """Return the one project of that name which the login at ``url`` is a member of."""
     from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import Membership
     from context_graph.sync.hub.teams import projects_of
@@ -259,7 +260,7 @@ def _status_text(seen: dict[str, Any]) -> str:
 
 
 def _tell_owner(location: Location) -> None:
-    """An owner that runs looks at the store, and begins or ends its exchanges."""
+    """Have an owner that runs look at the store, and begin or end its exchanges."""
     from context_graph.sync.owner_side import OwnerSide
 
     with suppress(OwnerError):

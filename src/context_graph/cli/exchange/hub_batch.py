@@ -78,7 +78,7 @@ def consolidate(
 
 
 def _projects(team: str | None, project: str | None, db_path: str | None) -> tuple[str, Projects]:
-    """The hub's address and what is to be worked on there."""
+    """Return the hub's address and what is to be worked on there."""
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.teams import projects_of_team
 
@@ -113,7 +113,7 @@ def _undo(url: str, chosen: Projects, number: int, as_json: bool) -> None:
 
 
 def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:
-    """The outcomes as they come, from a process that has the arithmetic."""
+    """Yield the outcomes as they come, from a process that has the arithmetic."""
     words: Sequence[str] = (sys.executable, "-P", "-m", "context_graph.sync.batch")
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, ADMIN_URL: url}

@@ -122,7 +122,7 @@ def _text(outcome: dict[str, Any]) -> str:
 
 
 def _checked(name: str) -> str:
-    """``name`` as the name of a folder."""
+    """Return ``name`` as the name of a folder."""
     plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in name).strip(".-")
     if not plain or len(name) > _MAX_NAME or plain != name.strip(".-"):
         raise CommandLineError(

@@ -141,7 +141,7 @@ def _forget(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
 
 
 def _agreed(there: Mapping[str, Any], *, for_good: bool) -> dict[str, Any]:
-    """What to ask of the owner once the person at the terminal has seen the text and said yes."""
+    """Return what to ask of the owner once the person at the terminal has seen the text and said yes."""
     pinned = there["pinned"] and "tombstone" not in there
     if not (pinned or for_good):
         return {}
@@ -223,7 +223,7 @@ COMMANDS: Final[dict[str, Action]] = {
 
 
 def plain(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
-    """The command that ``words`` (behind `memory`) name, and what is left of them; it has no help."""
+    """Return the command that ``words`` (behind `memory`) name, and what is left of them; it has no help."""
     if not words:
         return None
     name = words[0]
@@ -247,7 +247,7 @@ def _of_files(name: str) -> tuple[Command, ...]:
 
 
 def command(name: str, takes: Sequence[Option | Argument], short: str = "", help: str = "") -> Command:
-    """The command `memory` ``name``, which takes these words and those that every one does."""
+    """Return the command `memory` ``name``, which takes these words and those that every one does."""
     action = COMMANDS[name]
 
     def run(**values: Any) -> None:

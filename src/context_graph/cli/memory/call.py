@@ -27,7 +27,7 @@ Work = Callable[[str, dict[str, Any], "str | None"], Any]
 def word(
     name: str, field: str, kind: str, *, help: str = "", metavar: str = "", default: str | None = None
 ) -> Option | Argument:
-    """An option, or with a name without dashes an argument, as the table has it.
+    """Return an option, or with a name without dashes an argument, as the table has it.
 
     Args:
         field: Its name in the request to the owner.
@@ -52,7 +52,7 @@ def ask_memory(
     timeout_s: float = CALL_S,
     is_awaited: bool = False,
 ) -> Any:
-    """The reply's JSON; a reply that failed ends the command as it says.
+    """Return the reply's JSON; a reply that failed ends the command as it says.
 
     Args:
         arguments: The verb's arguments; those that are None are left out.
@@ -106,7 +106,7 @@ def print_reply(reply: Any, text: Callable[[Any], str], as_json: bool) -> None:
 
 
 def text_given(name: str, text: str) -> str:
-    """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
+    """Return ``text``, or for `-` standard input without its last newline; a terminal is not read from."""
     content = _piped() if text == "-" else text
     if not content:
         where = " on standard input" if text == "-" else ""

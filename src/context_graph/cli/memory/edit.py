@@ -39,7 +39,8 @@ def edit(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
 
 
 def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``old``, as `memory show` gives it, if its text may be changed; InvalidInputError says why not."""
+    """Return ``old``, as `memory show` gives it, if its text may be changed; InvalidInputError says why
+    not."""
     short = old["id"][:_ID_CHARS]
     if "tombstone" in old:
         raise InvalidInputError(f"{short} is forgotten; `context-graph-cli memory restore {short}` first")
@@ -51,7 +52,7 @@ def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def changed(old: Mapping[str, Any], content: str) -> tuple[str, dict[str, Any]]:
-    """The request that puts ``content`` in the place of ``old``'s text.
+    """Return the request that puts ``content`` in the place of ``old``'s text.
 
     A note of a session is reworded, for its session refreshes it under its own id; all else gets a successor.
     """
@@ -63,7 +64,7 @@ def changed(old: Mapping[str, Any], content: str) -> tuple[str, dict[str, Any]]:
 
 
 def edited_text(answer: Mapping[str, Any]) -> str:
-    """What came of it, and how to take it back."""
+    """Return what came of it, and how to take it back."""
     new = answer["id"][:_ID_CHARS]
     if answer.get("unchanged"):
         return f"{new} is unchanged"

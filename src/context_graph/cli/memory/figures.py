@@ -9,7 +9,7 @@ from context_graph.cli.console.tables import ago, columns, counted, size, span
 
 
 def stats_text(stats: Mapping[str, Any]) -> str:
-    """What is kept, how it is found, what was shown and used, what consolidations do."""
+    """Return what is kept, how it is found, what was shown and used, what consolidations do."""
     memory, cache = stats["memory"], stats["cache"]
     reads = cache["hits"] + cache["misses"]
     lines = [
@@ -81,7 +81,7 @@ def _dreams(dreams: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _slow(operations: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How long the commands that people ask took; failures of any."""
+    """Return how long the commands that people ask took; failures of any."""
     lines = [
         (name, f"{operation['count']} times, {1000 * operation['seconds'] / operation['count']:.1f} ms each")
         for name, operation in operations.items()

@@ -184,7 +184,7 @@ def _import(phase: str, arguments: dict[str, Any], db_path: str | None) -> Any:
 
 
 def pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[dict[str, Any]]:
-    """The export's pages; a bar shows how far they are."""
+    """Yield the export's pages; a bar shows how far they are."""
     cursor: str | None = ""
     with contextlib.ExitStack() as stack:
         advance: Advance | None = None

@@ -35,7 +35,7 @@ _VALUE_CHARS: Final = 60
 
 
 def recall_text(answer: Mapping[str, Any]) -> str:
-    """The memories that were found, best first, then what is left."""
+    """Return the memories that were found, best first, then what is left."""
     hub_lines = [str(answer["hub"])] if "hub" in answer else []
     if not answer["nodes"]:
         return "\n".join([str(answer["note"]), *hub_lines])
@@ -56,12 +56,12 @@ def recall_text(answer: Mapping[str, Any]) -> str:
 
 
 def _place(origin: Mapping[str, str]) -> str:
-    """Where a memory of the team is, and who told it."""
+    """Return where a memory of the team is, and who told it."""
     return f"{origin['project']}, {origin['author']}" if origin.get("author") else origin["project"]
 
 
 def list_text(answer: Mapping[str, Any]) -> str:
-    """One line a memory, newest first; or what was forgotten, or injected."""
+    """Return one line a memory, newest first; or what was forgotten, or injected."""
     if "tombstones" in answer:
         return _forgotten(answer)
     if "injections" in answer:
@@ -152,7 +152,7 @@ def node_text(node: Mapping[str, Any]) -> str:
 
 
 def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a person asks of it; records that hooks and commands keep there are in --json."""
+    """Yield what a person asks of it; records that hooks and commands keep there are in --json."""
     evidence, confirmed = metadata.get("evidence"), metadata.get("confirmed")
     if isinstance(evidence, Mapping) and isinstance(evidence.get("files"), Mapping):
         yield "rests on", ", ".join(evidence["files"])
@@ -163,7 +163,7 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def forget_text(answer: Mapping[str, Any]) -> str:
-    """What was forgotten, how to take it back, and what a deletion for good did to merged memories."""
+    """Return what was forgotten, how to take it back, and what a deletion for good did to merged memories."""
     back = f"forgotten; `context-graph-cli memory restore {answer['id'][:_ID_CHARS]}` undoes it"
     lines = [back if answer["soft"] else f"forgotten for good: {answer['id']}", answer["content"]]
     lines += [f"with it, merged into it before: {text}" for text in answer.get("also_deleted", ())]
@@ -181,7 +181,7 @@ def forget_text(answer: Mapping[str, Any]) -> str:
 
 
 def _elsewhere(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Where else a forgotten memory's words stood, and where they still are."""
+    """Yield where else a forgotten memory's words stood, and where they still are."""
     short = [memory_id[:_ID_CHARS] for memory_id in answer.get("also_forgotten", ())]
     if short:
         yield f"forgotten with it: {', '.join(short)}"
@@ -202,7 +202,7 @@ def _elsewhere(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def confirmed_text(answer: Mapping[str, Any]) -> str:
-    """What a confirmation changed, or that it was taken back."""
+    """Return what a confirmation changed, or that it was taken back."""
     short, standing = answer["id"][:_ID_CHARS], answer.get("standing")
     how = f": {standing}" if standing else ""
     if "confirmed" in answer.get("metadata", {}):
@@ -211,13 +211,13 @@ def confirmed_text(answer: Mapping[str, Any]) -> str:
 
 
 def reworded_text(answer: Mapping[str, Any]) -> str:
-    """The memory with its new text, and the way back."""
+    """Return the memory with its new text, and the way back."""
     short = answer["id"][:_ID_CHARS]
     return f"{short} is reworded; `context-graph-cli memory undo` undoes it\n{answer['content']}"
 
 
 def edge_text(edge: Mapping[str, Any]) -> str:
-    """A link on one line."""
+    """Return a link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
     worth = f", reward {edge['steering_reward']:.2f}" if edge.get("steering_reward") else ""
     worth += ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
@@ -231,7 +231,7 @@ def edge_text(edge: Mapping[str, Any]) -> str:
 
 
 def imported_text(answer: Mapping[str, Any]) -> str:
-    """What an import added and left alone, and the first items of another program's by name."""
+    """Return what an import added and left alone, and the first items of another program's by name."""
     named = {"skipped": "skipped (here already)", "tombstones": "that were forgotten", "empty": "empty"}
     counts = [
         f"{count} {named.get(name, name.replace('_', ' '))}"
@@ -262,7 +262,8 @@ def _time(text: str) -> str:
 
 
 def consolidation_text(result: Mapping[str, Any]) -> str:
-    """What a run did or would do and what it noticed, the first few of each kind, and how to take it back."""
+    """Return what a run did or would do and what it noticed, the first few of each kind, and how to take it
+    back."""
     lines = [_what_was_done(result)]
     lines += _some(
         "merged", result["merged"], result["merged_count"], _merge_line, lambda merge: len(merge["losers"])
@@ -281,7 +282,7 @@ def consolidation_text(result: Mapping[str, Any]) -> str:
 
 
 def _what_was_done(result: Mapping[str, Any]) -> str:
-    """One sentence: the mode, how many of each change, what is left, and how long it took."""
+    """Return one sentence: the mode, how many of each change, what is left, and how long it took."""
     counts = {
         "merged": result["merged_count"],
         "forgotten": result["pruned_count"],
@@ -299,14 +300,14 @@ def _what_was_done(result: Mapping[str, Any]) -> str:
 
 
 def _drift_lines(drift: Mapping[str, Any] | None) -> list[str]:
-    """How far the newest memories are from the goals; nothing where too few tell it."""
+    """Return how far the newest memories are from the goals; nothing where too few tell it."""
     if not drift or not drift["recent"]:
         return []
     return [f"Drift: {drift['level']} ({drift['recent']} of the newest memories against those of the goals)."]
 
 
 def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], str]) -> list[str]:
-    """A heading and the first few entries under it; nothing without entries."""
+    """Return a heading and the first few entries under it; nothing without entries."""
     if not entries:
         return []
     lines = [name, *(f"  {line(entry)}" for entry in entries[:_SHOWN])]
@@ -314,7 +315,7 @@ def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], s
 
 
 def is_open(change: Mapping[str, Any]) -> bool:
-    """Whether a change can be undone without its token being named."""
+    """Return whether a change can be undone without its token being named."""
     return not change["undone_by"] and change["mode"] != "undo"
 
 
@@ -322,7 +323,7 @@ _BY: Final = {"cli": "by a command", "tool": "by a session's tool", "library": "
 
 
 def change_text(change: Mapping[str, Any]) -> str:
-    """One change: what it was, when and by whom, and the memories that it concerns."""
+    """Return one change: what it was, when and by whom, and the memories that it concerns."""
     by = _BY.get(change["by"], "a consolidation" if change["mode"] != "undo" else "")
     undone = ", undone since" if change["undone_by"] else ""
     counts = _counts(change)
@@ -335,7 +336,7 @@ def change_text(change: Mapping[str, Any]) -> str:
 
 
 def undone_text(answer: Mapping[str, Any]) -> str:
-    """What an undo did; or the changes that can be undone."""
+    """Return what an undo did; or the changes that can be undone."""
     if "changes" in answer:
         return "\n".join(map(change_text, answer["changes"])) or "no change is left to be undone"
     did = (
@@ -360,7 +361,7 @@ def _counts(run: Mapping[str, Any]) -> str:
 
 
 def runs_text(answer: Mapping[str, Any]) -> str:
-    """One line a run."""
+    """Return one line a run."""
     if not answer["runs"]:
         return "no consolidations yet"
     rows = [("TOKEN", "WHEN", "MODE", "WHY", "UNDONE", "DID")]
@@ -380,7 +381,7 @@ def runs_text(answer: Mapping[str, Any]) -> str:
 
 
 def history_text(answer: Mapping[str, Any]) -> str:
-    """One line a change, newest first."""
+    """Return one line a change, newest first."""
     if not answer["versions"]:
         return f"{answer['id']}: no changes in the history that is kept"
     lines = [f"memory {answer['id']}: {answer['content']}"]
@@ -394,7 +395,7 @@ def history_text(answer: Mapping[str, Any]) -> str:
 
 
 def goals_text(answer: Mapping[str, Any]) -> str:
-    """The goals, each below its parent."""
+    """Return the goals, each below its parent."""
     goals = answer["goals"]
     if not goals:
         return "no goals: the memories show none yet"
@@ -418,7 +419,8 @@ def _some(
     line: Callable[[Any], str],
     size: Callable[[Any], int] = lambda _: 1,
 ) -> list[str]:
-    """The first few entries, and how many of ``total`` they leave untold; an entry may tell of several."""
+    """Return the first few entries, and how many of ``total`` they leave untold; an entry may tell of
+    several."""
     shown = entries[:_SHOWN]
     lines = [f"{name:<9}  {line(entry)}" for entry in shown]
     left = total - sum(map(size, shown))

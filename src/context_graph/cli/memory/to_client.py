@@ -82,7 +82,7 @@ def write_rules(pages: Iterator[dict[str, Any]]) -> int:
 
 
 def _with_block(path: Path, text: str, block: str) -> str:
-    """``text`` with ``block`` in the place of the one between the marks, or behind all else."""
+    """Return ``text`` with ``block`` in the place of the one between the marks, or behind all else."""
     before, begin, rest = text.partition(_BEGIN)
     inside, end, after = rest.partition(_END)
     if bool(begin) != bool(end) or _BEGIN in inside + after or _END in before + after:
@@ -97,7 +97,7 @@ def _with_block(path: Path, text: str, block: str) -> str:
 
 
 def _rows(pages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The memories of an export that are not forgotten."""
+    """Return the memories of an export that are not forgotten."""
     rows = (json.loads(line) for page in pages for line in page["text"].splitlines())
     return (row for row in rows if row.get("type") == "memory" and "deleted" not in row)
 

@@ -35,7 +35,7 @@ Row = tuple[str, str, str]
 
 
 def taken(arguments: type[Called]) -> tuple[tuple[Parameter, Row], ...]:
-    """The parameters that the command of an operation has, each with its row of the table.
+    """Return the parameters that the command of an operation has, each with its row of the table.
 
     Filters are options like the others; session is then the memories' session.
     """
@@ -63,7 +63,7 @@ def _row(parameter: Parameter) -> Row:
 
 
 def table() -> dict[str, tuple[Row, ...]]:
-    """What `cli.memory.table` lists; tools/docs/built.py writes it there."""
+    """Return what `cli.memory.table` lists; tools/docs/built.py writes it there."""
     return {
         _word(operation): tuple(row for _, row in taken(operation.arguments))
         for operation in OPERATIONS
@@ -76,7 +76,7 @@ def _word(operation: Operation) -> str:
 
 
 def _described(parameter: Parameter, row: Row) -> Option | Argument:
-    """The parameter as a command takes it, with its help."""
+    """Return the parameter as a command takes it, with its help."""
     kind = row[2]
     help = parameter.extra("command") or parameter.words
     if kind == "words":

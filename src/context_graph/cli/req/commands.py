@@ -20,7 +20,7 @@ from context_graph.gates.event import CACHE_FOLDER
 
 
 def plain(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
-    """The command that ``words`` (behind `req`) name, and what is left of them.
+    """Return the command that ``words`` (behind `req`) name, and what is left of them.
 
     No word at all means `status`; `config NAME` means `config show NAME`, as in the original.
     """

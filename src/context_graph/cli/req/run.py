@@ -28,7 +28,7 @@ def satisfy(context: CommandContext, *, ttl: str | None = None, **options: Any) 
 
 
 def _seconds(option: str, text: str) -> float:
-    """A length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
+    """Return a length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
     from context_graph.cli.console.moments import span_s  # only who gives a length of time needs it
 
     span = span_s(text)
@@ -110,7 +110,8 @@ def log(
     requirement: str = "",
     kind: str = "",
 ) -> dict[str, Any]:
-    """``entries`` (newest first, each with at_ms, kind, requirements, what else is known) and ``source``."""
+    """Return ``entries`` (newest first, each with at_ms, kind, requirements, what else is known) and
+    ``source``."""
     session = context.session(session) if session else ""
     try:
         # The client and its sockets: only this command asks.

@@ -60,7 +60,7 @@ class OwnerSource:
     # Source
 
     def health(self, *, as_of_ms: int | None = None) -> Health:
-        """The owner's lines, then those about the client and the disk."""
+        """Return the owner's lines, then those about the client and the disk."""
         are_set_up, lines = _surroundings(self._db_path)
         asked = {"hooks-set-up": "true" if are_set_up else "false", "as-of": _text(as_of_ms)}
         health = self._rows("view.health", asked, Health)
@@ -249,7 +249,7 @@ def _change(kind: str, memory_id: str, texts: Mapping[str, str], reason: str, in
 
 
 def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
-    """Whether hooks are set up here; and what only the client's files and the disk tell."""
+    """Return whether hooks are set up here; and what only the client's files and the disk tell."""
     from context_graph.cli.doctor.client_files import settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use
     from context_graph.cli.doctor.native_memory import native_memory

@@ -36,7 +36,8 @@ _CURES = {
 
 
 def unwritable(what: str, error: OSError, path: str = "") -> UsageError:
-    """The error for ``what`` that failed with ``error``; ``path`` is the file if the error names none."""
+    """Return the error for ``what`` that failed with ``error``; ``path`` is the file if the error names
+    none."""
     where = error.filename or path
     named = f" ({where})" if where and str(where) not in what else ""
     cure = _CURES.get(error.errno or 0, "")
@@ -109,7 +110,7 @@ class CommandContext:
         return started_by_agent(self.pid, self.env, self.registry.clients())
 
     def branch(self, named: str = "") -> str:
-        """The branch meant: ``named``, else the one that is checked out.
+        """Return the branch meant: ``named``, else the one that is checked out.
 
         Raises:
             UsageError: If HEAD names none.
@@ -121,7 +122,7 @@ class CommandContext:
         return self.head.branch
 
     def evaluation(self, branch: str, session_id: str, *, may_run: bool = True) -> EvaluationContext:
-        """What an evaluation for that branch and session looks at."""
+        """Return what an evaluation for that branch and session looks at."""
         return EvaluationContext(
             self.project,
             self.rules,
@@ -136,9 +137,9 @@ class CommandContext:
         )
 
     def session(self, session_id: str = "") -> str:
-        """The full id of the session meant: ``session_id`` (full or short), else CLAUDE_CODE_SESSION_ID, else
-        the registered session whose process is an ancestor of ours, else the only one in this project or the
-        one of them that was refused something last.
+        """Return the full id of the session meant: ``session_id`` (full or short), else
+        CLAUDE_CODE_SESSION_ID, else the registered session whose process is an ancestor of ours, else the
+        only one in this project or the one of them that was refused something last.
 
         Raises:
             UsageError: If none can be told, or a short id fits several; the message lists them.
@@ -179,7 +180,8 @@ class CommandContext:
         )
 
     def _sessions_here(self) -> list[str]:
-        """The only live session of this project, or those that were refused something, the last one first."""
+        """Return the only live session of this project, or those that were refused something, the last one
+        first."""
         folders = (self.project.work, self.project.root)
         live = self.registry.live(self.now).items()
         here = [key for key, entry in live if entry.get("project_dir") in folders]

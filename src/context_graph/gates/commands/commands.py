@@ -32,7 +32,7 @@ from context_graph.system.small_files import LockTimeoutError
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
-    """The status of the session's requirements on the branch.
+    """Return the status of the session's requirements on the branch.
 
     Returns:
         ``project``, ``branch``, ``session_id`` ("" if none can be told), ``governed``, ``why``
@@ -91,7 +91,7 @@ def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
 def check(
     context: CommandContext, tool: str, tool_input: dict[str, Any], *, session: str = ""
 ) -> dict[str, Any]:
-    """What the gate would decide on a call, without arming or recording anything.
+    """Return what the gate would decide on a call, without arming or recording anything.
 
     Returns:
         ``decision`` allow or deny, ``requirements`` (names unmet), ``reason``, ``branch``, ``session_id``.
@@ -187,7 +187,7 @@ def satisfy(
 def _signature(
     context: CommandContext, branch: str, name: str, session_id: str, expires_at: float | None
 ) -> str:
-    """What marks the satisfaction as a person's, which no other program can write."""
+    """Return what marks the satisfaction as a person's, which no other program can write."""
     note = {"name": name, "session_id": session_id, "at": int(context.now), "expires_at": expires_at}
     try:
         return signature(context.cache_dir, context.repo.common_dir, branch, note, make_key=True)
@@ -213,7 +213,7 @@ def accept(context: CommandContext) -> dict[str, Any]:
 
 
 def _means_a_requirement(context: CommandContext, branch: str) -> bool:
-    """Whether a value given as a branch is only a requirement's name, as seed 004 writes it."""
+    """Return whether a value given as a branch is only a requirement's name, as seed 004 writes it."""
     if not branch or context.rules.get(branch) is None:
         return False
     names = branch_names(context.repo)
@@ -223,7 +223,8 @@ def _means_a_requirement(context: CommandContext, branch: str) -> bool:
 def _open_elsewhere(
     context: CommandContext, target: str, session_id: str, entries: list[Requirement]
 ) -> dict[str, list[Requirement]]:
-    """Other branches where the session armed one of ``entries`` and left it unmet, or was held for it."""
+    """Return other branches where the session armed one of ``entries`` and left it unmet, or was held for
+    it."""
     wanted: dict[str, list[Requirement]] = {}
     for state in context.files.others(session_id, target):
         open_ones = [entry for entry in entries if _is_open(entry, state, session_id, context.now)]
@@ -237,7 +238,8 @@ def _open_elsewhere(
 
 
 def _held_on(context: CommandContext, name: str, session_id: str) -> str:
-    """The branch on which the session was last held for the requirement; empty if it was satisfied since."""
+    """Return the branch on which the session was last held for the requirement; empty if it was satisfied
+    since."""
     for entry in reversed(journal.read(context.repo.common_dir)):
         if entry.get("session_id") == session_id and name in entry.get("requirements", ()):
             return str(entry.get("branch", "")) if entry.get("kind") == "denied" else ""
@@ -354,7 +356,7 @@ def resume(context: CommandContext, *, session: str = "") -> dict[str, Any]:
 def log(
     context: CommandContext, *, limit: int = 50, session: str = "", kind: str = "", requirement: str = ""
 ) -> list[dict[str, Any]]:
-    """The journal's latest records, newest first, filtered by what is given."""
+    """Return the journal's latest records, newest first, filtered by what is given."""
     session_id = context.session(session) if session else ""
     matches = [
         entry
@@ -377,7 +379,8 @@ def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
 
 
 def _was_armed(context: CommandContext, name: str) -> bool:
-    """Whether some session armed it before the configuration disappeared: Stop may still ask for it."""
+    """Return whether some session armed it before the configuration disappeared: Stop may still ask for
+    it."""
     documents = [read_document(path) for path in context.files.paths()]
     return any(document is not None and name in document["requirements"] for document in documents)
 

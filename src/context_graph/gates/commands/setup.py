@@ -158,7 +158,7 @@ def set_enabled(context: CommandContext, name: str, enabled: bool) -> dict[str, 
 
 
 def config_show(context: CommandContext, *, name: str = "") -> dict[str, Any]:
-    """The merged configuration and where each value comes from.
+    """Return the merged configuration and where each value comes from.
 
     Returns:
         ``files`` ([label, path, state]), ``config`` (merged, of one requirement if ``name``), ``sources``
@@ -214,7 +214,7 @@ def _note_sources(
 
 
 def set_flag(text: str, path: list[str], value: bool, *, file: str) -> str:
-    """``text`` with the boolean at ``path`` set; missing mappings on the way are added.
+    """Return ``text`` with the boolean at ``path`` set; missing mappings on the way are added.
 
     Args:
         file: The file's name, for messages.
@@ -281,7 +281,7 @@ def _edited(text: str, path: list[str], literal: str) -> str | None:
 
 
 def _inserted(text: str, node: Any, path: list[str], literal: str) -> str:
-    """``text`` with the rest of ``path`` as the last key of the mapping ``node``."""
+    """Return ``text`` with the rest of ``path`` as the last key of the mapping ``node``."""
     if node.flow_style:
         inner = f"{_key(path[-1])}: {literal}"
         for key in reversed(path[:-1]):

@@ -26,7 +26,7 @@ _CURE = "`context-graph-cli setup`"
 
 
 def branches(context: CommandContext) -> list[dict[str, Any]]:
-    """Every branch with state: ``branch``, ``path``, ``requirements``, ``satisfied``, ``updated_at``,
+    """Return every branch with state: ``branch``, ``path``, ``requirements``, ``satisfied``, ``updated_at``,
     ``exists`` (None if that can't be told), ``current``."""
     there = _existing(context)
     rows = []
@@ -96,7 +96,7 @@ def prune(context: CommandContext, *, preview: bool = False) -> dict[str, Any]:
 
 
 def _leftovers(context: CommandContext) -> list[str]:
-    """Old temporary files of killed processes."""
+    """Return old temporary files of killed processes."""
     folder = context.files.folder
     names = os.listdir(folder) if os.path.isdir(folder) else []
     paths = [f"{folder}/{name}" for name in names if name.startswith(".") and name.endswith(".tmp")]
@@ -121,8 +121,8 @@ def _remove(context: CommandContext, path: str, branch: str) -> None:
 
 
 def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str, Any]]:
-    """Live sessions, in order of coming: ``session_id``, ``alias``, ``project_dir``, ``branch``, ``pid``,
-    ``started_at``, ``last_active``; those of this project alone if ``project``."""
+    """Return live sessions, in order of coming: ``session_id``, ``alias``, ``project_dir``, ``branch``,
+    ``pid``, ``started_at``, ``last_active``; those of this project alone if ``project``."""
     rows = []
     for key, entry in context.registry.live(context.now).items():
         if project and entry.get("project_dir") != context.project.work:
@@ -142,7 +142,7 @@ def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str
 
 
 def doctor(context: CommandContext) -> list[dict[str, str]]:
-    """What is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
+    """Return what is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
     findings = [_finding(level, text, "edit the file") for level, text in context.rules.problems]
     findings += _governing(context)
     findings += _state_findings(context)
@@ -160,7 +160,7 @@ def doctor(context: CommandContext) -> list[dict[str, str]]:
 
 
 def sound() -> dict[str, str]:
-    """The finding to show when nothing is wrong."""
+    """Return the finding to show when nothing is wrong."""
     return _finding("ok", "the requirements of this project are sound", "")
 
 
@@ -218,7 +218,7 @@ def _finding(level: str, what: str, cure: str) -> dict[str, str]:
 
 
 def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
-    """Findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
+    """Return findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
     findings: list[dict[str, str]] = []
     hooked: dict[str, bool] = {}
     for path in settings_files(context.project, context.claude_dir):
@@ -239,7 +239,7 @@ def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
 
 
 def missing_hooks(context: CommandContext) -> list[str]:
-    """The client's events that a gate needs and no settings file calls us for."""
+    """Return the client's events that a gate needs and no settings file calls us for."""
     hooked: dict[str, bool] = {}
     for path in settings_files(context.project, context.claude_dir):
         hooked.update(own_hooks(_read(path)[0]))
@@ -263,7 +263,7 @@ def _about_hooks(context: CommandContext, hooked: dict[str, bool]) -> list[dict[
 
 
 def _is_at_work(context: CommandContext) -> bool:
-    """Whether hooks have lately entered a live session of this project."""
+    """Return whether hooks have lately entered a live session of this project."""
     live = context.registry.live(context.now).values()
     return any(entry.get("project_dir") == context.project.work for entry in live)
 

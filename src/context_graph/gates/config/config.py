@@ -29,13 +29,14 @@ _SECTIONS = ("requirements", "hooks")
 
 
 def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
-    """(label, path) of the cascade's files, weakest first."""
+    """Return (label, path) of the cascade's files, weakest first."""
     files = [("project", root.rstrip("/") + CONFIG), ("local", root.rstrip("/") + LOCAL_CONFIG)]
     return [("global", claude_dir + "/requirements.yaml"), *files] if claude_dir else files
 
 
 def load_rules(root: str, claude_dir: str, cache: GateCache) -> Rules:
-    """The rules of the project at ``root``. Cost: a stat a file, or `compile_rules` where one has changed."""
+    """Return the rules of the project at ``root``. Cost: a stat a file, or `compile_rules` where one has
+    changed."""
     return cache.rules(root, claude_dir, compile_rules)
 
 
@@ -73,7 +74,8 @@ def compile_rules(root: str, claude_dir: str) -> tuple[Rules, Inputs]:
 def fitting(
     under: dict[object, object], over: dict[object, object]
 ) -> tuple[dict[object, object], list[str]]:
-    """``over`` without values that are no mapping where ``under`` has one and needs one; and these faults.
+    """Return ``over`` without values that are no mapping where ``under`` has one and needs one; and these
+    faults.
 
     So a slip in a later file (``plan: false``, a key with nothing below it) disables nothing. An empty key
     counts as absent and is no fault.
@@ -109,7 +111,7 @@ def deep_merge(
     depth: int = 0,
     known: dict[tuple[int, int, int], dict[object, object]] | None = None,
 ) -> dict[object, object]:
-    """``over`` merged into ``under``; neither is changed. Below 32 levels the upper value replaces.
+    """Return ``over`` merged into ``under``; neither is changed. Below 32 levels the upper value replaces.
 
     A mapping that has several names (a YAML alias) is merged once, so that a few lines that would expand to
     billions of values cost a few steps. ``known``: results so far, by the mappings they were made from.
@@ -132,7 +134,8 @@ def deep_merge(
 
 
 def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
-    """The mapping in ``path`` and a problem: (None, "") if there is no file, (None, why) if it can't be used.
+    """Return the mapping in ``path`` and a problem: (None, "") if there is no file, (None, why) if it can't
+    be used.
 
     An empty file is an empty mapping.
     """
@@ -148,7 +151,8 @@ def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
 
 
 def _yaml() -> tuple[Any, Any]:
-    """PyYAML and its fastest safe loader; imported here because most hooks find the file compiled (12 ms)."""
+    """Return PyYAML and its fastest safe loader; imported here because most hooks find the file compiled (12
+    ms)."""
     import yaml  # type: ignore[import-untyped]
 
     return yaml, getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -175,7 +179,7 @@ def parse_yaml(data: bytes) -> tuple[dict[object, object] | None, str]:
 
 
 def repeated_keys(path: str) -> list[str]:
-    """Problems for keys that one mapping of the file has twice: YAML silently uses the later one."""
+    """Return problems for keys that one mapping of the file has twice: YAML silently uses the later one."""
     yaml, loader = _yaml()
     try:
         root = yaml.compose(read_bytes(path, MAX_BYTES), Loader=loader)
@@ -231,7 +235,7 @@ def _out_of_bounds(events: Any) -> str:
 def read_messages(
     root: str, claude_dir: str, requirements: object
 ) -> tuple[dict[str, dict[str, str]], Inputs, list[list[str]]]:
-    """Message templates by requirement, what was looked at with signatures, and problems.
+    """Return message templates by requirement, what was looked at with signatures, and problems.
 
     The first of .claude/messages.local, .claude/messages and the client's messages folder that has a file
     of the requirement's name gives all of its fields; ``_templates.yaml`` gives those that it lacks.

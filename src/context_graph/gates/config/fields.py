@@ -62,7 +62,7 @@ class Problems:
 
 
 def show(value: object) -> str:
-    """``value`` shortened for a message."""
+    """Return ``value`` shortened for a message."""
     if value is None:
         return "nothing"
     if isinstance(value, (dict, list)):
@@ -72,7 +72,7 @@ def show(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether ``value`` is a finite number (true and false are none)."""
+    """Return whether ``value`` is a finite number (true and false are none)."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -155,7 +155,7 @@ class Key:
         return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
     def read(self, where: str, mapping: Mapping[object, object], problems: Problems) -> Any:
-        """The value in ``mapping``; the default if it is missing or wrong. A wrong one is reported."""
+        """Return the value in ``mapping``; the default if it is missing or wrong. A wrong one is reported."""
         raw = mapping.get(self.name.rpartition(".")[2])
         if raw is None:
             return self.absent
@@ -370,7 +370,7 @@ _OTHER_KEYS = {"prompt_submit": {"brainstorm_nudge"}}
 
 
 def simple_fields(where: str, raw: Mapping[object, object], problems: Problems) -> dict[str, Any]:
-    """The fields in which a wrong value only loses the field: the requirement holds without it."""
+    """Return the fields in which a wrong value only loses the field: the requirement holds without it."""
     simple = (key for key in ENTRY if key.kind is not _ONE_OF)
     entry = {key.name: key.read(f"{where}.{key.name}", raw, problems) for key in simple}
     human = raw.get("human_only", False)
@@ -381,7 +381,7 @@ def simple_fields(where: str, raw: Mapping[object, object], problems: Problems) 
 
 
 def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | None:
-    """The artefact that a requirement needs; None if it needs none."""
+    """Return the artefact that a requirement needs; None if it needs none."""
     if raw is None or raw is False or raw == {}:
         return None
     where += ".evidence"
@@ -393,7 +393,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
 
 
 def hook_settings(value: object, problems: Problems) -> dict[str, Any]:
-    """All settings of ``hooks:`` with their defaults, in one flat mapping."""
+    """Return all settings of ``hooks:`` with their defaults, in one flat mapping."""
     if value is not None and not isinstance(value, dict):
         problems.error("hooks", f"{show(value)} is not a mapping; the defaults apply")
     hooks = value if isinstance(value, dict) else {}

@@ -78,7 +78,7 @@ def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str
 
 
 def blank_entry(name: str) -> Requirement:
-    """A requirement with only its name known."""
+    """Return a requirement with only its name known."""
     return _entry(name, {}, {}, fields.Problems())
 
 

@@ -39,7 +39,8 @@ _BUILT_IN = {
 
 
 def satisfied_by(entry: Requirement, skill: str, *, typed: bool = False) -> bool:
-    """Whether the success of ``skill`` (without its slash) satisfies ``entry``; never a human_only one.
+    """Return whether the success of ``skill`` (without its slash) satisfies ``entry``; never a human_only
+    one.
 
     A user who types the skill may omit the plugin's name, as in the client.
     """
@@ -191,7 +192,7 @@ def satisfy_by_skill(decision: Decision, context: EvaluationContext, skill: str)
 
 
 def _just_said(entry: Requirement, context: EvaluationContext, event: GateEvent, skill: str) -> bool:
-    """Whether the prompt itself, which the client sends first, has satisfied it a moment ago."""
+    """Return whether the prompt itself, which the client sends first, has satisfied it a moment ago."""
     state = context.state
     record = state.record(entry.name, event.session_id) if entry.per_session else state.entry(entry.name)
     at, metadata = record.get("satisfied_at"), record.get("metadata")
@@ -214,5 +215,5 @@ def _satisfy(state: BranchState, entry: Requirement, event: GateEvent, skill: st
 
 
 def _verdicts(context: EvaluationContext) -> list[Verdict]:
-    """The verdicts on all requirements that can be judged without a process."""
+    """Return the verdicts on all requirements that can be judged without a process."""
     return [evaluate(entry, context) for entry in context.rules.active if entry.type != "dynamic"]

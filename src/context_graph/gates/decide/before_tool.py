@@ -129,7 +129,7 @@ def judge(decision: Decision, context: EvaluationContext, triggered: list[Requir
 
 
 def _judged(decision: Decision, entries: list[Requirement], context: EvaluationContext) -> list[Verdict]:
-    """The verdicts; for a file of another checkout, what the session met on its own branch counts too.
+    """Return the verdicts; for a file of another checkout, what the session met on its own branch counts too.
 
     Not for what belongs to a branch or to one use, and never for conditions such as a protected branch.
     """
@@ -156,7 +156,7 @@ def _judged(decision: Decision, entries: list[Requirement], context: EvaluationC
 
 
 def would_deny(decision: Decision) -> Iterator[tuple[EvaluationContext, list[Verdict]]]:
-    """The projects that would block the call and why, without arming or recording anything."""
+    """Yield the projects that would block the call and why, without arming or recording anything."""
     for part in acted_on(decision.event):
         readable = decision.rules(part.project).readable
         triggered = _triggered(decision, part) if readable else []

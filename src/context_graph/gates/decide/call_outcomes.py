@@ -45,7 +45,7 @@ def digest(event: GateEvent) -> str:
 
 
 def key_of(event: GateEvent) -> str:
-    """What the call is kept under."""
+    """Return what the call is kept under."""
     return event.hook.tool_use_id or digest(event)
 
 
@@ -89,7 +89,7 @@ def _is_armed(context: EvaluationContext, branch: str, entry: Requirement, sessi
 def _taken(
     event: GateEvent, context: EvaluationContext, uses: list[tuple[str, Requirement]], calls: dict[str, Entry]
 ) -> list[str]:
-    """Those of ``uses`` that an earlier call, still under way, is about to use up."""
+    """Return those of ``uses`` that an earlier call, still under way, is about to use up."""
     taken = []
     for branch, entry in uses:
         record = context.files.load(branch, context.now).record(entry.name, event.session_id)
@@ -108,7 +108,8 @@ def _taken(
 
 
 def _is_over(key: str, call: Entry, event: GateEvent) -> bool:
-    """Whether the call keeps nothing from ``event``'s: the same again, refused, given up, or git's own."""
+    """Return whether the call keeps nothing from ``event``'s: the same again, refused, given up, or git's
+    own."""
     again = key == key_of(event) or call.get("digest") == digest(event)
     refused = call.get("asked") and call.get("agent", "") == event.hook.agent_id
     late = not 0 <= event.at - call["at"] <= _IN_USE_S
@@ -163,7 +164,7 @@ def call_ended(event: GateEvent, files: StateFiles, *, success: bool) -> list[tu
 
 
 def _call_of(event: GateEvent, calls: dict[str, Entry]) -> tuple[str, Entry | None]:
-    """The call by its id; if the client has changed that, the oldest one with the same words."""
+    """Return the call by its id; if the client has changed that, the oldest one with the same words."""
     if key_of(event) in calls:
         return key_of(event), calls[key_of(event)]
     mark = digest(event)
@@ -171,7 +172,8 @@ def _call_of(event: GateEvent, calls: dict[str, Entry]) -> tuple[str, Entry | No
 
 
 def only_mentions(event: GateEvent) -> bool:
-    """Whether the call's command only prints or searches: a pattern that finds it there is no use of it."""
+    """Return whether the call's command only prints or searches: a pattern that finds it there is no use of
+    it."""
     line = read_line(command_of(event.hook.tool_input))
     return line.whole and bool(line.commands) and all(map(_only_prints, line.commands))
 

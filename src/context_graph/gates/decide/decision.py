@@ -34,12 +34,12 @@ class Decision:
         return Registry(self.event.claude_dir, self.cache)
 
     def files(self, project: Project) -> StateFiles:
-        """The state of the project, which has a repository."""
+        """Return the state of the project, which has a repository."""
         assert project.repo is not None
         return StateFiles(project.repo.common_dir, project.work, self.cache)
 
     def rules(self, project: Project) -> Rules:
-        """What is in force in the project, read once per call."""
+        """Return what is in force in the project, read once per call."""
         if project.rules is None:
             rules = load_rules(project.root, self.event.claude_dir, self.cache)
             project.rules = self.event.seen.in_force(rules, project.root)
@@ -51,7 +51,7 @@ class Decision:
         self.event.seen.remember(project.root, branch, self.rules(project), self.event.at)
 
     def governed(self) -> Project | None:
-        """The working folder's project, noted in the result; None without a repository."""
+        """Return the working folder's project, noted in the result; None without a repository."""
         project = project_of(self.event)
         if project is None or project.repo is None:
             return None
@@ -59,7 +59,8 @@ class Decision:
         return project
 
     def session_projects(self) -> list[Project]:
-        """The projects that the session works in: the working folder's first, then those it was seen in."""
+        """Return the projects that the session works in: the working folder's first, then those it was seen
+        in."""
         event = self.event
         folders = self.registry.folders(event.session_id)
         seen = map(event.projects.find, folders)
@@ -72,7 +73,7 @@ class Decision:
     def context(
         self, project: Project, *, may_run: bool = False, detached: bool = False, branch: str = ""
     ) -> EvaluationContext | None:
-        """What the project's requirements are judged in; None without a repository or a branch.
+        """Return what the project's requirements are judged in; None without a repository or a branch.
 
         With ``detached`` HEAD need not name a branch; the context then has none. ``branch`` is used in place
         of HEAD's, in which case the working tree tells nothing about it.
@@ -121,7 +122,7 @@ class Decision:
             self.keep(context.at_branch(context.files.load(branch, self.event.at)), "consumed", [name])
 
     def numbers(self, common_dir: str) -> journal.SessionNumbers:
-        """What is counted of the session in that repository."""
+        """Return what is counted of the session in that repository."""
         return journal.SessionNumbers(common_dir, self.event.session_id, self.event.at, self.cache)
 
     def tell_failure(self, what: str, error: OSError) -> None:
@@ -192,7 +193,7 @@ class Decision:
 
 
 def what_is_wrong(rules: Rules) -> str:
-    """Why the configuration, or a part of it, is not enforced as written; empty if it is."""
+    """Return why the configuration, or a part of it, is not enforced as written; empty if it is."""
     errors = rules.problem_texts("error")
     if rules.retained:
         count = len(rules.retained)
@@ -211,7 +212,7 @@ def what_is_wrong(rules: Rules) -> str:
 
 
 def why_off(project: Project, rules: Rules, env: Mapping[str, str]) -> str:
-    """Why nothing is enforced in a project with a requirements file; empty if something is."""
+    """Return why nothing is enforced in a project with a requirements file; empty if something is."""
     if env.get(SKIP):
         return f"{SKIP} is set"
     if not rules.readable:
@@ -224,7 +225,8 @@ def why_off(project: Project, rules: Rules, env: Mapping[str, str]) -> str:
 
 
 def active_here(requirements: list[Requirement], context: EvaluationContext) -> list[Requirement]:
-    """The requirements that the session's pause does not lift: an agent's never lifts human_only ones."""
+    """Return the requirements that the session's pause does not lift: an agent's never lifts human_only
+    ones."""
     marker = paused(context.repo.common_dir, context.session_id) if context.session_id else None
     if marker is None:
         return requirements

@@ -25,7 +25,7 @@ _BYTES = 1 << 20
 
 
 def asked_at_edits(rules: Rules) -> list[Requirement]:
-    """The active requirements that edits by any means trigger."""
+    """Return the active requirements that edits by any means trigger."""
     return [
         entry for entry in rules.active if entry.edits == "any" and any(map(entry.names_tool, FILE_TOOLS))
     ]
@@ -55,7 +55,8 @@ def turn_begins(decision: Decision, project: Project) -> None:
 
 
 def has_edited(decision: Decision, project: Project) -> bool:
-    """Whether commands of this turn have changed files that are no plans and no memory of the client's.
+    """Return whether commands of this turn have changed files that are no plans and no memory of the
+    client's.
 
     Cost: one stat call where no command ran; else one run of git's status.
     """

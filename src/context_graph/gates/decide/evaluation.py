@@ -79,7 +79,7 @@ class EvaluationContext:
         self.state = self.files.load(branch, now)
 
     def at_branch(self, state: BranchState) -> EvaluationContext:
-        """The same on the branch of ``state``."""
+        """Return the same on the branch of ``state``."""
         other = copy.copy(self)
         other.state, other.branch = state, state.branch
         other.checked_out = self.checked_out and state.branch == self.branch
@@ -87,7 +87,7 @@ class EvaluationContext:
 
 
 def evaluate(requirement: Requirement, context: EvaluationContext) -> Verdict:
-    """Whether ``requirement`` is met in ``context``; ignores its triggers and the session's pause.
+    """Return whether ``requirement`` is met in ``context``; ignores its triggers and the session's pause.
 
     Cost: dictionary look-ups; evidence reads a folder, a dynamic one may run a process (``context.may_run``).
     """
@@ -97,7 +97,7 @@ def evaluate(requirement: Requirement, context: EvaluationContext) -> Verdict:
 
 
 def unmet(requirements: list[Requirement], context: EvaluationContext) -> list[Verdict]:
-    """The verdicts that are not met, or not known yet."""
+    """Return the verdicts that are not met, or not known yet."""
     verdicts = (evaluate(entry, context) for entry in requirements)
     return [verdict for verdict in verdicts if not verdict.met or verdict.deferred]
 
@@ -121,7 +121,7 @@ def _judge(requirement: Requirement, context: EvaluationContext, record: dict[st
 
 
 def _satisfaction(requirement: Requirement, context: EvaluationContext) -> dict[str, Any] | None:
-    """The satisfaction that counts now: the root's (also the override), else the session's."""
+    """Return the satisfaction that counts now: the root's (also the override), else the session's."""
     name, now = requirement.name, context.now
     approval = requirement.type == "dynamic"
     lasting = requirement.scope == "permanent" and not requirement.per_session
@@ -143,7 +143,7 @@ def _satisfaction(requirement: Requirement, context: EvaluationContext) -> dict[
 
 
 def _is_refused(requirement: Requirement, context: EvaluationContext) -> bool:
-    """Whether the session took back for itself a satisfaction that holds for all others."""
+    """Return whether the session took back for itself a satisfaction that holds for all others."""
     return requirement.per_session and context.state.refuses_override(requirement.name, context.session_id)
 
 
@@ -169,7 +169,7 @@ def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
 
 
 def _met_elsewhere(requirement: Requirement, context: EvaluationContext) -> str:
-    """Where the session has met what it is asked for again; empty if nowhere."""
+    """Return where the session has met what it is asked for again; empty if nowhere."""
     if not requirement.per_session or requirement.scope == "single_use" or not context.session_id:
         return ""
     for state in context.files.others(context.session_id, context.branch):
@@ -179,7 +179,7 @@ def _met_elsewhere(requirement: Requirement, context: EvaluationContext) -> str:
 
 
 def _objection(guard: Requirement, context: EvaluationContext) -> str:
-    """Why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
+    """Return why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
     if guard.guard_type == "protected_branch":
         if any(fnmatchcase(context.branch, pattern) for pattern in guard.protected_branches):
             return f"{context.branch} is a protected branch: go on in a new one, `git switch -c NAME`"
@@ -191,7 +191,7 @@ def _objection(guard: Requirement, context: EvaluationContext) -> str:
 
 
 def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdict:
-    """The verdict of a dynamic requirement without an approval: unmet from ``thresholds.block`` on.
+    """Return the verdict of a dynamic requirement without an approval: unmet from ``thresholds.block`` on.
 
     If the value can't be computed the call passes, with ``unknown`` set and the reason in ``why``.
     """
@@ -215,7 +215,7 @@ def _too_much(requirement: Requirement, value: float, block: float) -> str:
 
 
 def _current_value(requirement: Requirement, context: EvaluationContext) -> tuple[float | None, str]:
-    """The number, or None and the reason; None and "" if it needs a process and may not run one.
+    """Return the number, or None and the reason; None and "" if it needs a process and may not run one.
 
     A number, or a failure, is remembered for a while, so that not every hook pays for it.
     """

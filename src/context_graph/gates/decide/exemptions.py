@@ -21,7 +21,7 @@ EXEMPT = names("status list sessions log check doctor statusline keys pause resu
 
 
 def is_exempt(event: GateEvent, project: Project) -> bool:
-    """Whether the call writes a plan or the client's own memory, or is one of our own commands alone.
+    """Return whether the call writes a plan or the client's own memory, or is one of our own commands alone.
 
     An MCP call must bring nothing beside the files and their text that could name another file or run.
     A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
@@ -41,7 +41,7 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
 
 
 def is_exempt_file(path: str, event: GateEvent, project: Project) -> bool:
-    """Whether ``path`` is a plan or the client's own memory."""
+    """Return whether ``path`` is a plan or the client's own memory."""
     claude_dir, cwd = event.claude_dir, event.cwd
     tops = {project.root, project.repo.top} if project.repo else {project.root}
     plans = [os.path.realpath(claude_dir) + "/plans"] if claude_dir else []
@@ -69,7 +69,7 @@ _MANNERS = names("encoding mode description summary explanation reason edit_mode
 
 
 def _is_no_file(key: str, text: str) -> bool:
-    """Whether an argument can be no file, and nothing that is run."""
+    """Return whether an argument can be no file, and nothing that is run."""
     return key in _TEXTS or (key in _MANNERS and "/" not in text and "\\" not in text)
 
 
@@ -81,7 +81,7 @@ def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:
 
 
 def _plans_directory(project: Project, claude_dir: str) -> list[str]:
-    """Where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
+    """Return where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
     home = f"{project.root.rstrip('/')}/.claude"
     paths = (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json")
     setting = next(filter(None, (client_setting(path, "plansDirectory") for path in paths)), "")
@@ -93,7 +93,7 @@ def _plans_directory(project: Project, claude_dir: str) -> list[str]:
 
 
 def is_own_command(command: str) -> bool:
-    """Whether the command consists only of calls of ``req`` that no gate may block.
+    """Return whether the command consists only of calls of ``req`` that no gate may block.
 
     They may follow ``cd FOLDER &&`` and send their output to each other or to /dev/null. The program must be
     the one that PATH finds, or ours by its full path.
@@ -108,7 +108,7 @@ def is_own_command(command: str) -> bool:
 
 
 def _is_quiet(command: ShellCommand) -> bool:
-    """Whether it has no file, input or variable beside it, and no word that only a run would tell."""
+    """Return whether it has no file, input or variable beside it, and no word that only a run would tell."""
     plain = not any(UNKNOWN in word for word in command.words)
     return (
         plain
@@ -128,7 +128,7 @@ def _is_call(words: Sequence[str]) -> bool:
 
 
 def _is_ours(program: str) -> bool:
-    """Whether a full path leads to our own program, or to nothing at all."""
+    """Return whether a full path leads to our own program, or to nothing at all."""
     if not program.startswith("/") or not program.endswith("/" + OWN_PROGRAM):
         return False
     if not os.path.lexists(program):

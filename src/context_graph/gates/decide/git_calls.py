@@ -48,7 +48,7 @@ class GitCall:
 
 
 def git_call(command: ShellCommand) -> GitCall | None:
-    """The call of git that ``command`` is; None for any other program."""
+    """Return the call of git that ``command`` is; None for any other program."""
     return _parsed(command.words[1:], command) if command.program == "git" else None
 
 
@@ -76,7 +76,7 @@ def _parsed(words: list[str], command: ShellCommand) -> GitCall:
 
 
 def git_calls(line: str, cwd: str, home: str = "", aliases: Aliases | None = None) -> Iterator[GitCall]:
-    """The calls of git that ``line``, run in ``cwd``, surely makes there, aliases resolved.
+    """Yield the calls of git that ``line``, run in ``cwd``, surely makes there, aliases resolved.
 
     They end where the line makes a repository or goes to another branch: git's own hooks know what is meant.
 
@@ -109,7 +109,8 @@ def _resolved(call: GitCall, command: ShellCommand, aliases: Aliases | None) -> 
 
 
 def mcp_runs_git(tool_name: str, verbs: Collection[str]) -> bool:
-    """Whether a tool of an MCP server is one of git's ``verbs`` by its names: `mcp__git__git_commit`."""
+    """Return whether a tool of an MCP server is one of git's ``verbs`` by its names:
+    `mcp__git__git_commit`."""
     server, _, tool = tool_name.removeprefix("mcp__").partition("__")
     if not tool or "git" not in f"{server} {tool}".lower():
         return False
@@ -118,7 +119,7 @@ def mcp_runs_git(tool_name: str, verbs: Collection[str]) -> bool:
 
 
 def words_of(tool: str) -> list[str]:
-    """The words of a tool's name: moveFile and move_file have move and file."""
+    """Return the words of a tool's name: moveFile and move_file have move and file."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in tool)
     return spaced.translate(_BETWEEN).split()
 
@@ -132,7 +133,7 @@ def runs_git(
     aliases: Aliases | None = None,
     here: Callable[[str], bool] = lambda _: True,
 ) -> bool:
-    """Whether ``line`` surely runs git with one of ``verbs`` in a folder that counts (``here``)."""
+    """Return whether ``line`` surely runs git with one of ``verbs`` in a folder that counts (``here``)."""
     return any(
         call.verb in verbs and not call.only_shows and call.folder is not None and here(call.folder)
         for call in git_calls(line, cwd, home, aliases)

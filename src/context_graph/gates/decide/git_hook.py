@@ -63,7 +63,8 @@ def before_git(decision: Decision) -> None:
 
 
 def _is_open(entry: Requirement, context: EvaluationContext) -> bool:
-    """Whether edits of this session have armed the requirement, so that a commit of them asks for it."""
+    """Return whether edits of this session have armed the requirement, so that a commit of them asks for
+    it."""
     armed = context.state.is_armed(entry.name, context.session_id, per_session=entry.per_session)
     return armed and not entry.stop_only and entry.scope != "single_use"
 
@@ -94,7 +95,8 @@ def _repository(event: GateEvent, hook: GitHook) -> Repo | None:
 
 
 def _project(event: GateEvent, repo: Repo) -> Project | None:
-    """The project that the repository belongs to, in the checkout that git works in; None for another's."""
+    """Return the project that the repository belongs to, in the checkout that git works in; None for
+    another's."""
     for place in (repo.top, repo.common_dir):
         project = event.projects.find(place, event.project_dir)
         if project is None or project.repo is None:
@@ -112,7 +114,7 @@ def _project(event: GateEvent, repo: Repo) -> Project | None:
 def git_event(
     body: object, env: Mapping[str, str], *, session_id: str, cwd: str, at_ms: int, pid: int, root: str
 ) -> GateEvent:
-    """The event of the hook that the launcher's JSON object describes; ``pid`` is git's process.
+    """Return the event of the hook that the launcher's JSON object describes; ``pid`` is git's process.
 
     Raises:
         InvalidInputError: If it names no hook.
@@ -133,7 +135,7 @@ def git_event(
 
 
 def git_answer(event: GateEvent, result: GateResult) -> bytes:
-    """A line with what to record (or an empty one), one that says pass or deny, and what is told."""
+    """Return a line with what to record (or an empty one), one that says pass or deny, and what is told."""
     common = {
         "session_id": event.session_id,
         "event": event.git.name if event.git else "",

@@ -57,14 +57,15 @@ def _may_commit(decision: Decision) -> bool:
 
 
 def _wanted(decision: Decision, project: Project) -> list[Requirement]:
-    """The requirements that a commit is asked for; none where its tips could only be told by running git."""
+    """Return the requirements that a commit is asked for; none where its tips could only be told by running
+    git."""
     if project.repo is None or not decision.rules(project).readable or keeps_reftable(project.repo):
         return []
     return [entry for entry in decision.rules(project).active if entry.names_git(_COMMIT)]
 
 
 def _judged_by_text(decision: Decision, project: Project, wanted: list[Requirement]) -> list[Requirement]:
-    """Those of ``wanted`` that PreToolUse has not asked for, as it does where the text is plain."""
+    """Return those of ``wanted`` that PreToolUse has not asked for, as it does where the text is plain."""
     parts = [part for part in acted_on(decision.event) if part.project.is_same(project)]
     asked = [
         e

@@ -49,7 +49,7 @@ def decide(event: GateEvent, cache: GateCache) -> GateResult:
 
 
 def rendered(event_name: str, result: GateResult, *, context: str = "", message: str = "") -> bytes:
-    """The client's document: the text of other features, then the result."""
+    """Return the client's document: the text of other features, then the result."""
     return claude.render(
         event_name,
         context="\n".join(part for part in (context, result.context) if part),
@@ -76,7 +76,7 @@ _HANDLERS: dict[str, Callable[[Decision], None]] = {
 
 
 def _sayable(result: GateResult) -> GateResult:
-    """The result with lone surrogates removed: names of files and ids may hold them, JSON may not."""
+    """Return the result with lone surrogates removed: names of files and ids may hold them, JSON may not."""
     for name in ("reason", "context", "system_message"):
         text = getattr(result, name)
         if not text.isascii():

@@ -73,7 +73,8 @@ def _without_project(decision: Decision) -> None:
 
 
 def _left_state(event: GateEvent, cache: GateCache) -> bool:
-    """Whether the session has state in a repository that no longer governs it; a new session has none."""
+    """Return whether the session has state in a repository that no longer governs it; a new session has
+    none."""
     if not event.session_id or event.hook.source == "startup":
         return False
     for folder in (event.cwd, event.project_dir):
@@ -84,7 +85,8 @@ def _left_state(event: GateEvent, cache: GateCache) -> bool:
 
 
 def _parent(decision: Decision) -> str:
-    """The session that this one was forked from in the same client; ask before this one replaces it."""
+    """Return the session that this one was forked from in the same client; ask before this one replaces
+    it."""
     event = decision.event
     if event.hook.source != "fork" or event.client <= 0:
         return ""
@@ -94,7 +96,7 @@ def _parent(decision: Decision) -> str:
 
 
 def _why_off(event: GateEvent, project: Project, rules: Rules) -> list[str]:
-    """Why a project with a requirements file is not governed; empty if it is, or was switched off."""
+    """Return why a project with a requirements file is not governed; empty if it is, or was switched off."""
     why = why_off(project, rules, event.env)
     known = not rules.enabled or event.hook.source != "startup"
     is_news = not (rules.readable and not rules.active and known) or event.env.get(SKIP)
@@ -172,7 +174,7 @@ def _recent(
     others: tuple[str, ...],
     parent: str,
 ) -> dict[str, Any] | None:
-    """The latest recent satisfaction of another session, with that session and the original time.
+    """Return the latest recent satisfaction of another session, with that session and the original time.
 
     Never of one of ``others``; with ``parent`` only of that session, however old.
     """
@@ -314,7 +316,8 @@ def prompt_submit(decision: Decision) -> None:
 
 
 def _is_new(decision: Decision, context: EvaluationContext) -> bool:
-    """Whether nothing was heard of this session before; it is entered then, so that it is new only once."""
+    """Return whether nothing was heard of this session before; it is entered then, so that it is new only
+    once."""
     session = decision.event.session_id
     if not session or decision.registry.folders(session):
         return False
@@ -323,7 +326,7 @@ def _is_new(decision: Decision, context: EvaluationContext) -> bool:
 
 
 def _typed_skill(prompt: str) -> str:
-    """The skill that a prompt begins with, without its slash; empty if it begins with none.
+    """Return the skill that a prompt begins with, without its slash; empty if it begins with none.
 
     Newer clients name it in an event of its own as well, older ones here alone.
     """

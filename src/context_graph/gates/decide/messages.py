@@ -30,14 +30,15 @@ _PLAIN = re.compile(r"[\w./-]{1,64}", re.ASCII)
 
 
 def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
-    """The reason of a refused tool call; the last line holds the command that satisfies all of them."""
+    """Return the reason of a refused tool call; the last line holds the command that satisfies all of
+    them."""
     count = len(verdicts)
     head = f"Blocked by {'a requirement' if count == 1 else f'{count} requirements'} on {context.branch}:"
     return _listed(head, verdicts, context)
 
 
 def human_only_denial(path: str, names: list[str]) -> str:
-    """The reason of a call that would edit a file which decides what the gates do."""
+    """Return the reason of a call that would edit a file which decides what the gates do."""
     return (
         f"`{path[:_LINE]}` decides what the requirements ask, and {', '.join(names)} is for a person "
         "alone (human_only). Reading it is fine. Ask the user to change it, if it must be changed."
@@ -45,7 +46,8 @@ def human_only_denial(path: str, names: list[str]) -> str:
 
 
 def held_denial(why: str, names: list[str]) -> str:
-    """The reason of a call held by human_only requirements that the session has seen, their .git gone."""
+    """Return the reason of a call held by human_only requirements that the session has seen, their .git
+    gone."""
     return (
         f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
         f"{'holds' if len(names) == 1 else 'hold'} for this session.\n"
@@ -54,7 +56,7 @@ def held_denial(why: str, names: list[str]) -> str:
 
 
 def stop_block(verdicts: list[Verdict], context: EvaluationContext) -> str:
-    """The reason of a Stop that is held back."""
+    """Return the reason of a Stop that is held back."""
     count = len(verdicts)
     head = f"Before stopping, meet {'this requirement' if count == 1 else f'these {count} requirements'}:"
     return _listed(head, verdicts, context)
@@ -95,7 +97,7 @@ def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
 
 
 def _skill(requirement: Requirement) -> str:
-    """The skill that meets it; none meets one for a person."""
+    """Return the skill that meets it; none meets one for a person."""
     named = requirement.auto_resolve_skill or "".join(requirement.satisfied_by_skill[:1])
     return "" if requirement.human_only else named
 
@@ -112,7 +114,7 @@ def _text(verdict: Verdict, context: EvaluationContext) -> str:
 
 
 def _fill(text: str, verdict: Verdict, context: EvaluationContext) -> str:
-    """``text`` with its placeholders filled in; other braces stay."""
+    """Return ``text`` with its placeholders filled in; other braces stay."""
     if "{" not in text:
         return text
     requirement = verdict.requirement
@@ -138,7 +140,7 @@ def _number(value: float | None) -> str:
 
 
 def _default(requirement: Requirement) -> str:
-    """What is asked where the configuration has no words for it."""
+    """Return what is asked where the configuration has no words for it."""
     if requirement.human_only:
         return "a person has to look at this first"
     if requirement.type == "dynamic":
@@ -151,14 +153,15 @@ def _default(requirement: Requirement) -> str:
 
 
 def _artefact(wanted: dict[str, Any]) -> str:
-    """The file that a requirement with ``evidence`` needs."""
+    """Return the file that a requirement with ``evidence`` needs."""
     parts = [f"with {marker!r}" for marker in wanted["markers"]]
     parts += [f"with '## Verdict' of {wanted['verdict']}"] if wanted["verdict"] else []
     return ", ".join([f"a Markdown file in {' or '.join(wanted['dirs'] or ['.claude/plans'])}", *parts])
 
 
 def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
-    """How to go on: what the model marks as met, what it asks the user for. A guard is met by its cure."""
+    """Return how to go on: what the model marks as met, what it asks the user for. A guard is met by its
+    cure."""
     by_kind: dict[str, dict[str, None]] = {"blocking": {}, "dynamic": {}, "guard": {}, "person": {}}
     for verdict in verdicts:
         entry = verdict.requirement
@@ -179,14 +182,14 @@ def _command(names: list[str], context: EvaluationContext) -> str:
 
 
 def escape(names: list[str], context: EvaluationContext) -> str:
-    """The command that satisfies ``names``: it finds the session; without one it is for the branch."""
+    """Return the command that satisfies ``names``: it finds the session; without one it is for the branch."""
     words = " ".join(map(quote, names))
     branch = "" if context.session_id else f" --branch {quote(context.branch)}"
     return f"{PROGRAM} req satisfy {words}{branch}"
 
 
 def one_line(verdict: Verdict) -> str:
-    """A requirement as one line of a list."""
+    """Return a requirement as one line of a list."""
     requirement = verdict.requirement
     text = requirement.templates.get("short_message") or requirement.short_message or requirement.description
     why = requirement.message or _default(requirement) if verdict.why == NOT_SATISFIED else verdict.why
@@ -194,7 +197,8 @@ def one_line(verdict: Verdict) -> str:
 
 
 def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:
-    """The short status: what is open and how to close it; one line each if ``standard``. For `as_data`."""
+    """Return the short status: what is open and how to close it; one line each if ``standard``. For
+    `as_data`."""
     total, branch = len(verdicts), name_as_data(context.branch)
     pending = [verdict for verdict in verdicts if not verdict.met]
     if not pending:
@@ -211,17 +215,17 @@ def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: b
 
 
 def name_as_data(name: str) -> str:
-    """A name that the repository gives: as it is if it is a plain word, else quoted."""
+    """Return a name that the repository gives: as it is if it is a plain word, else quoted."""
     return name if _PLAIN.fullmatch(name) else quoted(name)
 
 
 def as_data(lines: list[str]) -> list[str]:
-    """``lines`` with what the repository named and wrote, told as data, not in our voice."""
+    """Return ``lines`` with what the repository named and wrote, told as data, not in our voice."""
     return [fence(lines, label=_LABEL)] if lines else []
 
 
 def guidance(tool: str, failures: int, verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
-    """The message after a tool has failed that many times in a row."""
+    """Return the message after a tool has failed that many times in a row."""
     head = (
         f"{tool} has failed {failures} times in a row: its error says why; look before the next try. "
         "A failed call meets no requirement."
@@ -242,7 +246,7 @@ def status_line(
     cache: GateCache,
     cache_dir: str = "",
 ) -> str:
-    """The status line for the client's status JSON, without a newline.
+    """Return the status line for the client's status JSON, without a newline.
 
     Folder: ``workspace.current_dir``, else ``cwd``; session: ``session_id`` of the JSON, else the argument.
     A linked worktree is judged by its own files and branch. Cost: as one gate, 0.2 ms.

@@ -58,7 +58,7 @@ def at_the_dialog(decision: Decision) -> None:
 
 
 def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str = "") -> str:
-    """What about the command can't be undone; empty if nothing is known. ``own``: home and project.
+    """Return what about the command can't be undone; empty if nothing is known. ``own``: home and project.
 
     What plainly runs is judged, also in ``sh -c``; text in a message or a search is not.
     """
@@ -72,7 +72,7 @@ def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str 
 
 
 def _of_sql(command: ShellCommand) -> str:
-    """What a database's own program would destroy by such a statement, as a word or on its input."""
+    """Return what a database's own program would destroy by such a statement, as a word or on its input."""
     if not _SQL_PROGRAMS.isdisjoint(word.rpartition("/")[2] for word in command.words):
         texts = [*command.words, command.text]
     elif command.program.lower() in ("drop", "truncate"):
@@ -83,7 +83,7 @@ def _of_sql(command: ShellCommand) -> str:
 
 
 def _letters(words: list[str]) -> str:
-    """The letters of all options with one dash."""
+    """Return the letters of all options with one dash."""
     return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
 
 
@@ -98,7 +98,8 @@ def _of_rm(command: ShellCommand, own: Collection[str], *, moved: bool) -> str:
 
 
 def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
-    """Whether a path is the system, the home, the project or its history, or everything in one of them."""
+    """Return whether a path is the system, the home, the project or its history, or everything in one of
+    them."""
     path = normpath(target)
     whole = set(map(normpath, own))
     if path == ".git":

@@ -28,7 +28,8 @@ _PATH_CHARS = 4096
 
 
 def edited_file(event: GateEvent, project: Project) -> str:
-    """The path by which an edit tool or an MCP editor would write one of the files; empty if it would not.
+    """Return the path by which an edit tool or an MCP editor would write one of the files; empty if it would
+    not.
 
     An MCP tool that removes or moves also may not have a folder that holds them. Cost: resolving each path.
     """
@@ -49,7 +50,7 @@ def edited_file(event: GateEvent, project: Project) -> str:
 
 
 def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> tuple[list[str], list[str]]:
-    """The files, and the folders that belong to the gates alone; links are resolved."""
+    """Return the files, and the folders that belong to the gates alone; links are resolved."""
     files = [path for _, path in layers(project.root, claude_dir)] + settings_files(project, claude_dir)
     files += [claude_dir + "/sessions.json"] if claude_dir else []
     trees = [cache_dir] if cache_dir else []
@@ -60,7 +61,8 @@ def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> t
 
 
 def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> list[str]:
-    """The client's settings that may call our hooks, those where it was started (``project_dir``) too."""
+    """Return the client's settings that may call our hooks, those where it was started (``project_dir``)
+    too."""
     top = project.repo.top if project.repo is not None else ""
     tops = [path.rstrip("/") for path in (project.root, project.work, top, project_dir) if path]
     homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{path}/.claude" for path in tops])
@@ -68,7 +70,7 @@ def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> 
 
 
 def _as_path(text: str) -> str:
-    """``text`` as a path, for whatever can be one; a file's URI is its path."""
+    """Return ``text`` as a path, for whatever can be one; a file's URI is its path."""
     if not 0 < len(text) <= _PATH_CHARS or "\n" in text or "\0" in text:
         return ""
     if text[:5].lower() != "file:":

@@ -62,7 +62,8 @@ def _block(decision: Decision, waiting: list[_Open]) -> None:
 
 
 def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext | None, list[Verdict]]:
-    """What the session armed in the project and left unmet; where HEAD names no branch, on other branches."""
+    """Return what the session armed in the project and left unmet; where HEAD names no branch, on other
+    branches."""
     rules = decision.rules(project)
     if project.repo is not None:
         turn_over(decision.event, decision.files(project))
@@ -112,7 +113,7 @@ def _is_armed(entry: Requirement, state: BranchState, context: EvaluationContext
 
 
 def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
-    """Projects that governed the session and have no file any more."""
+    """Return projects that governed the session and have no file any more."""
     event, gone = decision.event, []
     for folder in decision.registry.folders(event.session_id):
         known = any(folder in (project.work, project.root) for project in projects)
@@ -123,7 +124,8 @@ def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
 
 
 def _by_state_alone(event: GateEvent, context: EvaluationContext) -> list[Verdict]:
-    """What is armed and not satisfied if the configuration can't be read: removing it lifts nothing."""
+    """Return what is armed and not satisfied if the configuration can't be read: removing it lifts
+    nothing."""
     verdicts = []
     for state in _states(context):
         names = [name for name in state.names() if _is_open(state, name, event)]
@@ -141,7 +143,8 @@ def _is_open(state: BranchState, name: str, event: GateEvent) -> bool:
 
 
 def _waits(decision: Decision, waiting: list[_Open]) -> bool:
-    """Whether Stop comes again by itself: an agent runs, or a command that has not yet let a Stop pass."""
+    """Return whether Stop comes again by itself: an agent runs, or a command that has not yet let a Stop
+    pass."""
     event = decision.event
     if any(kind not in _ENDLESS for kind, _ in event.hook.background):
         return True

@@ -41,7 +41,7 @@ class Part:
     """Those that run in other projects, or in none."""
 
     def triggered(self, rules: Rules, event: GateEvent) -> list[Requirement]:
-        """The active requirements that the call triggers here."""
+        """Return the active requirements that the call triggers here."""
         hook, runs = event.hook, self._runs(event)
         entries = matching(rules, hook.tool_name, hook.tool_input, runs)
         if not entries or not self.elsewhere:
@@ -68,12 +68,13 @@ class Part:
 
 
 def project_of(event: GateEvent) -> Project | None:
-    """The project of the session's working folder, else of the folder that the client was started in."""
+    """Return the project of the session's working folder, else of the folder that the client was started
+    in."""
     return event.projects.find(event.cwd, event.project_dir)
 
 
 def acted_on(event: GateEvent) -> list[Part]:
-    """The governed projects that a tool call acts on; where it names none, the working folder's.
+    """Return the governed projects that a tool call acts on; where it names none, the working folder's.
 
     Cost: a few stat calls a file or folder that the call names.
     """
@@ -92,7 +93,7 @@ def acted_on(event: GateEvent) -> list[Part]:
 
 
 def _of_command(event: GateEvent, command: str) -> list[Part]:
-    """The working folder's project, and those of other folders that the command plainly works in."""
+    """Return the working folder's project, and those of other folders that the command plainly works in."""
     own = project_of(event)
     parts = [Part(own)] if own is not None and own.repo is not None else []
     outside: list[str] = []
@@ -136,7 +137,7 @@ _ANYWHERE: Runs = partial(runs_git, cwd="/")
 
 
 def matching(rules: Rules, tool_name: str, tool_input: object, runs: Runs = _ANYWHERE) -> list[Requirement]:
-    """The active requirements that this call triggers, in the order of the configuration.
+    """Return the active requirements that this call triggers, in the order of the configuration.
 
     A ``command_pattern`` is searched anywhere in the raw command, upper and lower case alike, quoted text
     included: it is the user's own and is not parsed as a shell would. ``git:`` asks ``runs``.
@@ -164,20 +165,20 @@ def _triggers(entry: Requirement, tool_name: str, tool_input: object, runs: Runs
 
 
 def described(trigger: list[str]) -> str:
-    """A trigger as lists show it: its tool, with its pattern or git's verbs."""
+    """Return a trigger as lists show it: its tool, with its pattern or git's verbs."""
     tool, pattern, verbs = trigger
     details = ", ".join(part for part in (pattern, f"git {verbs}" if verbs else "") if part)
     return f"{tool}({details})" if details else tool
 
 
 def command_of(tool_input: object) -> str:
-    """The shell command of a call; empty if it has none."""
+    """Return the shell command of a call; empty if it has none."""
     command = tool_input.get("command") if isinstance(tool_input, dict) else None
     return command if isinstance(command, str) else ""
 
 
 def targets_of(tool_input: object, root: str = "") -> list[str]:
-    """The files that a call names; those that are given relative to a project stand below ``root``."""
+    """Return the files that a call names; those that are given relative to a project stand below ``root``."""
     if not isinstance(tool_input, dict):
         return []
     paths: list[str] = []
@@ -195,7 +196,8 @@ _VALUES = 10_000
 
 
 def named_texts(tool_input: object) -> Iterator[tuple[str, str]]:
-    """The texts in a call's arguments at any depth, each with the name it stands under; of 10,000 values."""
+    """Yield the texts in a call's arguments at any depth, each with the name it stands under; of 10,000
+    values."""
     waiting: list[tuple[str, object]] = [("", tool_input)]
     for _ in range(_VALUES):
         if not waiting:

@@ -71,8 +71,8 @@ def at_config_change(decision: Decision) -> None:
 
 
 def own_hooks(settings: dict[str, Any]) -> dict[str, bool]:
-    """Events under which some command names us, however it is written, and whether it blocks where it fails;
-    `plugin` if our plugin is on.
+    """Return events under which some command names us, however it is written, and whether it blocks where it
+    fails; `plugin` if our plugin is on.
     """
     hooks, plugins = settings.get("hooks"), settings.get("enabledPlugins")
     named = {}
@@ -87,7 +87,7 @@ def own_hooks(settings: dict[str, Any]) -> dict[str, bool]:
 
 
 def _settings(decision: Decision, project: Project) -> dict[str, tuple[str, list[str]]]:
-    """What each settings file says about hooks: a digest, and the events that call us."""
+    """Return what each settings file says about hooks: a digest, and the events that call us."""
     paths = settings_files(project, decision.event.claude_dir, decision.event.project_dir)
     return {path: decision.cache.document(path, _hooks_of) for path in paths}
 
@@ -100,6 +100,7 @@ def _hooks_of(path: str) -> tuple[str, list[str]]:
 
 
 def _calls(settings: dict[str, tuple[str, list[str]]]) -> list[str]:
-    """The events for which the client calls us, by all of its files; none where one turns all hooks off."""
+    """Return the events for which the client calls us, by all of its files; none where one turns all hooks
+    off."""
     events = {name for _, events in settings.values() for name in events}
     return [] if _OFF in events else sorted(events)

@@ -43,8 +43,8 @@ def record(
     by: str = "",
     detail: str = "",
 ) -> dict[str, Any]:
-    """One record. ``kind``: denied, blocked, satisfied, carried_over, consumed, cleared, paused, resumed,
-    permission_denied, compacted or error."""
+    """Return one record. ``kind``: denied, blocked, satisfied, carried_over, consumed, cleared, paused,
+    resumed, permission_denied, compacted or error."""
     fields = {
         "at": round(at, 3),
         "kind": kind,
@@ -70,7 +70,7 @@ def append(common_dir: str, records: list[dict[str, Any]]) -> None:
 
 
 def read(common_dir: str) -> list[dict[str, Any]]:
-    """Every record that is kept, oldest first; lines that are none are left out."""
+    """Return every record that is kept, oldest first; lines that are none are left out."""
     path, records = journal_path(common_dir), []
     for part in (path + ".1", path):
         try:
@@ -130,7 +130,7 @@ class SessionNumbers:
             self._change(lambda metrics: _count_record(metrics, record, int(self._now)))
 
     def began(self, project: str, branch: str) -> None:
-        """The session starts, or goes on, in that project; of many sessions the newest are kept."""
+        """Record that the session starts or goes on in that project; of many sessions keep the newest."""
         _sweep_metrics(self._folder)
         self._change(
             lambda metrics: metrics.update(
@@ -139,7 +139,7 @@ class SessionNumbers:
         )
 
     def over(self) -> None:
-        """The session has ended, if anything was counted of it."""
+        """Record that the session has ended, if anything was counted of it."""
         end = int(self._now)
         if os.path.exists(self._path()):
             self._change(

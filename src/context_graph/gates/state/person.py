@@ -26,7 +26,8 @@ _KEY_BYTES = 32
 def signature(
     cache_dir: str, common_dir: str, branch: str, note: dict[str, Any], *, make_key: bool = False
 ) -> str:
-    """The signature of a satisfaction: ``name``, ``session_id``, ``at`` and ``expires_at`` of ``note``.
+    """Return the signature of a satisfaction: ``name``, ``session_id``, ``at`` and ``expires_at`` of
+    ``note``.
 
     Empty without a key. Cost: one read of 32 bytes.
 
@@ -43,7 +44,8 @@ def signature(
 def is_signed(
     record: dict[str, Any], name: str, session_id: str, *, cache_dir: str, common_dir: str, branch: str
 ) -> bool:
-    """Whether a person gave the satisfaction that ``record`` holds, for that very branch and session."""
+    """Return whether a person gave the satisfaction that ``record`` holds, for that very branch and
+    session."""
     metadata = record.get("metadata")
     mark = metadata.get(MARK) if isinstance(metadata, dict) else None
     if record.get("satisfied_by") != HUMAN or not isinstance(mark, str) or not mark:

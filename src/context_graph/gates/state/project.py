@@ -30,16 +30,16 @@ class Project:
         self.work = self.work or self.root
 
     def head(self) -> Head:
-        """Where its HEAD is; no repository reads as state none."""
+        """Return where its HEAD is; no repository reads as state none."""
         return Head("", "none") if self.repo is None else read_head(self.repo)
 
     def is_same(self, other: Project) -> bool:
-        """Whether both mean one configuration and one working tree."""
+        """Return whether both mean one configuration and one working tree."""
         return self.root == other.root and self.work == other.work
 
 
 def find_project(cwd: str, hint: str, *, claude_dir: str) -> Project | None:
-    """The project that governs work in ``cwd``, as `Projects.find` says; for callers that ask once."""
+    """Return the project that governs work in ``cwd``, as `Projects.find` says; for callers that ask once."""
     return Projects(claude_dir).find(cwd, hint)
 
 
@@ -57,7 +57,7 @@ class Projects:
         self._looks: dict[str, tuple[bool, bool]] = {}
 
     def find(self, cwd: str, hint: str = "", *, known: tuple[str, ...] = ()) -> Project | None:
-        """The project that governs work in ``cwd``.
+        """Return the project that governs work in ``cwd``.
 
         The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository
         and a submodule don't leave the gate. A linked worktree without a file is governed by the main
@@ -82,7 +82,7 @@ class Projects:
         return project if other is None or (other.repo is None and project is not None) else other
 
     def repo_of(self, folder: str) -> Repo | None:
-        """The repository that git would use in ``folder``; None where either is missing."""
+        """Return the repository that git would use in ``folder``; None where either is missing."""
         here = self.resolved(folder)
         return find_repo(here) if here and os.path.isdir(here) else None
 
@@ -94,7 +94,8 @@ class Projects:
         return real
 
     def _upwards(self, start: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
-        """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
+        """Return the project at or above ``start``; a linked worktree ends the search at its main
+        checkout."""
         for place in parents(start):
             governed, linked = self._look(place)
             if governed and _same_owner(trusted, place):
@@ -107,7 +108,8 @@ class Projects:
     def _by_main_checkout(
         self, start: str, worktree: Repo, trusted: tuple[str, ...], hinted: str
     ) -> Project | None:
-        """The project of a folder in a worktree without a file: the main checkout's for the same folder."""
+        """Return the project of a folder in a worktree without a file: the main checkout's for the same
+        folder."""
         top = main_checkout(worktree, hinted)
         if not top:
             return None
@@ -120,7 +122,7 @@ class Projects:
         return None
 
     def _look(self, place: str) -> tuple[bool, bool]:
-        """Whether ``place`` has a project's requirements file, and whether its .git is a file."""
+        """Return whether ``place`` has a project's requirements file, and whether its .git is a file."""
         look = self._looks.get(place)
         if look is None:
             base = place.rstrip("/")
@@ -131,12 +133,12 @@ class Projects:
 
 
 def resolved(path: str) -> str:
-    """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
+    """Return ``path`` with links resolved; empty for what is no absolute path (or can be none)."""
     return real_path(path) if path.startswith("/") else ""
 
 
 def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
-    """Whether ``path``, links resolved, lies below ``folder`` (taken as it is)."""
+    """Return whether ``path``, links resolved, lies below ``folder`` (taken as it is)."""
     return real_path(path, cwd).startswith(folder.rstrip("/") + "/")
 
 

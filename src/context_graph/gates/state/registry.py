@@ -22,7 +22,7 @@ _AGENT_MARK = b"CLAUDECODE="
 
 
 def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int]) -> bool:
-    """Whether a client's tool call is behind process ``pid``.
+    """Return whether a client's tool call is behind process ``pid``.
 
     By its own environment, by that of any ancestor (unsetting a variable does not change the shell's), or
     because an ancestor is a registered client.
@@ -34,7 +34,7 @@ def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int])
 
 
 def session_above(registry: Registry, pid: int, now: float) -> str:
-    """The live session whose client is an ancestor of process ``pid``; empty where none is."""
+    """Return the live session whose client is an ancestor of process ``pid``; empty where none is."""
     line = ancestors(pid)
     for session, entry in registry.live(now).items():
         if _pid(entry) in line:
@@ -71,30 +71,30 @@ class Registry:
         self.path, self._cache = claude_dir + "/sessions.json" if claude_dir else "", cache
 
     def sessions(self) -> dict[str, dict[str, Any]]:
-        """Every entry, in order of coming; not to be changed."""
+        """Return every entry, in order of coming; not to be changed."""
         return self._cache.document(self.path, _read) if self.path else {}
 
     def live(self, now: float) -> dict[str, dict[str, Any]]:
-        """The entries whose client still runs."""
+        """Return the entries whose client still runs."""
         return {key: entry for key, entry in self.sessions().items() if _lives(entry, now)}
 
     def clients(self) -> set[int]:
-        """Processes of live clients."""
+        """Return processes of live clients."""
         return {pid for entry in self.sessions().values() if is_alive(pid := _pid(entry), _ticks(entry))}
 
     def folders(self, session_id: str) -> list[str]:
-        """Where the session was seen at work, the latest first."""
+        """Return where the session was seen at work, the latest first."""
         entry = self.sessions().get(session_id)
         if not entry:
             return []
         return list(dict.fromkeys([str(entry.get("project_dir", "")), *reversed(_folders(entry))]))
 
     def last_warning(self, session_id: str, project: str) -> str:
-        """What the session was last told of that project's configuration; empty if it was in order."""
+        """Return what the session was last told of that project's configuration; empty if it was in order."""
         return _texts(self.sessions().get(session_id, {}).get("told")).get(project, "")
 
     def needs(self, session_id: str, project: str, branch: str, now: float) -> bool:
-        """Whether ``enter`` would change anything that matters."""
+        """Return whether ``enter`` would change anything that matters."""
         entry = self.sessions().get(session_id)
         if entry is None or entry.get("project_dir") != project or entry.get("branch") != branch:
             return True
@@ -175,7 +175,7 @@ class Registry:
             self._change(lambda sessions: [sessions.pop(key, None) for key in keys])
 
     def others_in(self, project: str, session_id: str, now: float) -> list[str]:
-        """Live sessions in the project that came before this one, the first first."""
+        """Return live sessions in the project that came before this one, the first first."""
         entries = self.sessions().items()
         earlier = takewhile(lambda pair: not same_session(pair[0], session_id), entries)
         return [

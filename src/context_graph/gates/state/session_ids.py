@@ -18,18 +18,20 @@ _NAME_KEEPS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 
 
 def alias_of(session_id: str) -> str:
-    """The 8 lower-case hex digits that stand for ``session_id``; empty if it does not begin with such."""
+    """Return the 8 lower-case hex digits that stand for ``session_id``; empty if it does not begin with
+    such."""
     head = session_id[: _ALIAS + 1].replace("-", "")[:_ALIAS]
     return head.lower() if len(head) == _ALIAS and _HEX.issuperset(head) else ""
 
 
 def is_alias(session_id: str) -> bool:
-    """Whether ``session_id`` is the short form itself."""
+    """Return whether ``session_id`` is the short form itself."""
     return len(session_id) == _ALIAS and _HEX.issuperset(session_id)
 
 
 def same_session(first: str, other: str) -> bool:
-    """Whether both are the same id, or one is the other's short form. Two full ids never match by alias."""
+    """Return whether both are the same id, or one is the other's short form. Two full ids never match by
+    alias."""
     if first == other:
         return True
     if not (is_alias(first) or is_alias(other)):
@@ -39,7 +41,7 @@ def same_session(first: str, other: str) -> bool:
 
 
 def candidates(session_id: str, known: Iterable[str]) -> list[str]:
-    """The full ids in ``known`` that ``session_id`` may mean, sorted; an exact match alone if any."""
+    """Return the full ids in ``known`` that ``session_id`` may mean, sorted; an exact match alone if any."""
     matches = {candidate for candidate in known if same_session(session_id, candidate)}
     if session_id in matches and not is_alias(session_id):
         return [session_id]
@@ -48,15 +50,15 @@ def candidates(session_id: str, known: Iterable[str]) -> list[str]:
 
 
 def begun_by(prefix: str, known: Iterable[str]) -> list[str]:
-    """The ids among ``known``, sorted, that begin with ``prefix``, at least four hex digits: what a person
-    types. Records are never matched by it."""
+    """Return the ids among ``known``, sorted, that begin with ``prefix``, at least four hex digits: what a
+    person types. Records are never matched by it."""
     if len(prefix) < _FEWEST or not _HEX.issuperset(prefix.replace("-", "")):
         return []
     return sorted(session_id for session_id in known if session_id.lower().startswith(prefix.lower()))
 
 
 def problem(session_id: str) -> str:
-    """Why ``session_id`` can't be a session's id; empty if it can be one."""
+    """Return why ``session_id`` can't be a session's id; empty if it can be one."""
     if not session_id or not session_id.strip():
         return "the session id is empty"
     if len(session_id) > MAX_ID:
@@ -67,7 +69,7 @@ def problem(session_id: str) -> str:
 
 
 def safe_name(session_id: str) -> str:
-    """A file name for ``session_id``, never a path: its alias, or its plain characters and a hash."""
+    """Return a file name for ``session_id``, never a path: its alias, or its plain characters and a hash."""
     alias = alias_of(session_id)
     if alias:
         return alias
@@ -76,7 +78,7 @@ def safe_name(session_id: str) -> str:
 
 
 def own_name(session_id: str) -> str:
-    """A file name that no other session has: ``safe_name`` with a hash of the whole id."""
+    """Return a file name that no other session has: ``safe_name`` with a hash of the whole id."""
     return f"{safe_name(session_id)}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
 
 

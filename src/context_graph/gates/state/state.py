@@ -29,7 +29,7 @@ class BranchState:
 
     @classmethod
     def new(cls, branch: str, project: str, now: float) -> BranchState:
-        """The state of a branch that has none."""
+        """Return the state of a branch that has none."""
         return cls(
             branch,
             {
@@ -43,31 +43,32 @@ class BranchState:
         )
 
     def names(self) -> list[str]:
-        """Requirements with an entry."""
+        """Return requirements with an entry."""
         return list(self.document["requirements"])
 
     def entry(self, name: str) -> dict[str, Any]:
-        """The requirement's entry, {} if there is none (or it is not of the right shape)."""
+        """Return the requirement's entry, {} if there is none (or it is not of the right shape)."""
         entry = self.document["requirements"].get(name)
         return entry if isinstance(entry, dict) else {}
 
     def sessions(self, name: str) -> dict[str, Any]:
-        """The requirement's records by session."""
+        """Return the requirement's records by session."""
         sessions = self.entry(name).get("sessions")
         return sessions if isinstance(sessions, dict) else {}
 
     def record(self, name: str, session_id: str) -> dict[str, Any]:
-        """The session's own record: under its full id or its short form, the newer where both exist."""
+        """Return the session's own record: under its full id or its short form, the newer where both
+        exist."""
         records = self.sessions(name)
         own = [records[key] for key in _own_keys(records, session_id) if isinstance(records[key], dict)]
         return _merged(own)
 
     def session_ids(self) -> set[str]:
-        """Every key under which some session has a record."""
+        """Return every key under which some session has a record."""
         return {key for name in self.names() for key in self.sessions(name)}
 
     def is_armed(self, name: str, session_id: str, *, per_session: bool) -> bool:
-        """Whether an allowed call of this session has triggered the requirement.
+        """Return whether an allowed call of this session has triggered the requirement.
 
         A root flag without any session's record was written by the original, which did not keep whose it was.
         """
@@ -142,8 +143,8 @@ class BranchState:
                 self.refuse_override(name, session_id, at)
 
     def is_spent(self, name: str, session_id: str, at: float) -> bool:
-        """Whether a call at ``at`` used up the session's satisfaction; a younger satisfaction is kept for
-        the next call.
+        """Return whether a call at ``at`` used up the session's satisfaction; a younger satisfaction is kept
+        for the next call.
         """
         record = self.record(name, session_id)
         return record.get("satisfied") is True and number(record.get("satisfied_at")) <= at
@@ -172,7 +173,7 @@ class BranchState:
         return True
 
     def refuses_override(self, name: str, session_id: str) -> bool:
-        """Whether the session took the root's satisfaction back for itself."""
+        """Return whether the session took the root's satisfaction back for itself."""
         cleared = self.record(name, session_id).get("cleared_at")
         return cleared is not None and number(cleared) >= number(self.entry(name).get("satisfied_at"))
 
@@ -212,7 +213,7 @@ class BranchState:
 
 
 def _own_keys(records: Iterable[str], session_id: str) -> list[str]:
-    """The keys that mean this session. A short id that fits several full ones means none of them."""
+    """Return the keys that mean this session. A short id that fits several full ones means none of them."""
     if session_id in records and not is_alias(session_id):
         return [key for key in records if same_session(key, session_id)]
     keys = [key for key in records if same_session(key, session_id)]
@@ -221,7 +222,7 @@ def _own_keys(records: Iterable[str], session_id: str) -> list[str]:
 
 
 def _merged(records: list[Any]) -> dict[str, Any]:
-    """One record of several: the flags of the newer satisfaction, armed if any is."""
+    """Return one record of several: the flags of the newer satisfaction, armed if any is."""
     copies = [dict(record) for record in records if isinstance(record, dict)]
     if not copies:
         return {}
@@ -250,7 +251,7 @@ def _is_triggered(record: object) -> bool:
 
 
 def is_current(record: dict[str, Any], now: float, *, approval: bool = False, lasting: bool = False) -> bool:
-    """Whether ``record`` says satisfied, and is not expired at ``now``.
+    """Return whether ``record`` says satisfied, and is not expired at ``now``.
 
     ``expires_at`` of nothing or 0 never expires; what is no number is over. An approval is over at that very
     second, all else after it; ``lasting`` (permanent scope) ignores it.

@@ -34,7 +34,8 @@ class StateFiles:
         self.folder, self.project, self.cache = common_dir + FOLDER, project, cache
 
     def load(self, branch: str, now: float) -> BranchState:
-        """The branch's state, not to be changed in place; a missing, damaged or foreign file is none."""
+        """Return the branch's state, not to be changed in place; a missing, damaged or foreign file is
+        none."""
         return self._state(branch, self._find(branch)[1], now)
 
     def _state(self, branch: str, document: dict[str, Any] | None, now: float) -> BranchState:
@@ -76,7 +77,8 @@ class StateFiles:
         return spent
 
     def others(self, session_id: str, branch: str) -> list[BranchState]:
-        """The states of other branches that mention the session. Cost: one read a file of the folder."""
+        """Return the states of other branches that mention the session. Cost: one read a file of the
+        folder."""
         states = []
         for path in self.paths():
             document = self._read(path)
@@ -87,7 +89,7 @@ class StateFiles:
         return states
 
     def paths(self) -> list[str]:
-        """Every file that may be a branch's state."""
+        """Return every file that may be a branch's state."""
         try:
             names = sorted(os.listdir(self.folder))[:_MAX_FILES]
         except OSError:
@@ -95,7 +97,7 @@ class StateFiles:
         return [f"{self.folder}/{name}" for name in names if name.endswith(".json") and name[0] != "."]
 
     def path_of(self, branch: str) -> str:
-        """The file that holds, or would hold, the branch's state."""
+        """Return the file that holds, or would hold, the branch's state."""
         return self._find(branch)[0]
 
     def _find(self, branch: str, *, fresh: bool = False) -> tuple[str, dict[str, Any] | None]:
@@ -117,7 +119,7 @@ class StateFiles:
 
 
 def read_document(path: str) -> dict[str, Any] | None:
-    """The state document in ``path``, or None if it holds none of version 1.0."""
+    """Return the state document in ``path``, or None if it holds none of version 1.0."""
     document = read_json(path, _STATE_BYTES)
     if not isinstance(document, dict) or document.get("version") != VERSION:
         return None
@@ -127,7 +129,7 @@ def read_document(path: str) -> dict[str, Any] | None:
 
 
 def _flat(branch: str) -> str:
-    """The original's file name of a branch, without its ending."""
+    """Return the original's file name of a branch, without its ending."""
     text = branch.replace("/", "-").replace("\\", "-")
     return "".join(char if char.isalnum() or char in "-_" else "_" for char in text)[:_MAX_FLAT] or "_"
 
@@ -145,7 +147,7 @@ _STALE_S = 7 * 86400.0
 
 
 def sessions_folder(common_dir: str) -> str:
-    """Where per-session files lie."""
+    """Return where per-session files lie."""
     return common_dir + FOLDER + "/sessions"
 
 
@@ -155,7 +157,7 @@ def _marker_path(common_dir: str, session_id: str) -> str:
 
 
 def paused(common_dir: str, session_id: str) -> dict[str, Any] | None:
-    """The marker that lifts the gates for this session alone; None if it is not paused.
+    """Return the marker that lifts the gates for this session alone; None if it is not paused.
 
     A marker without an id was written by the original.
     """
@@ -191,7 +193,7 @@ def end_pause(common_dir: str, session_id: str) -> bool:
 
 
 def stale_markers(common_dir: str, now: float) -> list[str]:
-    """Markers older than a week, whose sessions are long gone."""
+    """Return markers older than a week, whose sessions are long gone."""
     folder = sessions_folder(common_dir)
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".paused")]

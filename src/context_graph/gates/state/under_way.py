@@ -48,7 +48,7 @@ class UnderWay:
         self._path = f"{files.folder}/sessions/{own_name(session_id)}{SUFFIX}" if session_id else ""
 
     def section(self, name: str) -> dict[str, Entry]:
-        """One section, oldest first; not to be changed. Cost: one stat call if nothing is kept."""
+        """Return one section, oldest first; not to be changed. Cost: one stat call if nothing is kept."""
         if not self._path or not os.path.exists(self._path):
             return {}
         return self.files.cache.document(self._path, _read)[name]
@@ -134,8 +134,8 @@ class UnderWay:
         return [use for use in uses if self.files.use_up(*use, self.session, call["at"])]
 
     def in_use(self, pid: int, at: float) -> set[str]:
-        """Requirements whose satisfaction another git that still runs (none above ``pid``) is about to use:
-        one commit asks twice where a hook of the repository asks too.
+        """Return requirements whose satisfaction another git that still runs (none above ``pid``) is about to
+        use: one commit asks twice where a hook of the repository asks too.
         """
         gits = [call for call in self.calls.values() if "pid" in call and call["at"] <= at]
         line = ancestors(pid) if gits else []
@@ -167,12 +167,12 @@ class UnderWay:
 
 
 def tips_of(repo: Repo) -> dict[str, Any]:
-    """Where HEAD is now, for a call that may move it."""
+    """Return where HEAD is now, for a call that may move it."""
     return {repo.git_dir: {**tip_of(repo), "common_dir": repo.common_dir}}
 
 
 def has_committed(call: Entry) -> bool:
-    """Whether a commit was made since the call was let through, where it could make one."""
+    """Return whether a commit was made since the call was let through, where it could make one."""
     return any(has_moved(_repo_in(folder, tip), tip) for folder, tip in call["tips"].items())
 
 

@@ -18,7 +18,7 @@ from context_graph.memory.context.selection import Source, SourceSegment, select
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.model.memory import MemoryNode, iso_time
 from context_graph.text.paraphrase import same_meaning
-from context_graph.text.sentences import Kind, segments, short_name, telling_words
+from context_graph.text.sentences import Kind, content_words, segments, short_name
 
 SAME_WORDS: Final = 0.85
 MIN_CUT: Final = 8
@@ -78,7 +78,7 @@ def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     words: list[frozenset[str]] = []
     for candidate in candidates:
-        own = telling_words(candidate.node.content)
+        own = content_words(candidate.node.content)
         for i, (other, other_words) in enumerate(zip(kept, words, strict=True)):
             if _alike(own, other_words) and same_meaning(candidate.node.content, other.node.content):
                 kept[i] = replace(other, alike=(*other.alike, candidate.node.id))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.text.sentences import Kind, Segment, segments, telling_words
+from context_graph.text.sentences import Kind, Segment, content_words, segments
 
 REPETITION: Final = 0.6
 """Share of its worth that a segment loses when it only repeats what is chosen already."""
@@ -88,11 +88,11 @@ def selected(
 
 
 def _source_segments(query: str, sources: Sequence[Source]) -> list[SourceSegment]:
-    texts = [[(segment, telling_words(segment.text)) for segment in _told(source)] for source in sources]
+    texts = [[(segment, content_words(segment.text)) for segment in _told(source)] for source in sources]
     word_sets = [words for parts in texts for _, words in parts]
     spread = Counter(word for words in word_sets for word in words)
     wanted = {
-        word: math.log(1.0 + len(word_sets) / spread[word]) for word in telling_words(query) & spread.keys()
+        word: math.log(1.0 + len(word_sets) / spread[word]) for word in content_words(query) & spread.keys()
     }
     pieces = []
     for owner, parts in enumerate(texts):

@@ -263,7 +263,9 @@ class SessionWork:
         decided = [shortened(text, phrases.SENTENCE_CHARS) for text in here]
         _append(self.decisions, decided, _MAX_DECISIONS)
         own = unquoted(prompt)
-        wished = [shortened(own.whole(wish), phrases.SENTENCE_CHARS) for wish in phrases.wishes_in(own.text)]
+        wished = [
+            shortened(own.whole(wish), phrases.SENTENCE_CHARS) for wish in phrases.instructions_in(own.text)
+        ]
         _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:

@@ -15,7 +15,7 @@ from context_graph.memory.metrics.review_tasks import CONTRADICTS, SETTLES, Read
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.text.paraphrase import opposition
-from context_graph.text.sentences import telling_words
+from context_graph.text.sentences import content_words
 
 INSIGHTS: Final = ("causal_links", "entailment_cones", "neighborhood", "conflicts")
 """What `include_metadata` may name (REQ-CORE-016)."""
@@ -72,7 +72,7 @@ def entailment_cones(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[s
         {"apex": id, "members": [{"id", "depth"} or {"id", "containment"}]} for each apex with members.
     """
     cones = []
-    words = {node.id: telling_words(node.content) for node in nodes}
+    words = {node.id: content_words(node.content) for node in nodes}
     for apex in nodes:
         members: list[dict[str, Any]] = [
             {"id": str(node), "depth": depth} for node, depth in _below(apex.id, reader).items()

@@ -19,7 +19,7 @@ from context_graph.errors import UNREADABLE_RECORD
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
-from context_graph.text.sentences import telling_words
+from context_graph.text.sentences import content_words
 
 CONTRADICTS: Final = "contradicts"
 """This relationship type lowers coherence until an edge that settles it joins the same two memories."""
@@ -228,9 +228,9 @@ class ReviewTasks:
         node = reader.get(node_id)
         if node is None:
             return
-        words = telling_words(node.content)
+        words = content_words(node.content)
         for near in reader.nearest(node.content, NEAREST):
-            if len(near.content) <= MAX_APART_CHARS and _overlap(words, telling_words(near.content)) >= ALIKE:
+            if len(near.content) <= MAX_APART_CHARS and _overlap(words, content_words(near.content)) >= ALIKE:
                 self._judge(reader, frozenset((node_id, near.id)), MAX_CHARS)
 
     def _judge(self, reader: Reader, pair: Pair, chars: int) -> None:

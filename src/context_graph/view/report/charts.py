@@ -117,7 +117,7 @@ class Scatter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bars(days: Sequence[Day]) -> Bars | None:
-    """Tokens by day, with the days between that have none; None without any."""
+    """Return tokens by day, with the days between that have none; None without any."""
     if not days:
         return None
     numbers = [date.fromisoformat(row.day).toordinal() for row in days]
@@ -140,7 +140,7 @@ def bars(days: Sequence[Day]) -> Bars | None:
 
 
 def _days(first: int, count: int, step: float) -> list[Tick]:
-    """Labels of days, at most six."""
+    """Return labels of days, at most six."""
     every = max(1, -(-count // 6))
     return [
         Tick(_r(_LEFT + at * step + min(60.0, step) / 2), date.fromordinal(first + at).isoformat())
@@ -149,7 +149,7 @@ def _days(first: int, count: int, step: float) -> list[Tick]:
 
 
 def _round_up(value: int) -> int:
-    """The next of 2, 4, 10, 20, 40, 100 …, whose half is a round number too."""
+    """Return the next of 2, 4, 10, 20, 40, 100 …, whose half is a round number too."""
     top = 2
     for factor in (2, 2.5, 2) * 12:
         if top >= value:
@@ -159,7 +159,7 @@ def _round_up(value: int) -> int:
 
 
 def session_line(points: Sequence[Point], marks: Sequence[Mark], chars: int) -> Line | None:
-    """IC over time, with the marks below it; None without either."""
+    """Return IC over time, with the marks below it; None without either."""
     kept = marks[-_MARKS:]
     times = [*(mark.at_ms for mark in points), *(mark.at_ms for mark in kept)]
     if not times:
@@ -178,7 +178,7 @@ def session_line(points: Sequence[Point], marks: Sequence[Mark], chars: int) -> 
 
 
 def drift_line(drift: Sequence[DriftPoint]) -> Line | None:
-    """How near memories are to the goals, over months; None without any."""
+    """Return how near memories are to the goals, over months; None without any."""
     if not drift:
         return None
     times = (drift[0].at_ms, drift[-1].at_ms)
@@ -217,12 +217,12 @@ def _line(
 
 
 def _end(at_ms: int, times: tuple[int, int]) -> str:
-    """The label of an end of the axis: to the second where minutes would not tell the ends apart."""
+    """Return the label of an end of the axis: to the second where minutes would not tell the ends apart."""
     return stamp(at_ms, seconds=times[1] - times[0] < _SHORT_MS)
 
 
 def _lanes(marks: Sequence[Mark], times: tuple[int, int], above: int, chars: int) -> tuple[list[Lane], float]:
-    """The lanes that have marks, below a line that is ``above`` high, and where they end."""
+    """Return the lanes that have marks, below a line that is ``above`` high, and where they end."""
     y = float(_TOP + above)
     lanes = []
     for kind, label in _LANES:
@@ -238,12 +238,12 @@ def _lanes(marks: Sequence[Mark], times: tuple[int, int], above: int, chars: int
 
 
 def _across(at_ms: int, first: int, last: int) -> float:
-    """Where a time is from left to right."""
+    """Return where a time is from left to right."""
     return _r(_LEFT + _ROOM * (at_ms - first) / (last - first)) if last > first else _r(_LEFT + _ROOM / 2)
 
 
 def scatter(drawn: Map, chars: int) -> Scatter | None:
-    """The map: each memory in its cluster's colour, and the clusters' names; None without memories."""
+    """Return the map: each memory in its cluster's colour, and the clusters' names; None without memories."""
     if not drawn.points:
         return None
     height, edge = 480, 24
@@ -272,7 +272,7 @@ def scatter(drawn: Map, chars: int) -> Scatter | None:
 
 
 def _label(x: float, y: float, text: str, taken: Sequence[Label]) -> Label | None:
-    """A label at its place or just below, where it covers no other; None if there is no room."""
+    """Return a label at its place or just below, where it covers no other; None if there is no room."""
     text = cut(text, 40)
     anchor = "start" if x < WIDTH / 4 else "end" if x > WIDTH * 3 / 4 else "middle"
     for step in range(_LABEL_STEPS):

@@ -67,7 +67,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(source: Source, since_ms: int | None = None) -> Report:
-    """The rows since ``since_ms``; map, goals and how requirements stand are those of today.
+    """Return the rows since ``since_ms``; map, goals and how requirements stand are those of today.
 
     A part that can't be read is named in ``problems``; the rest is there.
 
@@ -121,7 +121,8 @@ class _Gathering:
         )
 
     def _kept(self, at_ms: int) -> bool:
-        """Whether something of that time belongs into the report; each thing in the store passes here."""
+        """Return whether something of that time belongs into the report; each thing in the store passes
+        here."""
         self._last_ms = max(self._last_ms, at_ms)
         return at_ms >= self._begin
 
@@ -179,7 +180,7 @@ class _Gathering:
         return Gates(rows=[row for row in gates.rows if self._kept(row.at_ms)], states=gates.states)
 
     def _each(self, what: str, names: Sequence[str], ask: Callable[[str], _T]) -> list[_T]:
-        """The details of ``names`` that can be read."""
+        """Return the details of ``names`` that can be read."""
         details = [self._asked(f"{what} {name}", lambda name=name: ask(name), None) for name in names]  # type: ignore[misc]
         return [detail for detail in details if detail is not None]
 
@@ -194,5 +195,5 @@ class _Gathering:
 
 
 def day(at_ms: int) -> str:
-    """The day (UTC) of Unix milliseconds, as 2026-11-23."""
+    """Return the day (UTC) of Unix milliseconds, as 2026-11-23."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d")

@@ -49,7 +49,7 @@ _ESCAPES: Final = (
 
 
 def render(report: Report) -> bytes:
-    """The file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
+    """Return the file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
 
     Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
     """
@@ -95,7 +95,7 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
 
 
 def _tables(report: Report) -> dict[str, tables.Table]:
-    """Each table by its name."""
+    """Return each table by its name."""
     kinds = (
         *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
         *(tables.goals, tables.patterns, tables.clusters),
@@ -104,14 +104,14 @@ def _tables(report: Report) -> dict[str, tables.Table]:
 
 
 def _session(detail: SessionDetail) -> str:
-    """The headline of a session."""
+    """Return the headline of a session."""
     row = detail.row
     level = f", IC {row.ic:.2f} ({row.ic_level})" if row.ic is not None else ""
     return f"{tables.stamp(row.last_ms)}: {row.goal or 'no prompt'}{level}"
 
 
 def _counts(row: RunRow) -> str:
-    """What a run did, in figures."""
+    """Return what a run did, in figures."""
     return ", ".join(f"{count} {name}" for name, count in row.counts.items() if count) or "nothing changed"
 
 
@@ -140,7 +140,7 @@ def _asset(name: str) -> str:
 
 
 def _embedded(value: Any) -> str:
-    """JSON that no parser of HTML takes for an end of the script or a comment."""
+    """Return JSON that no parser of HTML takes for an end of the script or a comment."""
     text = msgspec.json.encode(value).decode("utf-8")
     for sign, escaped in _ESCAPES:
         text = text.replace(sign, escaped)
@@ -167,5 +167,6 @@ def _environment() -> jinja2.Environment:
 
 
 def _finalized(value: Any) -> Any:
-    """Each text that the page shows passes here: what turns the direction of reading is shown, not obeyed."""
+    """Return each text that the page shows passes here: what turns the direction of reading is shown, not
+    obeyed."""
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -63,14 +63,14 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return next(times, -1) if self.is_sorted else -1
 
     def cut_to(self, chars: int, most: int) -> Table:
-        """The first ``most`` rows, with the first ``chars`` of each text."""
+        """Return the first ``most`` rows, with the first ``chars`` of each text."""
         rows = [
             [cut(cell, chars) if isinstance(cell, str) else cell for cell in row] for row in self.rows[:most]
         ]
         return msgspec.structs.replace(self, rows=rows)
 
     def first_rows(self) -> list[list[tuple[str, str]]]:
-        """The first page: text and class of each cell."""
+        """Return the first page: text and class of each cell."""
         return [
             [
                 (_shown(cell, column), _class(cell, column))
@@ -80,7 +80,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def data(self) -> Mapping[str, Any]:
-        """What the script reads."""
+        """Return what the script reads."""
         columns = [_coded(column, [row[at] for row in self.rows]) for at, column in enumerate(self.columns)]
         return {
             "page": PAGE,
@@ -93,7 +93,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _coded(column: Column, cells: list[Cell]) -> tuple[list[Cell] | None, list[Any]]:
-    """The column's distinct texts with an index a row; (None, its cells) where texts don't repeat."""
+    """Return the column's distinct texts with an index a row; (None, its cells) where texts don't repeat."""
     if not column.is_repeated:
         return None, cells
     places = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
@@ -101,7 +101,7 @@ def _coded(column: Column, cells: list[Cell]) -> tuple[list[Cell] | None, list[A
 
 
 def stamp(at_ms: int, *, seconds: bool = False) -> str:
-    """A time (UTC) to the minute, as 2026-11-23 14:05, or with ``seconds``."""
+    """Return a time (UTC) to the minute, as 2026-11-23 14:05, or with ``seconds``."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}")
 
 
@@ -128,7 +128,7 @@ def _id(identity: str) -> str:
 
 
 def memories(report: Report) -> Table:
-    """Live memories, then the soft-deleted ones."""
+    """Return live memories, then the soft-deleted ones."""
     columns = (
         Column("Memory", is_wide=True),
         Column("Id"),
@@ -161,7 +161,7 @@ def cut(text: str, chars: int) -> str:
 
 
 def ledger(report: Report) -> Table:
-    """What was put before the model."""
+    """Return what was put before the model."""
     columns = (
         Column("When", "time"),
         Column("Memory", is_repeated=True, is_wide=True),
@@ -186,20 +186,20 @@ def ledger(report: Report) -> Table:
 
 
 def _parts(parts: Mapping[str, float]) -> str:
-    """The largest parts, which come first."""
+    """Return the largest parts, which come first."""
     shown = [f"{name.replace('_', ' ')} {value:+.1f}" for name, value in islice(parts.items(), _PARTS)]
     return one_line(", ".join(shown) + (", …" if len(parts) > _PARTS else ""))
 
 
 def days(report: Report) -> Table:
-    """Sums of the ledger, the newest day first."""
+    """Return sums of the ledger, the newest day first."""
     columns = (Column("Day"), *(Column(name, "number") for name in ("Tokens", "Memories", "Used")))
     rows = [(total.day, total.tokens, total.memories, total.used) for total in reversed(report.ledger.days)]
     return Table(name="days", caption="Tokens by day (UTC)", columns=columns, rows=rows, is_sorted=False)
 
 
 def sessions(report: Report) -> Table:
-    """All sessions."""
+    """Return all sessions."""
     columns = (
         Column("Last event", "time"),
         Column("Goal", is_wide=True),
@@ -223,7 +223,7 @@ def sessions(report: Report) -> Table:
 
 
 def gates(report: Report) -> Table:
-    """The gates' log."""
+    """Return the gates' log."""
     columns = (
         Column("When", "time"),
         Column("What", "state", is_repeated=True),
@@ -246,7 +246,7 @@ def gates(report: Report) -> Table:
 
 
 def states(report: Report) -> Table:
-    """How each requirement stands on each branch."""
+    """Return how each requirement stands on each branch."""
     columns = (
         Column("Requirement"), Column("Branch"), Column("Stands", "state"), Column("By what", "text"),
         Column("Refused", "number"),
@@ -262,7 +262,7 @@ def states(report: Report) -> Table:
 
 
 def goals(report: Report) -> Table:
-    """Goals that the memories show."""
+    """Return goals that the memories show."""
     columns = (
         Column("Goal", is_wide=True),
         Column("Level"),
@@ -282,7 +282,7 @@ def goals(report: Report) -> Table:
 
 
 def patterns(report: Report) -> Table:
-    """Patterns that the memories show."""
+    """Return patterns that the memories show."""
     columns = (Column("Pattern"), Column("Memories", "number"), Column("Confidence", "number", 2))
     rows = [
         (one_line(pattern.text), pattern.memories, round(pattern.confidence, 2))
@@ -292,7 +292,7 @@ def patterns(report: Report) -> Table:
 
 
 def clusters(report: Report) -> Table:
-    """Clusters of the map."""
+    """Return clusters of the map."""
     columns = (Column("Cluster"), Column("Memories", "number"), Column("Coherence", "number", 2))
     rows = [
         (one_line(cluster.label), cluster.memories, round(cluster.coherence, 2))

@@ -107,7 +107,7 @@ class ViewApp(App[None]):
         first: Callable[[], Health] | None = None,
         theme: str = "",
     ) -> None:
-        """A view of ``source``.
+        """Make a view of ``source``.
 
         Args:
             moment: Unix milliseconds of a time as people write it; raises UsageError.
@@ -141,7 +141,7 @@ class ViewApp(App[None]):
         self._pane("health").focus_first()
 
     def answered(self) -> None:
-        """A screen was told its rows, or that there are none: an owner is there, or can't be had."""
+        """Begin to follow the store: a screen has its rows, or knows that no owner can be had."""
         if self._follower is None:
             self._follow()
         elif self.is_lost:
@@ -167,7 +167,7 @@ class ViewApp(App[None]):
     # Screens
 
     def _tabs(self) -> Text:
-        """The names of the screens; a click on one opens it."""
+        """Return the names of the screens; a click on one opens it."""
         text = Text(no_wrap=True, end="")
         for at, (part, title) in enumerate(_TITLES.items()):
             begin = len(text)
@@ -272,12 +272,12 @@ class ViewApp(App[None]):
         self.act(f"Undo the last action: {self._undo.words}.", self._undo.call, None)
 
     def say(self, words: str, *, wrong: bool = False) -> None:
-        """One line above the keys."""
+        """Show one line above the keys."""
         self._said.update(Text(one_line(words), style="bold red" if wrong else ""))
 
 
 def make_pane(part: str, source: Source, actions: Actions) -> Pane:
-    """A screen; its module is loaded here, after the first picture."""
+    """Return a screen; its module is loaded here, after the first picture."""
     kind: type[Pane]
     if part == "memories":
         from context_graph.view.terminal.memories import MemoriesPane as kind
@@ -295,6 +295,7 @@ def make_pane(part: str, source: Source, actions: Actions) -> Pane:
 
 
 def _is_light(colours: str) -> bool:
-    """What some terminals tell of their colours, `15;default;0`: the last number is the background's."""
+    """Return what some terminals tell of their colours, `15;default;0`: the last number is the
+    background's."""
     last = colours.rpartition(";")[2]
     return last in ("7", "15")

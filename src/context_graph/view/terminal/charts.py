@@ -14,7 +14,8 @@ _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 def bar(share: float, width: int) -> str:
-    """A horizontal bar of at most ``width`` cells; a share above 0 shows as an eighth of a cell at least."""
+    """Return a horizontal bar of at most ``width`` cells; a share above 0 shows as an eighth of a cell at
+    least."""
     share = min(1.0, max(0.0, share))
     eighths = round(share * width * 8) or (1 if share and width else 0)
     whole, rest = divmod(eighths, 8)
@@ -22,7 +23,7 @@ def bar(share: float, width: int) -> str:
 
 
 def signed(share: float, width: int) -> tuple[str, str]:
-    """A bar of a share in [-1, 1]: what stands left of its middle, for less than 0, and what right."""
+    """Return a bar of a share in [-1, 1]: what stands left of its middle, for less than 0, and what right."""
     half = max(1, (width - 1) // 2)
     filled = min(half, round(abs(share) * half) or (1 if share else 0))
     drawn = _ACROSS[8] * filled
@@ -30,7 +31,7 @@ def signed(share: float, width: int) -> tuple[str, str]:
 
 
 def columns(values: Sequence[float], low: float, high: float, height: int) -> list[str]:
-    """Values as columns of blocks: ``height`` lines, the top one first."""
+    """Return values as columns of blocks: ``height`` lines, the top one first."""
     span = (high - low) or 1.0
     # An eighth at least: a value at the bottom is not a gap.
     levels = [max(1, round(min(1.0, max(0.0, (value - low) / span)) * height * 8)) for value in values]
@@ -40,7 +41,7 @@ def columns(values: Sequence[float], low: float, high: float, height: int) -> li
 
 
 def spread(values: Sequence[float], width: int) -> list[float]:
-    """A value for each of ``width`` cells.
+    """Return a value for each of ``width`` cells.
 
     With more values than cells it is the lowest of the cell's, so that no fall is hidden; with fewer each
     value takes several.
@@ -53,7 +54,7 @@ def spread(values: Sequence[float], width: int) -> list[float]:
 
 
 def cell_of(index: int, count: int, width: int) -> int:
-    """The first cell of `spread` that shows value ``index`` of ``count``."""
+    """Return the first cell of `spread` that shows value ``index`` of ``count``."""
     if count <= width:
         return -(-index * width // count)
     edges = [at * count // width for at in range(width + 1)]
@@ -61,7 +62,7 @@ def cell_of(index: int, count: int, width: int) -> int:
 
 
 def plane(points: Sequence[tuple[float, float, int]], width: int, height: int) -> list[list[tuple[str, int]]]:
-    """Points in [0, 1] as braille characters, y upwards: lines of cells, each with its cluster.
+    """Return points in [0, 1] as braille characters, y upwards: lines of cells, each with its cluster.
 
     A cell where clusters meet takes the one of its last point; -1 where there is none.
     """

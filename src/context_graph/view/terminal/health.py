@@ -20,7 +20,7 @@ class HealthPane(Pane):
     part: ClassVar[str] = "health"
 
     def __init__(self, source: Source, actions: Actions, first: Callable[[], Health] | None) -> None:
-        """``first`` has the rows that were asked for while the program was still being loaded."""
+        """Take ``first``, the rows that were asked for while the program was still being loaded."""
         super().__init__(source, actions)
         self._first = first
         self.reader = Reader()
@@ -38,7 +38,7 @@ class HealthPane(Pane):
 
 
 def health_page(health: Health) -> Page:
-    """The sentence and the lines."""
+    """Return the sentence and the lines."""
     page = Page()
     page.line(health.sentence, "bold green" if health.works else "bold red")
     page.line(health.project, "dim")

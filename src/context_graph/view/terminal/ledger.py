@@ -66,7 +66,7 @@ class LedgerPane(ListPane):
 
 
 def shown_page(row: Shown, days: Sequence[Day], width: int) -> Page:
-    """Why one memory was put before the model, and the days."""
+    """Return why one memory was put before the model, and the days."""
     page = Page()
     page.line(row.text or "(forgotten)")
     page.head(f"Shown {moment(row.at_ms)}")
@@ -103,7 +103,7 @@ def _parts(page: Page, row: Shown, width: int) -> None:
 
 
 def _dots(page: Page, row: Shown, width: int) -> None:
-    """A line from relevance 0 to 1: the memory that was shown, and those that were not."""
+    """Draw a line from relevance 0 to 1: the memory that was shown, and those that were not."""
     room = max(10, width - 10)
     signs = ["·"] * (room + 1)
     for relevance in row.near.values():
@@ -117,7 +117,7 @@ def _dots(page: Page, row: Shown, width: int) -> None:
 
 
 def days_page(days: Sequence[Day], width: int) -> Page:
-    """The days alone."""
+    """Return the days alone."""
     page = Page()
     _days(page, days, width)
     return page

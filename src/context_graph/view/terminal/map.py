@@ -45,7 +45,7 @@ class MapPane(Pane):
 
 
 def map_page(drawn: Map, width: int, height: int) -> Page:
-    """The picture, and below it what is in it."""
+    """Return the picture, and below it what is in it."""
     page = Page()
     if drawn.at_ms is None:
         page.line("Not drawn yet: a deep or rem consolidation draws the map (screen 5, key d).")
@@ -111,7 +111,7 @@ def _picture(page: Page, drawn: Map, width: int, height: int) -> None:
 
 
 def _fit(words: str, width: int) -> str:
-    """A label of at most a third of the width, without what is wider than a cell."""
+    """Return a label of at most a third of the width, without what is wider than a cell."""
     words = "".join(character for character in words if Text(character).cell_len == 1)
     most = max(8, width // 3)
     return words if len(words) <= most else f"{words[: most - 1]}…"

@@ -85,7 +85,7 @@ class MemoriesPane(ListPane):
     # Its rows
 
     def load(self) -> None:
-        """The rows from the first to the page that the cursor is on."""
+        """Load the rows from the first to the page that the cursor is on."""
         wanted = _PAGE if self._to_top else max(_PAGE, self.table.at + 1)
         self.rows(partial(self._pages, self._query, self._forgotten, wanted), self._put)
 
@@ -165,7 +165,7 @@ class MemoriesPane(ListPane):
         return False
 
     def action_forgotten(self) -> None:
-        """The forgotten ones, or the others again."""
+        """Show the forgotten ones, or the others again."""
         self._forgotten = not self._forgotten
         self._to_top = True
         self.reload()
@@ -201,7 +201,7 @@ class MemoriesPane(ListPane):
     # Changing
 
     def _one(self) -> MemoryRow | None:
-        """What an action is about: what is open, else the row under the cursor."""
+        """Return what an action is about: what is open, else the row under the cursor."""
         if (self.has_class("-open") or self._opened) and self._shown is not None:
             return self._shown.row
         row: Any = self.table.row

@@ -10,7 +10,7 @@ from context_graph.view.units import counted
 
 
 def memory_page(detail: MemoryDetail) -> Page:
-    """The whole of it."""
+    """Return the whole of it."""
     row, page = detail.row, Page()
     if detail.as_of_ms is not None:
         page.line(f"As it was on {moment(detail.as_of_ms)}", "bold yellow")

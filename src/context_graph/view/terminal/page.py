@@ -32,27 +32,27 @@ class Page:
         self.text.append_text(prose(words, style)).append("\n")
 
     def head(self, words: str) -> None:
-        """A heading, after an empty line unless it is the first."""
+        """Add a heading, after an empty line unless it is the first."""
         if len(self.text):
             self.text.append("\n")
         self.line(words, "bold")
 
     def pair(self, name: str, words: str, style: str = "") -> None:
-        """A name and its value."""
+        """Add a name and its value."""
         self.text.append_text(cell(name, "dim")).append(" " * max(1, _NAME_CELLS - len(name)))
         self.line(words, style)
 
     def pair_link(self, name: str, words: str, target: Target) -> None:
-        """A name and a link."""
+        """Add a name and a link."""
         self.text.append_text(cell(name, "dim")).append(" " * max(1, _NAME_CELLS - len(name)))
         self.link("", words, target)
 
     def drawn(self, text: Text) -> None:
-        """A line of a picture, which is never wrapped."""
+        """Add a line of a picture, which is never wrapped."""
         self.text.append_text(text).append("\n")
 
     def link(self, before: str, words: str, target: Target, style: str = "") -> None:
-        """A line that ends with a link."""
+        """Add a line that ends with a link."""
         self.text.append_text(prose(f"{before} " if before else "", style))
         begin = len(self.text)
         self.text.append_text(cell(words))
@@ -60,7 +60,7 @@ class Page:
         self.text.append("\n")
 
     def rendered(self, chosen: int) -> Text:
-        """The text with its links underlined and the ``chosen`` one marked."""
+        """Return the text with its links underlined and the ``chosen`` one marked."""
         text = self.text.copy()
         for at, (target, begin, end) in enumerate(self.links):
             text.stylize("reverse" if at == chosen else "underline", begin, end)
@@ -133,7 +133,7 @@ class Reader(VerticalScroll):
         self._words.update(self._page.rendered(self._chosen))
 
     def action_choose(self, step: int) -> None:
-        """The next or previous link."""
+        """Choose the next or previous link."""
         count = len(self._page.links)
         if not count:
             return

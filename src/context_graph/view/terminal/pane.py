@@ -38,7 +38,7 @@ class Undo:
 
 
 async def in_thread(call: Callable[[], Found]) -> Found:
-    """What ``call`` returns or raises, run in a thread that nobody waits for when the view ends.
+    """Return what ``call`` returns or raises, run in a thread that nobody waits for when the view ends.
 
     asyncio.to_thread would: a person who quits while a consolidation runs would wait for it.
     """
@@ -109,7 +109,7 @@ class Pane(Container):
         raise NotImplementedError
 
     def changed(self) -> None:
-        """Its rows are old: load them soon if it is in sight, else when it comes into sight."""
+        """Note that its rows are old: load them soon if it is in sight, else when it comes into sight."""
         self.is_stale = True
         if self.display and not self._waits:
             self._waits = True
@@ -206,11 +206,11 @@ class ListPane(Pane):
             yield self.reader
 
     def above(self) -> ComposeResult:
-        """What stands above table and reader."""
+        """Yield what stands above table and reader."""
         yield from ()
 
     def cells(self, row: Any) -> Sequence[Text]:
-        """The cells of a row, one for each column."""
+        """Return the cells of a row, one for each column."""
         raise NotImplementedError
 
     def read(self, identity: str) -> None:
@@ -218,7 +218,7 @@ class ListPane(Pane):
         raise NotImplementedError
 
     def id_of(self, row: Any) -> str:
-        """The id of a row."""
+        """Return the id of a row."""
         return str(row.id)
 
     def on_table_moved(self, event: Table.Moved) -> None:

@@ -129,7 +129,7 @@ class RunsPane(ListPane):
 
 
 def run_page(detail: RunDetail) -> Page:
-    """One run as a difference."""
+    """Return one run as a difference."""
     row, page = detail.row, Page()
     if detail.is_dry:
         page.line(f"A {row.mode} consolidation would do this. Nothing was changed; g runs it.", "bold yellow")

@@ -104,7 +104,7 @@ class SessionsPane(ListPane):
 
 
 def session_page(detail: SessionDetail, width: int) -> Page:
-    """One session."""
+    """Return one session."""
     row, page = detail.row, Page()
     if damage := detail.damage or row.damage:
         page.line(f"Damaged: {damage}", "bold red")
@@ -125,7 +125,7 @@ def session_page(detail: SessionDetail, width: int) -> Page:
 
 
 def _chain(page: Page, detail: SessionDetail) -> None:
-    """The sessions before it; each link with what was measured between the two."""
+    """Add the sessions before it; each link with what was measured between the two."""
     end = _ENDS.get(detail.chain_end, "")
     if len(detail.chain) < 2 and not end:
         return
@@ -145,7 +145,7 @@ def _event(page: Page, event: EventRow) -> None:
 
 
 def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
-    """Continuity as columns over the events, and below them the marks."""
+    """Draw continuity as columns over the events, and below them the marks."""
     points = detail.points
     if not points:
         page.line("Nothing measured yet.", "dim")
@@ -178,7 +178,7 @@ def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
 
 
 def _signs(detail: SessionDetail, room: int) -> list[str]:
-    """The kind of mark at each cell: a mark stands at the last event before it, or the first."""
+    """Return the kind of mark at each cell: a mark stands at the last event before it, or the first."""
     order = list(_SIGNS)
     times = [point.at_ms for point in detail.points]
     signs = [""] * room

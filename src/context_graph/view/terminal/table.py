@@ -76,7 +76,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         empty: str,
         id: str | None = None,
     ) -> None:
-        """A table of ``columns``; ``cells`` gives a row's, ``empty`` stands where there are no rows."""
+        """Make a table of ``columns``; ``cells`` gives a row's, ``empty`` stands where there are no rows."""
         super().__init__(id=id)
         self._columns, self._cells, self._key, self._empty = tuple(columns), cells, key, empty
         self.rows: list[Row] = []
@@ -89,7 +89,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         return self.rows[self.at] if self.at < len(self.rows) else None
 
     def put(self, rows: Sequence[Row], *, top: bool = False) -> None:
-        """Other rows; the cursor stays on its row if that is among them, or goes to the ``top``."""
+        """Show other rows; the cursor stays on its row if that is among them, or goes to the ``top``."""
         before = self.row
         key = None if before is None or top else self._key(before)
         self.rows = list(rows)
@@ -100,17 +100,17 @@ class Table(ScrollView, Generic[Row], can_focus=True):
             self.post_message(self.Moved(self, by_person=False))
 
     def add(self, rows: Sequence[Row]) -> None:
-        """More rows at the end."""
+        """Add rows at the end."""
         self.rows.extend(rows)
         self._sized()
 
     def say(self, words: str) -> None:
-        """What stands where there are no rows."""
+        """Set what stands where there are no rows."""
         self._empty = words
         self.refresh()
 
     def note(self, words: str) -> None:
-        """What stands at the end of the head, if there is room."""
+        """Set what stands at the end of the head, if there is room."""
         self._note = one_line(words)
         self.refresh()
 
@@ -196,7 +196,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         return _strip(chosen, shown, width, style)
 
     def _shown(self, width: int) -> list[tuple[Column, int]]:
-        """The columns that fit, each with its width."""
+        """Return the columns that fit, each with its width."""
         fit = [column for column in self._columns if width >= column.from_width]
         left = width - sum(column.width + 1 for column in fit if column.width) - 1
         open_ones = sum(not column.width for column in fit)

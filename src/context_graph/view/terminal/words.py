@@ -39,15 +39,15 @@ def clock(at_ms: int) -> str:
 
 
 def cell(text: str, style: str = "") -> Text:
-    """A text for one cell of a table."""
+    """Return a text for one cell of a table."""
     return Text(one_line(text), style=style, no_wrap=True, end="")
 
 
 def prose(text: str, style: str = "") -> Text:
-    """A text of any number of lines."""
+    """Return a text of any number of lines."""
     return Text(shown(text), style=style, end="")
 
 
 def short(identity: str) -> str:
-    """An id's first digits."""
+    """Return an id's first digits."""
     return one_line(identity[:8])

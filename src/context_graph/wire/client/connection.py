@@ -19,12 +19,12 @@ _RECV_BYTES: Final = 256 * 1024
 
 
 def time_left(end: float) -> float:
-    """Seconds until the monotonic time ``end``; never 0, which a socket takes for non-blocking."""
+    """Return seconds until the monotonic time ``end``; never 0, which a socket takes for non-blocking."""
     return max(end - time.monotonic(), 0.001)
 
 
 def connect(root: Path, end: float) -> socket.socket | None:
-    """A connection to the owner of ``root``, or None if nothing listens there.
+    """Return a connection to the owner of ``root``, or None if nothing listens there.
 
     Raises:
         OwnerUnavailableError: If what is there is another user's, or can't be used.

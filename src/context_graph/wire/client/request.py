@@ -85,7 +85,7 @@ def request(
 
 
 def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socket.socket:
-    """A connection; with ``start_env`` an owner is started where none is."""
+    """Return a connection; with ``start_env`` an owner is started where none is."""
     while True:
         connection = connect(root, end)
         if connection is not None:
@@ -99,7 +99,7 @@ def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socke
 
 
 def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
-    """``error`` with what is known of an owner that took a request and does not answer."""
+    """Return ``error`` with what is known of an owner that took a request and does not answer."""
     try:
         seen = look_at(root)
     except OSError:

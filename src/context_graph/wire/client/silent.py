@@ -33,7 +33,7 @@ class Silent:
     is_owner: bool
 
     def text(self) -> str:
-        """One sentence, without its full stop."""
+        """Return one sentence, without its full stop."""
         who = f"the owner (pid {self.pid or 'unknown'})"
         if not self.is_owner:
             return f"process {self.pid} holds the owner's lock but is not an owner"
@@ -48,7 +48,7 @@ class Silent:
         return "; ".join(parts)
 
     def cure(self) -> str:
-        """The advice for the user."""
+        """Return the advice for the user."""
         if not self.is_owner:
             return "find out what that process is; it was left alone"
         return "`context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
@@ -66,7 +66,8 @@ class Silent:
 
 
 def look_at(root: Path) -> Silent | None:
-    """The holder of the lock of ``root`` and what is known of it; None if there is none. Does not wait.
+    """Return the holder of the lock of ``root`` and what is known of it; None if there is none. Does not
+    wait.
 
     Raises:
         OSError: The lock file can't be read.

@@ -192,7 +192,7 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
 
 
 def _ask_to_leave(root: Path, seen: Silent, end: float) -> bool:
-    """Whether an owner took the request to leave."""
+    """Return whether an owner took the request to leave."""
     if seen.state.startswith("stopped"):
         _signal(root, seen, signal.SIGCONT)
     try:
@@ -248,7 +248,7 @@ def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
 
 
 def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
-    """How to execute the owner: $CONTEXT_GRAPH_PYTHON, else this interpreter, else the console script.
+    """Return how to execute the owner: $CONTEXT_GRAPH_PYTHON, else this interpreter, else the console script.
 
     Raises:
         OwnerUnavailableError: Listing where it looked.
@@ -268,7 +268,7 @@ def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
 
 
 def find_launcher(env: Mapping[str, str] | None = None) -> Path:
-    """The native launcher `context-graph-cli` of this installation, else of the user's or of PATH.
+    """Return the native launcher `context-graph-cli` of this installation, else of the user's or of PATH.
 
     Raises:
         ConfigError: Listing where it looked.
@@ -379,7 +379,8 @@ def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> i
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe clear of the standard descriptors, which may be closed here and are opened in the child."""
+    """Return a pipe clear of the standard descriptors, which may be closed here and are opened in the
+    child."""
     return tuple(map(_above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
 
 
