@@ -18,12 +18,14 @@ HELP = (
     "one knows."
 )
 
+_HELP_WORDS = ("--help", "-h")
+
 
 def build_app(called: str = "", command: str = "") -> typer.Typer:
     """Build the Typer application; only with what ``called`` names and, in such a group, ``command``.
 
-    A name that is none of ours counts as none. All commands cost 0.2 s more: Typer reads the signatures of 90
-    functions.
+    A name that is none of ours counts as none. All commands cost 0.2 s more, for their modules; for `--help`
+    groups are listed without what is in them.
     """
     app = typer.Typer(
         name=PROGRAM,
@@ -43,7 +45,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     for name, group in GROUPS.items():
         if name in named:
             inner = typer.Typer(help=group.help, rich_markup_mode=None)
-            commands = below(name)
+            commands = below(name) if called not in _HELP_WORDS else ()
             chosen = [candidate for candidate in commands if candidate.word.partition(" ")[0] == command]
             _fill(inner, name, chosen or commands, plain)
             app.add_typer(inner, name=name, short_help=group.short)

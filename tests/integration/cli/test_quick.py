@@ -75,6 +75,13 @@ def test_what_is_not_plain_is_typer_s_and_says_the_same(cli: Cli) -> None:
     assert cli.run(*wrong, "x").stderr == cli.run(*wrong, "--", "x").stderr
 
 
+def test_the_list_of_all_commands_loads_none_of_a_group(cli: Cli) -> None:
+    """It needs one line of each."""
+    loaded = modules_of(cli, "--help")
+    assert "context_graph.cli.typer_words" in loaded
+    assert not {one for one in loaded if one.startswith(("context_graph.operations", "context_graph.gates"))}
+
+
 def test_words_need_no_quotes(cli: Cli) -> None:
     node_id = cli.run(
         "memory", "store", "Staging", "listens on", "port", "8443", "--tag", "ops"
