@@ -295,7 +295,6 @@ def make_pane(part: str, source: Source, actions: Actions) -> Pane:
 
 
 def _is_light(colours: str) -> bool:
-    """Return what some terminals tell of their colours, `15;default;0`: the last number is the
-    background's."""
+    """Return whether the background, the last number of a terminal's `15;default;0`, is a light one."""
     last = colours.rpartition(";")[2]
     return last in ("7", "15")
