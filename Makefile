@@ -75,8 +75,9 @@ test: build ## Each package's behaviour, each contract, a kill and a full disk o
 test-all: ALL := --all
 test-all: test ## The same with all rounds and seeds, and what needs Chromium, tmux or other shells; CI runs this
 
+test-root: AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=CI --preserve-env=TMPDIR)
 test-root: build ## What only root can try, another user of the machine above all; CI runs this too (asks for sudo)
-	sudo --preserve-env=CI,TMPDIR env PYTHONDONTWRITEBYTECODE=1 $(abspath $(BIN))/python -m pytest -m root -p no:cacheprovider -p no:xdist tests
+	$(AS_ROOT) env PYTHONDONTWRITEBYTECODE=1 $(abspath $(BIN))/python -m pytest -m root -p no:cacheprovider -p no:xdist tests
 
 test-fast: build ## Unit and kernel tests alone, in some two minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ALL) tests/unit tests/kernels

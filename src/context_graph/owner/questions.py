@@ -20,6 +20,7 @@ import orjson
 
 from context_graph.errors import ConfigError, ContextGraphError, InvalidParamsError, StoreBusyError
 from context_graph.memory.elsewhere import Sought
+from context_graph.memory.writing import redacted_node
 from context_graph.operations.context import Elsewhere
 from context_graph.owner.jobs import WHOLE, JobState
 from context_graph.owner.sessions.store_context import StoreContext
@@ -115,7 +116,7 @@ def elsewhere(rows: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list
     for row in rows:
         told_by = {"machine": row["machine"], "author": row["author"]}
         try:
-            node = values.node_of(row["id"], row["values"], redactor, told_by)
+            node = redacted_node(values.node_of(row["id"], row["values"], told_by), redactor)
             newer = UUID(row["superseded_by"]) if row["superseded_by"] else None
         except (ContextGraphError, ValueError):
             continue

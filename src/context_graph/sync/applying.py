@@ -107,13 +107,13 @@ def _node(core: Core, register: Register) -> MemoryNode | None:
     if there is None:
         if not set(values.NEEDED[MEMORY]) <= set(fresh):
             return None
-        return values.node_of(register.subject, fresh, core.redactor, register.values.get(TOLD_BY))
+        return values.node_of(register.subject, fresh, register.values.get(TOLD_BY))
     if not fresh:
         embedding = core.store.embedding(there.node.commit_seq)
         return replace(there.node, embedding=embedding)
     now = values.node_values(there.node, core.redactor)
     told_by = register.values.get(TOLD_BY) or there.node.metadata.get(TOLD_BY)
-    made = values.node_of(register.subject, {**now, **fresh}, core.redactor, told_by)
+    made = values.node_of(register.subject, {**now, **fresh}, told_by)
     same = all(now[name] == fresh[name] for name in _EMBEDDED & set(fresh))
     kept = {name: getattr(made, name) for name in values.NODE_FIELDS}
     return replace(

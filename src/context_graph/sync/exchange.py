@@ -197,13 +197,13 @@ class Exchange:
     def known(self, name: str) -> Known:
         """What was read at that place, and what has to be seen to there."""
         place = self.notes.place(name)
-        changed = list(islice(self.notes.after(place.purged), SLICE))
+        changed = list(islice(self.notes.removed_after(place.purged), SLICE))
         return Known(
             *(place.read, place.marks, {machine: [*gaps] for machine, gaps in place.gaps.items()}),
             *(place.wanted, place.former, self.notes.machine.earlier),
-            [register.subject for register in changed if register.removed],
+            [subject for _, subject in changed if subject],
             place.purged,
-            changed[-1].version if changed else place.purged,
+            changed[-1][0] if changed else place.purged,
             len(changed) == SLICE,
         )
 

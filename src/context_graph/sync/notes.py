@@ -176,6 +176,14 @@ class SyncNotes:
             if register is not None:
                 yield register
 
+    def removed_after(self, version: int) -> Iterator[tuple[int, str]]:
+        """(version, subject) of what changed after that version, "" for what was not deleted for good.
+
+        Reads no register: each exchange looks at all that is new.
+        """
+        for name, note in self.table.scan("v:", _version(version)):
+            yield int(name.removeprefix("v:"), 16), note["r"].removeprefix("m:") if note.get("x") else ""
+
     def registers(self) -> Iterator[Register]:
         """All of them."""
         return (register for _, register in self.registers_after(""))
@@ -195,7 +203,7 @@ class SyncNotes:
             if was != register.version:
                 if was:
                     self.table.remove(self._batch, _version(was))
-                self.table.put(self._batch, _version(register.version), {"r": name})
+                self.table.put(self._batch, _version(register.version), {"r": name, "x": register.removed})
         self.table.put(self._batch, _MACHINE, msgspec.to_builtins(self.machine))
         self.table.commit(self._batch)
         self._batch = self.table.batch()

@@ -133,16 +133,14 @@ def _check_removal(fields: dict[str, Any]) -> None:
         raise InvalidInputError("a deletion with too long a reason")
 
 
-def node_of(
-    subject: str, values: Mapping[str, Any], redactor: TextRedactor, told_by: object = None
-) -> MemoryNode:
-    """The memory that ``values`` tell, without secrets. Raises InvalidInputError.
+def node_of(subject: str, values: Mapping[str, Any], told_by: object = None) -> MemoryNode:
+    """The memory that ``values`` tell; who stores or shows it masks the secrets. Raises InvalidInputError.
 
     Args:
         told_by: For TOLD_BY, whatever ``values`` have there.
     """
     fields = {name: values[name] for name in NODE_FIELDS if name in values}
-    made = redacted_node(records.node_from_json({"id": subject, **fields}), redactor)
+    made = records.node_from_json({"id": subject, **fields})
     metadata = {name: value for name, value in made.metadata.items() if name != TOLD_BY}
     return replace(made, metadata=metadata | ({TOLD_BY: told_by} if told_by else {}))
 

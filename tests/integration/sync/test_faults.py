@@ -283,9 +283,7 @@ def test_what_an_earlier_build_took_and_this_one_can_t_store_stops_nothing(tmp_p
     """It waits in a store that was less strict when it heard it."""
     with open_memex(tmp_path) as memex, patch("context_graph.sync.values.check"):
         good = encode(change(2, subject=NAME.replace("0bad", "900d")))
-        merged = OpenStore(memex).merge(
-            "place", Stretch(MACHINE, [POISON["a source of a sentence"], good], 2)
-        )
+        merged = OpenStore(memex).merge("place", Stretch(MACHINE, [POISON["metadata that is deep"], good], 2))
         assert merged.read == 2 and memex.count() == 1
 
 

@@ -186,8 +186,9 @@ def test_two_projects_of_one_name_are_told_apart_by_their_first_commit(
     with_history(other, "the first commit of something else")
     store(cli, "A salary that is nobody's business")
     sync(cli, shared)
-    done = other.run("sync", "--folder", str(shared))
+    done = other.run("sync", "--folder", str(shared), "--name", cli.project.name)
     assert done.returncode == 1 and "whose first commit is" in done.stderr and texts(other) == []
+    assert "terminal" not in done.stderr, "nobody is asked what is known"
     git(other, "remote", "add", "origin", "https://example.org/b/app")
     assert other.run("sync", "--folder", str(shared)).returncode == 1
     git(cli, "remote", "add", "origin", "https://example.org/a/app")

@@ -185,6 +185,8 @@ def test_a_line_that_is_no_change_is_refused_whole(scene: Scene, what: str) -> N
         scene.tell(CLAIMS[what])
     assert logs(scene) == [ONE]
     scene.tell(claim())
+    with pytest.raises(REFUSED, match="does not continue"):
+        scene.tell(claim(seq=3), first=3)
     assert [one.change.seq for one in all_of(scene.ada, TWO)] == [1]
 
 

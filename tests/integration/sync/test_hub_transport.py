@@ -27,6 +27,7 @@ from context_graph.sync.change import digest
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import connecting, schema, transport
 from context_graph.sync.hub.connecting import checked_url
+from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
 from context_graph.sync.transport import ConflictError, Head, LoggedChange, Transport, TransportError
@@ -225,6 +226,15 @@ def rows_with(some_team: Team, word: str) -> int:
     return int(str(row[0]))
 
 
+def indexed_in(some_team: Team) -> list[str]:
+    """The memories by whose words and meaning the project is searched."""
+    with some_team.server.admin() as admin:
+        rows = admin.execute(
+            "SELECT subject FROM context_graph.memory WHERE project = %s", (some_team.project,)
+        ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def test_deleted_for_good_leaves_the_hub_whoever_wrote_it(
     tmp_path: Path, some_team: Team, hub: Callable[..., Hub]
 ) -> None:
@@ -237,12 +247,15 @@ def test_deleted_for_good_leaves_the_hub_whoever_wrote_it(
         for _ in range(2):
             for one, place in zip((ada, grace, late), places, strict=False):
                 exchange(OpenStore(one), place)
+        Indexer(places[0]).run()
         there = late.get(node.id)
         assert there is not None and rows_with(some_team, "xylophonist") == 1
+        assert str(node.id) in indexed_in(some_team)
         late.update([replace(there, rationale="the xylophonist asked for it again")])
         grace.forget(node.id, soft=False, reason="user_requested")
         exchange(OpenStore(grace), places[1])
         assert rows_with(some_team, "xylophonist") == 0
+        assert str(node.id) not in indexed_in(some_team), "nobody has indexed anything since"
         exchange(OpenStore(late), places[2])
         assert rows_with(some_team, "xylophonist") == 0
         for _ in range(2):
