@@ -19,6 +19,7 @@ from msgspec import structs
 from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_hub_transport import told_by_an_earlier_build
 from tests.integration.sync.test_merge import state, stores
+from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.postgres import Postgres, Team, team
 from tests.support.exchange.transports import ONE, TWO, all_of, line, lines
 from tests.support.memories import WHY
@@ -288,7 +289,8 @@ def test_a_machine_s_id_that_somebody_took_first_is_given_up(tmp_path: Path, sce
     with ExitStack() as stack:
         (ada,) = stores(tmp_path, 1, stack)
         node = ada.store("Staging listens on port 8443", rationale=WHY)
-        taken = OpenStore(ada).machine()
+        taken = exchange(OpenStore(ada), InMemory()).machine
+        assert OpenStore(ada).machine() == taken, "it is kept, and was told"
         scene.tell(claim(machine=taken), machine=taken)
         report = exchange(OpenStore(ada), scene.ada)
         assert (
