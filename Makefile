@@ -10,6 +10,7 @@ CRATES := ext/launcher ext/redaction ext/redaction/binding
 MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
+REQUIREMENT_BENCHES = benches/micro/bench_brief.py benches/micro/bench_memory.py benches/hooks/bench_commands.py
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
 # Twice as many as processors: a test waits half of its time for processes that it started.
 TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
@@ -23,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-all test-root test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
+.PHONY: help dev build demo pictures test test-all test-root test-fast pre-commit check fmt lint type rust realclient programs e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-requirements bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate numbers research wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -149,6 +150,10 @@ bench: build rivals ## Every figure beside its limit, rivals too
 
 bench-compare: build ## The suite at a small size by turns with the commit before it (some 2 min): exit 1 where a path became slower
 	$(BIN)/python benches/compare.py --json artifacts/compare.json $(if $(BENCH_PARENT),--parent $(BENCH_PARENT))
+
+bench-requirements: build ## The benches that the seeds' requirements name, at full size, judged by their goals; what fails runs twice more
+	@for again in "" --lf --lf; do \
+	  $(BIN)/python -m pytest $(REQUIREMENT_BENCHES) $$again -p no:xdist -q --benchmark-columns=median,rounds && exit 0; done; exit 1
 
 bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, redaction, store, socket
 	mkdir -p $(dir $(BENCH_JSON))

@@ -46,7 +46,7 @@ class Size:
 
 
 FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 3, ("light", "deep", "rem"))
-SMALL = Size("smoke", 60, 2_000, 2048, 1_000, 60, 7, ("light",))
+SMALL = Size("smoke", 60, 2_000, 2048, 1_000, 60, 3, ("light",))
 
 GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
     "kernels": lambda folder, size: kernels.run(size.rounds, size.scanned, size.close_rows),

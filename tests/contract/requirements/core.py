@@ -51,6 +51,7 @@ CORE: dict[str, Requirement] = {
         "Three verbosity levels; an unknown number is level 1; a call overrides its session",
         (
             "tests/integration/mcp/test_errors.py::test_a_verbosity_that_is_none_counts_as_the_default",
+            "tests/integration/mcp/test_errors.py::test_a_call_s_verbosity_overrides_its_session_s_for_that_call_alone",
             "tests/unit/model/test_memory.py::test_verbosity_from_a_number",
         ),
     ),

@@ -188,6 +188,23 @@ def test_a_verbosity_that_is_none_counts_as_the_default(peer: Peer) -> None:
         assert "content" in peer.ask("recall_memory", query="parser", verbosity_level=level)["nodes"][0]
 
 
+def test_a_call_s_verbosity_overrides_its_session_s_for_that_call_alone(peer: Peer) -> None:
+    """REQ-CORE-005: a session keeps its level, another session has its own."""
+    peer.store("the parser of dates")
+    peer.ask("set_verbosity", level=0, session_id="s-short")
+
+    def keys(**more: object) -> set[str]:
+        return set(peer.ask("recall_memory", query="parser", **more)["nodes"][0])
+
+    short = keys(session_id="s-short")
+    assert short == {"id"} == keys(session_id="s-other", verbosity_level=0)
+    assert (
+        keys(session_id="s-short", verbosity_level=2) > keys(session_id="s-short", verbosity_level=1) > short
+    )
+    assert keys(session_id="s-short") == short, "the session's own level stays"
+    assert "content" in keys(session_id="s-other")
+
+
 def test_an_expired_session_is_refused_from_then_on(cli: Cli) -> None:
     """EC-CORE-015, ERR-CORE-003, REQ-CORE-023: sessions live in memory and expire."""
     with connected(cli, env={"CONTEXT_GRAPH_MCP_SESSION_S": "0.05"}) as peer:
