@@ -241,7 +241,9 @@ class Asked:
         content = content[:_CONTENT_CHARS]
         first = content.split("\n", 1)[0][:_LEAD_CHARS]
         mine = self._terms(content)
-        opened, leads = self._said(mine, content.lower()), self._said(self._terms(first), first.lower())
+        opened = self._said(mine, content.lower())
+        is_whole = len(first) == len(content)  # a note of one line says all of it there
+        leads = opened if is_whole else self._said(self._terms(first), first.lower())
         paths = files_of(content)
         folders = self._terms(" ".join(paths).replace("/", " ").replace("_", " ")) if paths else set()
         files = self._terms(" ".join(path.rsplit("/", 1)[-1] for path in paths)) if paths else set()

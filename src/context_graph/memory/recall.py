@@ -10,7 +10,7 @@ import time
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
@@ -105,11 +105,12 @@ class Recall:
             led.setdefault(str(end), []).append(edge.id)
         return led
 
-    def worth(self) -> dict[str, dict[str, float]]:
-        """Memory -> what its relevance is made of, in log-odds (`relevance.worth`)."""
+    def worth(self, node_ids: Container[str]) -> dict[str, dict[str, float]]:
+        """Memory -> what its relevance is made of, in log-odds (`relevance.worth`), of the named."""
         return {
             str(row.node.id): relevance.worth(relevance.kind_of_memory(row.node), row.parts)
             for row in self.nodes
+            if str(row.node.id) in node_ids
         }
 
 

@@ -465,9 +465,10 @@ class OwnerService:
         None where there is none, unless it is to be made, or it can't be opened, and where no more than one
         may be open. Raises StoreError where it can't be made.
         """
+        if not is_account(account) or self._max_stores == 1:  # one beside the project's
+            return None
         folder = self._root / "stores" / account
-        may_open = folder != of and is_account(account) and self._max_stores > 1  # beside the project's
-        if not (may_open and (make or folder.is_dir())):
+        if folder == of or not (make or os.path.isdir(folder)):
             return None
         if of in self._stores:
             self._stores.move_to_end(of)

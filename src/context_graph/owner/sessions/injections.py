@@ -207,7 +207,7 @@ def _of_quotes(shown: Fenced, quotes: Sequence[Quote], recall: Recall | None) ->
 
     by_id = {quote.node_id: quote for quote in quotes}
     led = recall.led_to() if recall is not None else {}
-    why = recall.worth() if recall is not None else {}
+    why = recall.worth({quote.node_id for quote in shown.shown}) if recall is not None else {}
     for quote in shown.shown:
         relevance = by_id[quote.node_id].relevance or 0.0
         edges = tuple(led.get(quote.node_id, ()))
