@@ -28,6 +28,8 @@ const FILTER_BITS: u64 = 4;
 const DUE: u32 = 1;
 /// A flag of a slot: nothing more is told about files in this session.
 const FILES_OVER: u32 = 2;
+/// A flag of a slot: the session's next Stop is asked about.
+const AT_STOP: u32 = 4;
 const FLAGS_AT: usize = 512;
 /// Behind the flags the things about which nothing more is told in the session, each as u32 LE; 0 for none.
 const DONE_AT: usize = 516;
@@ -153,6 +155,11 @@ impl Slot {
     /// Whether something is to be told with the session's next event.
     pub fn is_due(&self) -> bool {
         u32_at(&self.bytes, FLAGS_AT) & DUE != 0
+    }
+
+    /// Whether the owner may have a question before the session stops.
+    pub fn asks_at_stop(&self) -> bool {
+        u32_at(&self.bytes, FLAGS_AT) & AT_STOP != 0
     }
 
     /// Whether nothing more is told about `thing` in this session.
@@ -311,6 +318,17 @@ mod tests {
             unreachable!("a cold slot is valid")
         };
         assert_eq!((cold.line(), cold.measures()), (COLD_LINE, None));
+    }
+
+    #[test]
+    fn a_stop_is_asked_about_by_a_flag_of_its_own() {
+        let mut bytes = slot(b"x", b"s", 3);
+        for (flags, asks) in [(0, false), (DUE | FILES_OVER, false), (AT_STOP, true)] {
+            bytes.iter_mut().skip(FLAGS_AT).zip(u32::to_le_bytes(flags)).for_each(|(to, from)| *to = from);
+            let crc = crc32(bytes.get(4..).unwrap_or(&[])).to_le_bytes();
+            bytes.iter_mut().zip(crc).for_each(|(to, from)| *to = from);
+            assert_eq!(Slot::read(&bytes).map(|slot| slot.asks_at_stop()), Some(asks));
+        }
     }
 
     #[test]

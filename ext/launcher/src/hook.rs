@@ -208,7 +208,8 @@ impl Hook<'_> {
         let kind = self.options().kind;
         let is_told = match kind {
             Kind::PreTool | Kind::PostTool => !self.is_quiet(),
-            Kind::SessionEnd | Kind::SubagentStop | Kind::Stop => false,
+            Kind::Stop => self.slot().is_some_and(|slot| slot.asks_at_stop()),
+            Kind::SessionEnd | Kind::SubagentStop => false,
             Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion | Kind::ConfigChange => false,
             _ => true,
         };

@@ -100,6 +100,11 @@ class Settings:
         "goes against it, once a session.",
         choices=("note", "hold"),
     )
+    ask_what_was_learned: bool = _setting(
+        False,
+        "Whether a session that changed something, and whose last words say neither cause nor fix, is asked "
+        "for them once before it stops.",
+    )
     memory_floor: float = _setting(
         0.4, "Least relevance of a text that a prompt brings; summaries and code need more.", range=(0.0, 1.0)
     )

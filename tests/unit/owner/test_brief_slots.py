@@ -44,6 +44,9 @@ SLOTS = st.builds(
     ic=_FLOATS,
     crisis_threshold=_FLOATS,
     sequence=st.integers(0, 2**32 - 1),
+    due=st.booleans(),
+    files_over=st.booleans(),
+    at_stop=st.booleans(),
 )
 LINE = "[C:CON r=0.97 IC=0.95]"
 

@@ -156,10 +156,15 @@ class Ledger:
 
     def told_at(self, session_id: str, event: str) -> set[str]:
         """Ids of the memories that the session was told at such an event. Cost: as `report`."""
-        entries = [
-            entry for entry in self._entries() if (entry["session_id"], entry["event"]) == (session_id, event)
-        ]
-        return {memory["id"] for entry in entries for memory in entry["memories"]}
+        return {memory["id"] for entry in self._at(session_id, event) for memory in entry["memories"]}
+
+    def knows(self, session_id: str, event: str) -> bool:
+        """Whether such an event of the session was recorded, with or without memories. Cost: as `report`."""
+        return any(True for _ in self._at(session_id, event))
+
+    def _at(self, session_id: str, event: str) -> Iterator[dict[str, Any]]:
+        wanted = session_id, event
+        return (entry for entry in self._entries() if (entry["session_id"], entry["event"]) == wanted)
 
     def record(
         self,

@@ -189,6 +189,11 @@ class SessionWork:
 
         return {run: why for run, why in self.failing.items() if is_own(run, why)}
 
+    def is_unexplained(self) -> bool:
+        """Whether it changed something of the project, and its last words say neither why nor how."""
+        changed = any(not self.is_scratch(path) for path in self.changed)
+        return changed and not self._words("cause", "fix")
+
     def left(self) -> list[str]:
         """What its last words say is left to do."""
         return self._words("left")[:_MAX_LEFT]

@@ -28,6 +28,7 @@ from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.sessions.at_stop import question_at_stop
 from context_graph.owner.sessions.hook_call import Gates, HookCall, entries_of
 from context_graph.owner.sessions.identity_notices import CHANGES, notice
 from context_graph.owner.sessions.live_sessions import Applied
@@ -230,10 +231,11 @@ def _subagent_start(answering: _Answering) -> Reply:
     applied, context = answering.applied, answering.call.context
     if not answering.for_client:
         return answering.say(answering.output(applied.live, ""))
-    task = "" if applied.twin else context.lineage.task_of(answering.event, answering.hook.input.agent_type)
-    return answering.tell(
-        context=context.memory_hooks.for_task(answering.event, task, answering.call.settings)
-    )
+    if applied.twin:
+        return answering.tell()
+    task = context.lineage.task_of(answering.event, answering.hook.input.agent_type)
+    start = context.memory_hooks.for_task(answering.event, task, answering.call.settings)
+    return answering.tell(context=start)
 
 
 def _at_call(answering: _Answering, *, before: bool) -> str:
@@ -300,6 +302,16 @@ def _quiet(answering: _Answering) -> Reply:
     )
 
 
+def _stop(answering: _Answering) -> Reply:
+    """Let a session stop, or have it say first, once, what it learned."""
+    applied, call = answering.applied, answering.call
+    asks = call.settings.ask_what_was_learned and answering.format == "claude" and not applied.twin
+    if not asks or is_late(call.request) or answering.hook.input.stop_hook_active:
+        return _quiet(answering)
+    ask = partial(question_at_stop, call.context.memory_hooks, answering.event)
+    return answering.tell(refusal=call.context.notices.at_stop(answering.event.session_id, ask))
+
+
 def _post_compact(answering: _Answering) -> Reply:
     """Compare the compaction's summary with what the session had; the client takes no context here."""
     applied = answering.applied
@@ -345,7 +357,8 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     EventKind.POST_TOOL_FAILURE: _post_tool,
     EventKind.PROMPT_SUBMIT: _prompt_submit,
     EventKind.SESSION_END: _session_end,
-    **dict.fromkeys((EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
+    **dict.fromkeys((EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
+    EventKind.STOP: _stop,
     **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
     **dict.fromkeys((EventKind.PROMPT_EXPANSION, EventKind.CONFIG_CHANGE), _quiet),
     EventKind.POST_COMPACT: _post_compact,

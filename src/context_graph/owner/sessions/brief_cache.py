@@ -54,7 +54,7 @@ DONE: Final = 127
 
 _SLOT: Final = struct.Struct(f"<IIIBBHq6f64s400sI{DONE}I")
 _MAGIC: Final = 0x31424743
-_DUE, _FILES_OVER = 1, 2
+_DUE, _FILES_OVER, _AT_STOP = 1, 2, 4
 _PART_BYTES: Final = 64
 _FILTER_BITS: Final = 4
 
@@ -82,6 +82,8 @@ class BriefSlot:
     """Something is to be told with the session's next event."""
     files_over: bool = False
     """Nothing more is told about files in the session."""
+    at_stop: bool = False
+    """The session's next Stop is asked about."""
     done: tuple[int, ...] = ()
     """`mark` of the files about which nothing more is told, the newest last."""
 
@@ -114,7 +116,8 @@ def encode_slot(slot: BriefSlot) -> bytes:
         data = _SLOT.pack(
             0, _MAGIC, slot.sequence & 0xFFFFFFFF, slot.state, len(line), len(session), slot.updated_ms,
             slot.consciousness, slot.r, slot.reflection, slot.differentiation, slot.ic,
-            slot.crisis_threshold, line, session, _DUE * slot.due | _FILES_OVER * slot.files_over,
+            slot.crisis_threshold, line, session,
+            _DUE * slot.due | _FILES_OVER * slot.files_over | _AT_STOP * slot.at_stop,
             *slot.done, *[0] * (DONE - len(slot.done)),
         )  # fmt: skip
     except (struct.error, OverflowError) as error:
@@ -142,9 +145,12 @@ def decode_slot(data: bytes) -> BriefSlot | None:
         return None
     session_id = session[:session_length].decode("utf-8", "surrogateescape")
     c, r, reflection, differentiation, ic, threshold = numbers[:6]
-    rest = bool(flags & _DUE), bool(flags & _FILES_OVER), tuple(filter(None, done))
+    due, files_over, at_stop = (bool(flags & flag) for flag in (_DUE, _FILES_OVER, _AT_STOP))
     measures = (c, r, reflection, differentiation, ic, threshold)
-    return BriefSlot(session_id, state, text, updated_ms, *measures, sequence, *rest)
+    marks = tuple(filter(None, done))
+    return BriefSlot(
+        session_id, state, text, updated_ms, *measures, sequence, due, files_over, at_stop, marks
+    )
 
 
 def key_of(path: str) -> int:
@@ -197,6 +203,7 @@ class BriefCache:
                 crisis_threshold=snapshot.crisis_threshold,
                 due=snapshot.session_id in self._due,
                 files_over=known is not None and known.files_over,
+                at_stop=known is not None and known.at_stop,
                 done=done,
             )
         )
@@ -207,6 +214,12 @@ class BriefCache:
         (self._due.add if due else self._due.discard)(session_id)
         if known is not None and known.due != due:
             self.write(replace(known, due=due))
+
+    def set_at_stop(self, session_id: str, *, asks: bool) -> None:
+        """Have the session's next Stop asked about, or not. Raises OSError as `put`."""
+        known = self._known(session_id)
+        if known is not None and known.at_stop != asks:
+            self.write(replace(known, at_stop=asks))
 
     def add_done(self, session_id: str, paths: Iterable[str], over: bool = False) -> None:
         """Nothing more is told in the session about these files, or about any. Raises OSError as `put`."""

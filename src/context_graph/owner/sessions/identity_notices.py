@@ -17,6 +17,7 @@ from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.earlier_work import TOLD_AFTER
 from context_graph.identity.live import MEASURED, LiveSession, Outcome
 from context_graph.model import HookEvent
+from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.live_sessions import Applied
 
@@ -65,6 +66,8 @@ class IdentityNotices:
         is_due = session_id in self._alarms or self._looks_back.get(session_id, False)
         is_due = is_due or self._wants_line(live, self._settings.identity_lines)
         self._brief.set_due(session_id, due=is_due)
+        if self._settings.ask_what_was_learned and event.tool_name in EDITING | SHELLS:
+            self._brief.set_at_stop(session_id, asks=True)
 
     def at_start(self, text: str, mode: str) -> str:
         """The line that says which session this one follows, if the mode lets it."""
@@ -93,6 +96,11 @@ class IdentityNotices:
             self._looks_back[session_id] = False
             _keep_newest(self._looks_back)
         return text
+
+    def at_stop(self, session_id: str, ask: Callable[[], str]) -> str:
+        """What ``ask`` has for a session that is about to stop; its next Stop asks nobody."""
+        self._brief.set_at_stop(session_id, asks=False)
+        return ask()
 
     def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
         """What a prompt is told: the alarm, what changed, what repeats.
