@@ -23,6 +23,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "pulse",
     "continuity",
     "earlier",
+    "files",
     "ic",
     "state",
     "circles",

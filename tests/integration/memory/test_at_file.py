@@ -133,11 +133,33 @@ def test_a_command_that_names_a_file_is_a_touch(cli: Cli) -> None:
     assert GOAL in shell(cli, "s-2", "sed -n 1,40p src/bucket.py")
 
 
-def test_a_file_of_many_sessions_is_told_about_at_the_third_touch(cli: Cli) -> None:
-    for number in range(4):
-        session(cli, f"s-{number}", "src/app.py", goal=f"{GOAL}, part {number}")
+def test_the_first_file_of_a_prompt_is_told_about_at_once_and_the_next_at_its_sixth_touch(cli: Cli) -> None:
+    """Most files that are opened are only looked at. The next prompt's work has a first file of its own."""
+    for name in ("app", "bucket", "clock"):
+        session(cli, f"s-{name}", f"src/{name}.py", goal=f"{GOAL}, for {name}")
     begin(cli, "s-9")
-    assert [bool(read(cli, "s-9", "src/app.py")) for _ in range(4)] == [False, False, True, False]
+    assert "for bucket" in read(cli, "s-9", "src/bucket.py")
+    assert [bool(read(cli, "s-9", "src/app.py")) for _ in range(7)] == [*[False] * 5, True, False]
+    hook(cli, "prompt-submit", "s-9", prompt="Now write the minutes of our meeting down")
+    assert "for clock" in read(cli, "s-9", "src/clock.py")
+
+
+def test_a_file_that_the_prompt_names_is_told_about_whichever_it_is(cli: Cli) -> None:
+    for name in ("app", "bucket"):
+        session(cli, f"s-{name}", f"src/{name}.py", goal=f"{GOAL}, for {name}")
+    begin(cli, "s-9")
+    asked = context_of(hook(cli, "prompt-submit", "s-9", prompt="Compare how app.py and bucket.py log"))
+    assert "for bucket" in asked + read(cli, "s-9", "src/bucket.py")
+    assert "for app" in asked + read(cli, "s-9", "src/app.py")
+
+
+def test_a_file_that_is_about_to_change_is_told_about_whichever_it_is(cli: Cli) -> None:
+    for name in ("app", "bucket"):
+        session(cli, f"s-{name}", f"src/{name}.py", goal=f"{GOAL}, for {name}")
+    begin(cli, "s-9")
+    assert "for bucket" in read(cli, "s-9", "src/bucket.py")
+    assert read(cli, "s-9", "src/app.py") == ""
+    assert "for app" in edit(cli, "s-9", "src/app.py", "pre-tool")
 
 
 def test_a_file_changed_by_a_command_or_a_script_was_worked_on(cli: Cli) -> None:
@@ -202,7 +224,7 @@ def test_a_session_is_told_no_more_than_its_budget(cli: Cli) -> None:
         goal = " ".join(f"purpose{number}x{at}" for at in range(40))
         session(cli, f"s-{number}", f"src/part{number}.py", goal=f"{number}: {goal}")
     begin(cli, "s-99")
-    texts = [read(cli, "s-99", f"src/part{number}.py") for number in range(12)]
+    texts = [edit(cli, "s-99", f"src/part{number}.py", "pre-tool") for number in range(12)]
     count = default_provider().count_tokens
     assert all(count(text) <= 120 for text in texts)
     assert 300 < sum(map(count, texts)) <= SESSION_TOKENS

@@ -77,6 +77,36 @@ def test_open_ends_are_those_of_the_last_session_on_this_branch(cli: Cli) -> Non
     assert "sliding window" in started(cli, "s-3")
 
 
+def short_session(cli: Cli, session: str, prompt: str, path: str, said: str) -> None:
+    hook(cli, "session-start", session, source="startup")
+    hook(cli, "prompt-submit", session, prompt=prompt, prompt_id=f"{session}-1")
+    edit = {"file_path": f"{cli.project}/{path}", "old_string": "a", "new_string": "b"}
+    hook(cli, "post-tool", session, tool_name="Edit", tool_input=edit, tool_response={})
+    hook(cli, "stop", session, last_assistant_message=said)
+    hook(cli, "session-end", session, reason="other")
+
+
+def test_an_older_open_end_is_told_until_a_session_takes_it_up(cli: Cli) -> None:
+    """Sessions that did something else leave it open; one that speaks of it does not."""
+    work_session(cli, "s-1")
+    short_session(cli, "s-2", "Add a colour to the logo", "art/logo.svg", "The logo is blue now.")
+    text = started(cli, "s-3")
+    assert "left open in an earlier session" in text and "sliding window" in text
+    hook(cli, "session-end", "s-3", reason="other")
+    done = "The sliding window has its tests now, and they pass."
+    short_session(cli, "s-4", "Cover the sliding window by tests", "tests/test_window.py", done)
+    short_session(cli, "s-5", "Add a colour to the footer", "art/footer.svg", "The footer is blue now.")
+    assert "sliding window" not in started(cli, "s-6")
+
+
+def test_an_open_end_that_was_forgotten_is_not_told(cli: Cli) -> None:
+    work_session(cli, "s-1")
+    (note,) = memory(cli, "list", "--kind", "open")["nodes"]
+    assert "sliding window" in note["content"]
+    memory(cli, "forget", note["id"])
+    assert "sliding window" not in started(cli, "s-2")
+
+
 def test_a_failing_test_is_an_open_end(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     hook(cli, "prompt-submit", "s-1", prompt="Mend the parser", prompt_id="1")

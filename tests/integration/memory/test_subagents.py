@@ -13,6 +13,8 @@ from tests.support.sessions import context_of, hook, memory, remember
 
 STAGING = "Staging listens on port 8443 behind the proxy"
 TABS = "The user wants tabs, never spaces, in the Makefile"
+ALL_WORK = "Never invent an amount: ask the user for it."
+IN_GEN = "Never edit files under gen/, change the proto files instead."
 ASKS_STAGING = "Find out on which port staging listens behind the proxy"
 ASKS_TABS = "Check whether the Makefile has tabs, never spaces, as the user wants"
 
@@ -57,6 +59,20 @@ def test_a_task_that_no_memory_fits_brings_nothing(cli: Cli) -> None:
     assert begin(cli, "s", "a2") == ""
     assert begin(cli, "s", "a2", kind="Explore", prompt_id="s-2") == ""
     assert STAGING in begin(cli, "s", "a2", kind="Explore")
+
+
+def test_a_subagent_is_told_the_rules_that_hold_for_all_work(cli: Cli) -> None:
+    """Its task need not name them; those about some command or folder are told where it is about them. Its
+    parent's context may hold them all, and where the task is not known they hold too."""
+    for text in (ALL_WORK, IN_GEN):
+        memory(cli, "store", text, "--kind", "rule")
+    hook(cli, "session-start", "s", source="startup")
+    delegate(cli, "s", "toolu_a", "List the callers of the parser of invoices")
+    delegate(cli, "s", "toolu_b", "Fix the timeouts in gen/client.py")
+    first, second, third = (begin(cli, "s", agent) for agent in ("a1", "b2", "c3"))
+    assert (ALL_WORK in first, IN_GEN in first) == (True, False)
+    assert (ALL_WORK in second, IN_GEN in second) == (True, True)
+    assert (ALL_WORK in third, IN_GEN in third) == (True, False)
 
 
 def test_what_a_subagent_says_is_not_the_users_word(cli: Cli) -> None:

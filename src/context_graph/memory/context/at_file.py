@@ -1,17 +1,19 @@
 """Finds what earlier sessions did with a file and learned there, when a session works with it, once a file.
 
 An index from path to memories is kept in the owner, built from their metadata a few hundred at a time: notes
-of changes and lessons, and the summary of a session that left none about the file. A file that few sessions
-worked on is told about at the first touch, and so is one that the prompt names. One that many did says
-little: it must be touched three times, or be about to change. Of several notes the one is told that shares
-most words with what the session was asked. docs/capture.md has figures.
+of changes and lessons, and the summary of a session that left none about the file. Of several notes the one
+is told that shares most words with what the session was asked.
+
+Most files that are opened are only looked at. So a file is told about at once where the prompt names it, or
+where it is the first one that a prompt's work comes to and something speaks for the note; any other one once
+it was touched again and again, or is about to change. docs/capture.md has figures.
 """
 
 from __future__ import annotations
 
 import os.path
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -22,7 +24,7 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
-from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -30,12 +32,10 @@ from context_graph.text.function_words import is_function_word, language_of
 from context_graph.text.quoting import words_of
 
 FILE_TOKENS: Final = 120
-RARE: Final = 0.05
-"""Share of all sessions that may have worked on a file that is told about at once."""
-FEW: Final = 3
-"""Sessions that may always have worked on such a file: in a store of a few each file has been in most of
-them."""
-TOUCHES: Final = 3
+TOUCHES: Final = 6
+"""Touches after which a file is told about that is not the first one of a prompt's work."""
+TOUCHES_UNSURE: Final = 4
+"""Touches of the first one, where nothing speaks for the note."""
 _KEPT: Final = 16
 """Memories of one path, the newest."""
 _SESSIONS: Final = 64
@@ -55,6 +55,8 @@ class About(NamedTuple):
     session_id: str
     kind: NoteKind | None
     """The kind of a note; None for a summary or another memory."""
+    is_stored: bool = False
+    """Whether somebody stored it."""
 
 
 @dataclass(slots=True)
@@ -66,11 +68,14 @@ class _Session:
     done: list[str] = field(default_factory=list)
     asked: frozenset[str] = frozenset()
     """The words of its last prompts."""
+    first: str = ""
+    """The first file that it touched since the last prompt and that earlier sessions worked on."""
+    named: frozenset[str] = frozenset()
+    """The names of files in its last prompt."""
 
     def names(self, path: str) -> bool:
         """Whether it was asked about the file by its name."""
-        words = words_of(os.path.basename(path))
-        return bool(words) and words <= self.asked
+        return os.path.basename(path) in self.named
 
 
 class FileMemories(Follower):
@@ -80,7 +85,6 @@ class FileMemories(Follower):
         super().__init__()
         self._about: dict[str, OrderedDict[UUID, About]] = {}
         self._paths_of: dict[UUID, list[str]] = {}
-        self._summaries: set[UUID] = set()
         self._tops: dict[str, tuple[str, str]] = {}
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._fresh: list[tuple[str, str]] = []
@@ -99,15 +103,13 @@ class FileMemories(Follower):
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
         for path in self._paths_of.pop(node.id, ()):
             self._about[path].pop(node.id, None)
-        self._summaries.discard(node.id)
         paths = [] if deleted else list(dict.fromkeys(self._paths(node)))
         if not paths:
             return
         self._paths_of[node.id] = paths
-        if node.source == CAPTURED:
-            self._summaries.add(node.id)
         kind = kind_of_memory(node.metadata)
-        entry = About(node.created_at_ms, node.id, node.session_id or "", kind)
+        is_stored = node.source not in (CAPTURED, NOTED)
+        entry = About(node.created_at_ms, node.id, node.session_id or "", kind, is_stored)
         for path in paths:
             self._fresh.append((path, entry.session_id))
             kept = self._about.setdefault(path, OrderedDict())
@@ -147,48 +149,55 @@ class FileMemories(Follower):
 
     # What a session is told
 
-    def due(
+    def untold(
         self, event: HookEvent, shown: Container[str], *, editing: bool
-    ) -> tuple[str, list[About]] | None:
-        """The file that the event touches and the memories to choose from, the newest first; None if it is
-        nothing new, or nothing worth a line.
+    ) -> Iterator[tuple[str, list[About]]]:
+        """The files that the event touches and of which the session may be told, each with the memories to
+        choose from, the newest first.
 
         Args:
             shown: Ids of memories that the session's context has already.
-            editing: Whether the call is about to change the file.
+            editing: Whether the call is about to change the file: then it is time to tell.
         """
-        session, searches = self._session(event.session_id), event.tool_name in _SEARCHING
+        session = self._session(event.session_id)
         for path in self.touched(event, editing=editing):
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
-            if path in session.files_shown:
+            rows = self._of_others(event.session_id, path)
+            session.first = session.first or (path if rows else "")
+            untold = [row for row in rows if str(row.node_id) not in shown]
+            if path in session.files_shown or not untold:
                 session.done.append(path)
-                continue
-            rows = self._untold(event.session_id, path, shown)
-            sessions = len({row.session_id or row.node_id for row in rows})
-            few = sessions <= max(FEW, RARE * len(self._summaries))
-            needed = 1 if session.names(path) else TOUCHES if not few else 2 if searches else 1
-            if not rows:
-                session.done.append(path)
-            elif editing or session.touches[path] >= needed:
-                return path, rows
-        return None
+            elif editing or path == session.first or self._is_sure(session, path, untold):
+                yield path, untold
 
-    def _untold(self, session_id: str, path: str, shown: Container[str]) -> list[About]:
-        """What the session was not told of a file; a summary only where its session left no note about it."""
+    def is_time(self, session_id: str, path: str, rows: Sequence[About], speaks: Callable[[], bool]) -> bool:
+        """Whether a file that is `untold` is told about before it is to change.
+
+        Args:
+            speaks: Whether something speaks for the note, that it is of what the session works on.
+        """
+        session = self._session(session_id)
+        is_sure = session.touches[path] >= TOUCHES_UNSURE or self._is_sure(session, path, rows)
+        return is_sure or speaks()
+
+    @staticmethod
+    def _is_sure(session: _Session, path: str, rows: Sequence[About]) -> bool:
+        """Whether it is told whatever else it works on: also of what somebody stored about a file."""
+        return session.touches[path] >= TOUCHES or session.names(path) or any(row.is_stored for row in rows)
+
+    def _of_others(self, session_id: str, path: str) -> list[About]:
+        """What other sessions left of a file; a summary only where its session left no note about it."""
         rows = [row for row in self.about(path) if row.session_id != session_id]
         noted = {row.session_id for row in rows if row.kind is not None}
-        return [
-            row
-            for row in rows
-            if str(row.node_id) not in shown and (row.kind is not None or row.session_id not in noted)
-        ]
+        return [row for row in rows if row.kind is not None or row.session_id not in noted]
 
     def asked(self, session_id: str, prompt: str) -> None:
         """Note what the session is asked: of several notes about a file the one that shares it is told."""
         session = self._session(session_id)
         words = words_of(prompt)
         session.asked = words if len(words) >= _MOST_ASKED else frozenset({*words, *session.asked})
+        session.first, session.named = "", frozenset(map(os.path.basename, paths_in(prompt)))
 
     def shares(self, session_id: str, text: str) -> int:
         """How many words of what the session was asked ``text`` has, but for those that build sentences."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from context_graph.memory.context.summary import SessionWork
+from context_graph.model import HookEvent
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.text.quoting import Line, day_text, quoted
@@ -16,9 +17,13 @@ _GOAL_CHARS: Final = 110
 _PART_CHARS: Final = 170
 _SHORT_CHARS: Final = 90
 _SYMBOLS: Final = 3
+_NAME_CHARS: Final = 4
+"""Of a name, so many at least, or it stands in any text."""
 _OTHERS: Final = 2
 _FILES: Final = 3
 _SAYS: Final = ("Cause", "Fix", "Done", "Decided")
+_NAMES: Final = ("Tested: ", "With it: ")
+"""How parts begin that by themselves do not say what was done."""
 _LABELS: Final = (*_SAYS, "Tested", "Changed", "Commit", "Worked on")
 
 
@@ -40,10 +45,21 @@ def line_about(
         symbols = _symbols(node, path)
         head = f"{path}{f' ({symbols})' if symbols else ''}, changed on {day}"
         parts = list(_change(node.content, path))
+        if parts and parts[0].startswith(_NAMES):
+            return None
     else:
         stands = f", {standing}" if standing else ""
         head, parts = f"{path}, noted on {day}{stands}", [shortened(node.content, 2 * _PART_CHARS)]
     return _fitted(head, parts, str(node.id), fits)
+
+
+def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
+    """Whether a function or class that a note names is in a call or in what it printed."""
+    note = node.metadata.get(NOTE)
+    symbols = note.get("symbols", ()) if isinstance(note, dict) else ()
+    names = {str(symbol).rsplit(".", 1)[-1] for symbol in symbols}
+    text = f"{event.input_text}\n{event.output_text}\n{event.parts.tail}\n{' '.join(event.parts.symbols)}"
+    return any(name in text for name in names if len(name) >= _NAME_CHARS)
 
 
 def line_of_session(

@@ -33,6 +33,8 @@ _IN_SCOPE: Final = 0.8
 """How much a rule concerns a file that is of its path, folder or type."""
 _NAMED: Final = 0.9
 """How much a rule concerns a command that it names."""
+ALL_WORK, _SOME_FOLDER = 1, 3
+"""`_Rule.reach` of what applies to all work of a project, and of what applies to the least."""
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class _Rule:
         about = self.statement.about
         if self.is_users or self.statement.scope != "project":
             return -1 if self.is_users else 0
-        return 3 if about.paths else 2 if about.file_types or about.commands else 1
+        return _SOME_FOLDER if about.paths else 2 if about.file_types or about.commands else ALL_WORK
 
     def line(self, times: int) -> str:
         """What is told of it, which was said so often."""
@@ -128,16 +130,23 @@ class StandingNotes(Follower):
 
     # What a session is told
 
-    def for_start(self, shown: Container[str], sentences: Sequence[str] = ()) -> Iterator[Line]:
+    def for_start(
+        self, shown: Container[str], sentences: Sequence[str] = (), most_reach: int = _SOME_FOLDER
+    ) -> Iterator[Line]:
         """The rules: those first that ended another, whose habit may still be about, then those that apply to
         most of the work, and of these those said most often; none that the ``sentences`` since end.
+
+        Args:
+            most_reach: Of the rules that are wanted: ALL_WORK leaves out those about some commands or files.
         """
         later = [read("rule", text) for text in sentences]
         ending = {new for old, new in self._ended.items() if old not in self._again.get(new, ())}
         rules = [
             rule
             for rule in self._valid()
-            if rule.statement.kind == "rule" and not any(replaces(new, rule.statement) for new in later)
+            if rule.statement.kind == "rule"
+            and rule.reach <= most_reach
+            and not any(replaces(new, rule.statement) for new in later)
         ]
         rules.sort(
             key=lambda rule: (

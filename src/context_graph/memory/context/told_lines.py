@@ -37,6 +37,7 @@ _BY_SOURCE: Final = {
     "capture": "done in a session",
     "checkpoint": "this session, before its context was compacted,",
     "open": "open ends of the last session",
+    "open_before": "left open in an earlier session",
 }
 _OTHERWISE: Final = "noted"
 _USER: Final = "user"

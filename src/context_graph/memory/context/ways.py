@@ -5,6 +5,7 @@ The counts only grow, so that what a session did since it was last looked at is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -158,6 +159,12 @@ def _covers(passed: Command, failed: str) -> bool:
         return False
     of_it, wanted = _files(passed.raw, passed.form), _files(failed, same[0].form)
     return not of_it or bool(wanted and all(any(_is_below(path, top) for top in of_it) for path in wanted))
+
+
+def has_passed(run: str, passed: Iterable[str]) -> bool:
+    """Whether one of the runs that ``passed`` is of all the tests of ``run``, or more."""
+    commands = (command for raw in passed for command in commands_in(raw))
+    return any(_covers(command, run) for command in commands if command.kind == "test")
 
 
 def _is_below(path: str, top: str) -> bool:

@@ -306,7 +306,8 @@ def _stop(answering: _Answering) -> Reply:
     """Let a session stop, or have it say first, once, what it learned."""
     applied, call = answering.applied, answering.call
     asks = call.settings.ask_what_was_learned and answering.format == "claude" and not applied.twin
-    if not asks or is_late(call.request) or answering.hook.input.stop_hook_active:
+    is_own = not (answering.event.agent_id or is_late(call.request))
+    if not (asks and is_own) or answering.hook.input.stop_hook_active:
         return _quiet(answering)
     ask = partial(question_at_stop, call.context.memory_hooks, answering.event)
     return answering.tell(refusal=call.context.notices.at_stop(answering.event.session_id, ask))

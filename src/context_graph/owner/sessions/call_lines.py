@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings
@@ -15,7 +17,7 @@ from context_graph.owner.sessions.standing import Standing
 from context_graph.store.layout import ALIKE_FACT
 
 if TYPE_CHECKING:
-    from context_graph.memory.context.at_file import About, FileMemories
+    from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.profile import Profile
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
@@ -30,6 +32,7 @@ _FENCE_TOKENS: Final = 24
 _RULE_TOKENS: Final = 50
 """Tokens of a file's lines that are kept for rules whose scope it is."""
 _JUDGED: Final = 6
+_MOST_ALIKE: Final = 2
 _SESSIONS: Final = 64
 HOLD: Final = "hold"
 """The choice of `rule_reminders` that refuses a call."""
@@ -41,6 +44,7 @@ class CallLines:
     Args:
         holds: Of memories the ids of those that no other one superseded, with how they stand.
         profile: What the project's sessions have in common.
+        alike: Sessions whose work is like a session's, and how much, [0, 1].
     """
 
     def __init__(
@@ -50,9 +54,10 @@ class CallLines:
         brief: BriefCache,
         holds: Callable[[Sequence[MemoryNode], str], dict[str, str]],
         profile: Callable[[], Profile],
+        alike: Callable[[str, str], tuple[Mapping[str, float], bool]],
     ) -> None:
         self._memex, self._standing, self._brief = memex, standing, brief
-        self._holds, self._profile = holds, profile
+        self._holds, self._profile, self._alike = holds, profile, alike
         self.files: FileMemories | None = None
         """None until a session's start has it built."""
         self._ways: OrderedDict[str, frozenset[str]] = OrderedDict()
@@ -119,10 +124,7 @@ class CallLines:
         ]
         room = min(FILE_TOKENS, left) - _FENCE_TOKENS
         room -= sum(_tokens(line.text) for line in rules)
-        due = files.due(event, shown, editing=editing)
-        notes = [] if due is None else self._about(files, *due, event, lambda text: _tokens(text) <= room)
-        if due is not None:
-            files.note_shown(session_id, due[0])
+        notes = self._notes(files, event, shown, lambda text: _tokens(text) <= room, editing=editing)
         done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
         node_ids = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]
@@ -130,31 +132,64 @@ class CallLines:
         self._brief.add_done(session_id, done, over)
         return [*rules, *notes]
 
-    def _about(
+    def _notes(
         self,
         files: FileMemories,
-        path: str,
-        rows: Sequence[About],
         event: HookEvent,
+        shown: set[str],
         fits: Callable[[str], bool],
+        *,
+        editing: bool,
     ) -> list[Line]:
+        """The line of the first file of a call that it is time to tell about."""
+        session_id = event.session_id
+        for path, rows in files.untold(event, shown, editing=editing):
+            nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
+            standing = self._holds(nodes, event.cwd)
+            best = self._best(files, session_id, [node for node in nodes if str(node.id) in standing])
+            if best is not None and not editing:
+                speaks = partial(self._speaks_for, best, event)
+                if not files.is_time(session_id, path, rows, speaks):
+                    continue
+            files.note_shown(session_id, path)
+            if best is not None:
+                line = self._line(best, path, event, fits, standing[str(best.id)])
+                return [line] if line is not None else []
+        return []
+
+    @staticmethod
+    def _best(files: FileMemories, session_id: str, nodes: Sequence[MemoryNode]) -> MemoryNode | None:
+        """Of the memories about a file the one that shares most with what was asked, of equals the newest."""
+        from context_graph.model.memory import CAPTURED
+
+        asked = {node.id: files.shares(session_id, node.content) for node in nodes}
+        return max(
+            nodes,
+            key=lambda node: (asked[node.id], node.source != CAPTURED, node.created_at_ms),
+            default=None,
+        )
+
+    def _speaks_for(self, node: MemoryNode, event: HookEvent) -> bool:
+        """Whether something says that a note is of what the session works on: it names what the call read,
+        or its session is one of the two that worked most on the like. True too while nothing can be compared.
+        """
+        from context_graph.memory.context.file_lines import names_what_was_read
+
+        if names_what_was_read(node, event):
+            return True
+        alike, _ = self._alike("", event.session_id)
+        return not alike or node.session_id in nlargest(_MOST_ALIKE, alike, key=alike.__getitem__)
+
+    def _line(
+        self, node: MemoryNode, path: str, event: HookEvent, fits: Callable[[str], bool], stands: str
+    ) -> Line | None:
         from context_graph.memory.capture import work_of
         from context_graph.memory.context.file_lines import line_about, line_of_session
         from context_graph.model.memory import CAPTURED
 
-        nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
-        standing = self._holds(nodes, event.cwd)
-        there = [node for node in nodes if str(node.id) in standing]
-        if not there:
-            return []
-        asked = {node.id: files.shares(event.session_id, node.content) for node in there}
-        best = max(there, key=lambda node: (asked[node.id], node.source != CAPTURED, node.created_at_ms))
-        if best.source == CAPTURED:
-            line = line_of_session(work_of(best), best, path, now_ms=event.at_ms, fits=fits)
-        else:
-            stands = standing[str(best.id)]
-            line = line_about(best, path, now_ms=event.at_ms, fits=fits, standing=stands)
-        return [line] if line is not None else []
+        if node.source == CAPTURED:
+            return line_of_session(work_of(node), node, path, now_ms=event.at_ms, fits=fits)
+        return line_about(node, path, now_ms=event.at_ms, fits=fits, standing=stands)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
         """The rules that name what a command runs, and what always failed in its stead."""
@@ -188,7 +223,6 @@ class CallLines:
     def of_earlier_work(
         self,
         event: HookEvent,
-        alike: Mapping[str, float],
         shown: set[str],
         left: int,
         moved: Callable[[float, str], float],
@@ -203,6 +237,7 @@ class CallLines:
         from context_graph.memory.capture import capture_id, work_of
         from context_graph.memory.context.file_lines import line_of_like_work
 
+        alike, _ = self._alike("", event.session_id)
         best = max(alike, key=alike.__getitem__, default="")
         with self._memex().core.operation("like work") as core:
             floor = moved(floor_of(core.store.meta(ALIKE_FACT), ALIKE_ENOUGH), "work")

@@ -17,7 +17,6 @@ from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
-from context_graph.model.memory import author_of
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
 from context_graph.owner.sessions.compactions import Compactions
@@ -107,7 +106,7 @@ class MemoryHooks:
         self.compactions = Compactions(store)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
         self._standing = Standing(memex, lambda: (self.works.account, self._of_user()), brief)
-        self._calls = CallLines(memex, self._standing, brief, self._holding, self.works.profile)
+        self._calls = CallLines(memex, self._standing, brief, self._holding, self.works.profile, alike)
 
     @property
     def has_work(self) -> bool:
@@ -200,18 +199,20 @@ class MemoryHooks:
         return self._guarded("recall", self._recalled, event, "prompt", asked, budget, settings) or ""
 
     def for_task(self, event: HookEvent, task: str, settings: Settings) -> str:
-        """The fenced memories for the task of a subagent that begins, chosen as those for a prompt are.
-
-        What its parent's context holds is brought again: the subagent sees none of it.
+        """What a subagent that begins is told: the rules that it needs, and memories chosen for its task as
+        those for a prompt are. Its parent's context may hold them: the subagent sees none of it.
 
         Args:
             task: The words of the call that has it work, redacted; "" if they are not known.
         """
-        budget = settings.memory_inject_tokens if settings.memory_inject else 0
-        if not (budget and task.strip() and self._has_any()):
+        budget = min(settings.memory_inject_tokens if settings.memory_inject else 0, TASK_TOKENS)
+        if not (budget and self._has_any()):
             return ""
-        own, budget = replace(event, session_id=context_of(event)), min(budget, TASK_TOKENS)
-        return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
+        own = replace(event, session_id=context_of(event))
+        if task.strip():
+            return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
+        rules = self._guarded("rules", self._standing.at_task, own.session_id, "", budget - FRAME_TOKENS)
+        return self.injections.show(own, "subagent", lines=rules or [])
 
     def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
         """The fenced lines about what a tool call touches or runs; "" in nearly every call.
@@ -239,9 +240,8 @@ class MemoryHooks:
         """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
-        alike, _ = self._alike("", event.session_id)
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
-        line = self._guarded("like work", self._calls.of_earlier_work, event, alike, *known)
+        line = self._guarded("like work", self._calls.of_earlier_work, event, *known)
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
@@ -329,7 +329,11 @@ class MemoryHooks:
         recall = memex.recall(asked, top_k=_JUDGED if asks else _RECALLED, alike=alike, by_query=by_query)
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
-        rules = self._guarded("rules", self._standing.at_prompt, event.session_id, asked, known, room) or []
+        if what == "subagent":
+            rules = self._guarded("rules", self._standing.at_task, event.session_id, asked, room) or []
+        else:
+            concerning = partial(self._standing.at_prompt, event.session_id, asked, known, room)
+            rules = self._guarded("rules", concerning) or []
         self._calls.asked(event.session_id, asked)
         known = known | {line.node_id for line in rules}
 
@@ -369,30 +373,15 @@ class MemoryHooks:
         return recalled_of_user(self._memex(), memex, asked, _RECALLED) if memex is not None else ()
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
-        """(memory, relevance) as quotes, in their order, with how what each rests on is today; those last
-        whose files are gone.
-
-        What another memory superseded is left out; git is asked later what was merged.
-        """
-        from context_graph.memory.context.told_lines import Quote
-        from context_graph.memory.evidence import HOOK_S, Standing
-        from context_graph.model.note import NOTE, kind_of_memory
+        """(memory, relevance) as quotes (`quotes_of`); git is asked later what was merged."""
+        from context_graph.memory.context.quotes import quotes_of
+        from context_graph.memory.evidence import HOOK_S
 
         nodes = [node for node, _ in likely]
         verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
-        quotes, gone = [], dict[str, bool]()
-        for (node, score), verdict in zip(likely, verdicts, strict=True):
-            if verdict is not None and verdict.standing is Standing.SUPERSEDED:
-                continue
-            weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
-            gone[str(node.id)] = verdict is not None and verdict.standing is Standing.GONE
-            fields = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
-            note, kind = node.metadata.get(NOTE), kind_of_memory(node.metadata)
-            said_by = str(note.get("said_by", "")) if isinstance(note, dict) else ""
-            quotes.append(Quote(*fields, author_of(node), kind=kind, said_by=said_by))
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
-        return sorted(quotes, key=lambda quote: gone[quote.node_id])
+        return quotes_of(likely, verdicts)
 
     def _holding(self, nodes: Sequence[MemoryNode], folder: str) -> dict[str, str]:
         """Ids of those of ``nodes`` that no other memory superseded, with how what each rests on is today."""
@@ -467,13 +456,13 @@ class MemoryHooks:
             self._counted = True
             self.works.profiles.count_anew()
         self._guarded("command", self._calls.note_ways)
-        quote = self.works.left_open(event, previous)
+        quotes = self.works.left_open(event, previous)
         count, there = default_provider().count_tokens, files_are_there(event.cwd or self._project or "")
         rules = self._guarded("rules", self._standing.at_start, self.ledger.shown(event.session_id)) or []
         room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
-        room -= open_ends.TOKENS if quote is not None else 0
+        room -= open_ends.TOKENS if quotes else 0
         lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
-        return [*rules, *lines], [quote] if quote else []
+        return [*rules, *lines], quotes
 
     def _capture(self, session_id: str, sealed: int | None) -> None:
         """Refresh the session's summary, then remove the announcement; if it fails the announcement stays."""

@@ -71,26 +71,42 @@ class SessionWorks:
             self._clients[named] = SaidAlready(self._project, self.env)
         return self._clients[named]
 
-    def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
-        """What the last session on this branch left open."""
+    def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> list[Quote]:
+        """What the last session on this branch left open, and the newest earlier one whose open ends no later
+        one took up.
+        """
         from context_graph.git.repository import branch_of
-        from context_graph.memory.context.open_ends import open_ends
+        from context_graph.memory.context.open_ends import OLDEST_MS, SESSIONS, open_ends
 
         here = branch_of(event.cwd or self._project or "")
+        later: list[SessionWork] = []
+        quotes: list[Quote] = []
         for session_id in previous():
             work = self.work(session_id)
             if work is None or not work.text() or work.branch not in (None, here):
                 continue
-            quote = self.quote(session_id, work, open_ends(work), "open")
-            return quote and replace(quote, node_id=self._open_note(session_id) or quote.node_id)
-        return None
+            is_old = event.at_ms - work.ended_ms > OLDEST_MS
+            if later and (is_old or len(later) > SESSIONS):
+                break
+            source = "open_before" if later else "open"
+            quote = self._open_quote(session_id, work, open_ends(work, later), source)
+            quotes += [quote] if quote else []
+            if quote and later:
+                break
+            later.append(work)
+        return quotes
 
-    def _open_note(self, session_id: str) -> str:
-        """The note that has a session's open ends: its summary tells more, and was not shown with them."""
+    def _open_quote(self, session_id: str, work: SessionWork, text: str, source: str) -> Quote | None:
+        """The open ends of a session, by the note that has them, for its summary tells more; None where the
+        user forgot that note.
+        """
         from context_graph.memory.note_keeping import open_note_id
 
-        node_id = open_note_id(session_id)
-        return str(node_id) if self._has_memory() and self._memex().get(node_id) is not None else ""
+        quote = self.quote(session_id, work, text, source)
+        note = self._memex().stored(open_note_id(session_id)) if quote and self._has_memory() else None
+        if quote is None or note is None:
+            return quote
+        return None if note.deleted else replace(quote, node_id=str(note.node.id))
 
     def profile(self) -> Profile:
         """The project's profile, with what the sessions did whose summary is still to be refreshed."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 START_TOKENS: Final = 200
 PROMPT_TOKENS: Final = 150
+TASK_TOKENS: Final = 64
+"""Of rules that a subagent's task does not name: what its task needs has the rest."""
 _PROMPT_RULES: Final = 4
 _READ: Final = 256
 """Notes of a kind that are read first, the newest."""
@@ -72,6 +74,19 @@ class Standing:
         """The rules that concern a prompt or a task."""
         rules = self._rules().concerning(session_id, prompt, shown)
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
+
+    def at_task(self, session_id: str, task: str, tokens: int) -> list[Line]:
+        """The rules that a subagent needs, which sees nothing of what its parent was told: those that concern
+        its task, and, in at most TASK_TOKENS, those that hold for all work.
+        """
+        from context_graph.memory.context.standing_notes import ALL_WORK
+        from context_graph.memory.embed import default_provider
+
+        rules = self._rules()
+        concern = self._fitting(islice(rules.concerning(session_id, task, ()), _PROMPT_RULES), tokens)
+        tokens -= sum(default_provider().count_tokens(line.text) for line in concern)
+        general = rules.for_start({line.node_id for line in concern}, most_reach=ALL_WORK)
+        return _headed([*concern, *self._fitting(general, min(tokens, TASK_TOKENS))])
 
     def untold_of(self, nodes: Iterable[MemoryNode], shown: Container[str]) -> list[MemoryNode]:
         """``nodes`` without the rules that were told, word for word: a note of a change quotes its prompt.
