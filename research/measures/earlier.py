@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +12,16 @@ from research.measures.report import Data, Table
 from research.measures.summaries import handover_sessions
 
 from context_graph.consolidation.finders.hindsight import FLOORS, Best, counts, judged, worth
-from context_graph.identity.earlier_work import ALIKE_ENOUGH, TOLD_AFTER, Alike, EarlierWork, Work
+from context_graph.identity.earlier_work import (
+    ALIKE_ENOUGH,
+    BY_PROMPT,
+    BY_WORK,
+    KEPT,
+    TOLD_AFTER,
+    Alike,
+    EarlierWork,
+    Work,
+)
 from context_graph.identity.ego import EventReader
 from context_graph.identity.live import MEASURED
 from context_graph.redact import Redactor
@@ -27,6 +37,8 @@ class Row(NamedTuple):
     right: set[str]
     """The earlier ones that changed a file of its patch."""
     alike: list[Alike]
+    by_views: dict[frozenset[int], list[Alike]]
+    """The same where other views are compared: of those of this moment one less, or one more."""
 
 
 Session = dict[int, Row]
@@ -48,6 +60,7 @@ def tables(data: Data) -> list[Table]:
     return [
         Table("earlier work: found", source, ("calls", "sessions with one", "hit@1", "hit@5"), hits),
         Table("earlier work: the best above a floor", source, ("calls", "floor", "shown", "right"), shown),
+        _views(rows, source),
         _told(projects, source),
         _moved(projects, source),
     ]
@@ -67,9 +80,36 @@ def _replayed(sessions: Sequence[dict[str, Any]]) -> Iterator[Session]:
             calls += not event.is_prompt
             if number and calls in due:
                 due.remove(calls)
-                found[calls] = Row(right, earlier.alike(work.strongest(), ()))
+                base, strongest = _views_after(calls), work.strongest()
+                sets = [base, *(base ^ {view} for view in range(len(KEPT)))] if right else [base]
+                by_views = {views: earlier.alike(strongest, (), views) for views in sets}
+                found[calls] = Row(right, by_views[base], by_views)
         earlier.put(str(number), work.strongest())
         yield found
+
+
+def _views(rows: Mapping[int, Sequence[Row]], source: str) -> Table:
+    """What each view is worth beside the others: the mean of hit@1 and hit@5, with a 95 % interval."""
+    worths = []
+    for calls, found in rows.items():
+        asked, base = [row for row in found if row.right], _views_after(calls)
+        for view, name in enumerate(KEPT):
+            other = base ^ {view}
+            gains = [_hit(row, row.by_views[base]) - _hit(row, row.by_views[other]) for row in asked]
+            sign = 1 if view in base else -1
+            mean, half = statistics.fmean(gains), 1.96 * statistics.stdev(gains) / math.sqrt(len(gains))
+            worths.append((calls, name, "compared" if view in base else "not compared", sign * mean, half))
+    columns = ("calls", "view", "", "gain of having it", "+-")
+    return Table("earlier work: the worth of each view", source, columns, worths)
+
+
+def _views_after(calls: int) -> frozenset[int]:
+    return BY_WORK if calls else BY_PROMPT
+
+
+def _hit(row: Row, alike: Sequence[Alike]) -> float:
+    """The mean of hit@1 and hit@5."""
+    return sum(any(one.session_id in row.right for one in alike[:most]) for most in (1, 5)) / 2
 
 
 def _told(projects: Mapping[str, Sequence[Session]], source: str) -> Table:

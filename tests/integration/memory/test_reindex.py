@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
@@ -171,23 +172,23 @@ EARLIER_TEXTS = (
 """What the last release made with the first thirteen spaces, and of which texts."""
 
 
+def put_earlier(memex: Memex, *, copies: int = 1) -> None:
+    """Make of an empty store one as that release left it."""
+    memex.store_many(
+        [
+            {"content": text, "rationale": WHY, "embedding": EARLIER[i * EMBEDDING_BYTES :][:EMBEDDING_BYTES]}
+            for i, text in enumerate(EARLIER_TEXTS)
+        ]
+        * copies
+    )
+    record = record_of(default_provider())
+    del record["spaces"]
+    memex.core.store.put_meta(PROVIDER, record)
+
+
 def earlier(path: Path, *, copies: int = 1) -> None:
-    """A store as that release left it."""
     with open_memex(path) as memex:
-        memex.store_many(
-            [
-                {
-                    "content": text,
-                    "rationale": WHY,
-                    "embedding": EARLIER[i * EMBEDDING_BYTES :][:EMBEDDING_BYTES],
-                }
-                for i, text in enumerate(EARLIER_TEXTS)
-            ]
-            * copies
-        )
-        record = record_of(default_provider())
-        del record["spaces"]
-        memex.core.store.put_meta(PROVIDER, record)
+        put_earlier(memex, copies=copies)
 
 
 def renewal_of(memex: Memex) -> Renewal:
@@ -211,11 +212,10 @@ def test_a_store_of_an_earlier_release_opens_and_gets_the_spaces_of_today(tmp_pa
 
 
 def test_what_stays_of_an_embedding_is_what_its_caller_supplied(tmp_path: Path) -> None:
-    earlier(tmp_path / "s")
-    supplied = bytearray(default_provider().encode("something else").embedding)
+    supplied = default_provider().encode("something else").embedding
     with open_memex(tmp_path / "s") as memex:
-        renewal_of(memex).stop()
-        node = memex.store("see src/a/b.py", rationale=WHY, embedding=bytes(supplied))
+        node = memex.store("see src/a/b.py", rationale=WHY, embedding=supplied)
+        put_earlier(memex)
     with open_memex(tmp_path / "s") as memex:
         assert renewal_of(memex).wait(30)
         embedding = memex.embedding_at(node.commit_seq)
@@ -223,7 +223,7 @@ def test_what_stays_of_an_embedding_is_what_its_caller_supplied(tmp_path: Path) 
     made = default_provider().encode("see src/a/b.py").embedding
     for space in SLICES:
         kept = space in ("Semantic", "Temporal", "Causal", "Steps", "Terms")
-        source = bytes(supplied) if kept else made
+        source = supplied if kept else made
         assert space_vector(embedding, space) == space_vector(source, space), space
 
 
@@ -237,3 +237,16 @@ def test_a_renewal_that_was_stopped_goes_on_at_the_next_opening(tmp_path: Path) 
         for stored in memex.stored_after():
             assert memex.embedding_at(stored.node.commit_seq) == encode(stored.node.content).embedding
         assert memex.provider_record() == record_of(default_provider())
+
+
+def test_what_an_earlier_release_exported_comes_in_with_the_spaces_of_today(tmp_path: Path) -> None:
+    exported = io.BytesIO()
+    with open_memex(tmp_path / "s") as memex:
+        put_earlier(memex)
+        memex.export(exported, embeddings=True)
+    exported.seek(0)
+    with open_memex(tmp_path / "t") as memex:
+        assert memex.import_(exported)["added"] == len(EARLIER_TEXTS)
+        for stored in memex.stored_after():
+            made = default_provider().encode(stored.node.content).embedding
+            assert memex.embedding_at(stored.node.commit_seq) == made

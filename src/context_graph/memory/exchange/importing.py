@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, BinaryIO, Final
@@ -25,6 +25,7 @@ from context_graph.memory.runs import new_act
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.model.spaces import LAYOUT
 from context_graph.store.graph.history import Act
 from context_graph.store.graph.records import encode_json
 
@@ -68,6 +69,8 @@ class Import:
     """Ends of links that no memory before them had, with the place of one such link."""
     _counts: list[int] = field(default_factory=lambda: [0, 0, 0])
     _is_ours: bool = False
+    _has_former_spaces: bool = False
+    """Its embeddings are of an earlier release, and are made anew."""
     _end: Mapping[str, Any] | None = None
     _is_checked: bool = False
     _waiting: list[GraphEdge] = field(default_factory=list)
@@ -168,6 +171,7 @@ class Import:
             kind, value = _thing(row)
             if kind == "header":
                 self._is_ours = True
+                self._has_former_spaces = (row.get("provider") or {}).get("spaces") != LAYOUT
             elif kind == "end":
                 self._end = row
             elif isinstance(value, MemoryNode):
@@ -213,7 +217,7 @@ class Import:
             _, value = _thing(row)
             if isinstance(value, MemoryNode):
                 if self._is_wanted(value):
-                    nodes.append(value)
+                    nodes.append(replace(value, embedding=None) if self._has_former_spaces else value)
                     if "deleted" in row:
                         gone = row["deleted"]
                         deleted[value.id] = Tombstone(value.id, gone["at_ms"], gone["reason"], soft=True)
