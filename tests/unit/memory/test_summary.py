@@ -48,6 +48,16 @@ SESSION = (
 )
 
 
+def test_what_a_run_printed_is_no_failure_where_the_host_says_that_it_went_well() -> None:
+    """Only where a host tells no outcome is the output asked: a run that expects failures prints them too."""
+    run = bash("pytest -q tests/test_bucket.py", "FAILED tests/test_bucket.py::test_x - expected\n1 failed")
+    assert run.success
+    asked = prompt("Look at yesterday's build and mend the bucket.")
+    done = (edit(f"{ROOT}/src/bucket.py"), stop("It is mended."))
+    assert "Failed: " not in work(asked, run, *done).text()
+    assert "Failed: pytest" in work(asked, replace(run, success=None), *done).text()
+
+
 def test_it_says_goal_files_commands_failures_decisions_and_what_is_open() -> None:
     """What a later session wants to know, each taken word for word from the events."""
     lines = dict(line.split(": ", 1) for line in work(*SESSION).text().splitlines())
