@@ -95,7 +95,8 @@ class MemoryHooks:
         """Memories last shown, and where: git is to be asked whether their branches were merged."""
         self._files_due = False
         """Whether memories are left to be read into the index of files."""
-        self._warm = False
+        self._warm, self._may_ask = False, settings.ask_what_was_learned
+        """Whether what prompts are told from, and what a Stop is asked by, is left to be imported."""
         self._counted = False
         self._due: dict[str, int | None] = {
             session_id: None
@@ -111,7 +112,8 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self.injections.has_work or self._to_ask or self._files_due or self._warm)
+        is_to_warm = self._warm or self._may_ask
+        return bool(self._due or self.injections.has_work or self._to_ask or self._files_due or is_to_warm)
 
     # What events leave behind
 
@@ -147,6 +149,9 @@ class MemoryHooks:
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
+        if self._may_ask:
+            self._may_ask = False
+            from context_graph.memory import capture  # noqa: F401
         self.note_stored()
 
     def _capture_due(self) -> None:
