@@ -24,7 +24,7 @@ from research.measures.report import Data, Table, auc, interval, quantiles
 
 from context_graph.consolidation.finders import salience
 from context_graph.consolidation.finders.summaries import summary_facts
-from context_graph.consolidation.finders.words import telling
+from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.snapshot import F64, Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
@@ -147,7 +147,7 @@ def _drawn(judged: Sequence[_Judged], scores: Sequence[F64]) -> tuple[float, flo
 def _evidence(snap: Snapshot) -> F64:
     """log(1 + x) of each kind that these stores have, float64[n, 5]: salience is linear in them."""
     facts = summary_facts(snap)
-    words = [telling(snap.text(row)) for row in range(len(snap))]
+    words = [informative_words(snap.text(row)) for row in range(len(snap))]
     kinds = [facts.shared, facts.calls, snap.used, snap.accesses, np.array(words)]
     return np.asarray(np.log1p(np.stack(kinds, axis=1)))
 
@@ -352,7 +352,7 @@ def formerly(snap: Snapshot) -> F64:
     for start, block in snap.blocks():
         for at, row in enumerate(block):
             terms = float(np.count_nonzero(row[SLICES["Terms"]]))
-            terms = telling(snap.text(start + at)) if terms <= 10 else terms
+            terms = informative_words(snap.text(start + at)) if terms <= 10 else terms
             held = sum(
                 weight for name, weight in zip(SPACES, WEIGHTS, strict=True) if row[SLICES[name]].any()
             )

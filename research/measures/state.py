@@ -10,7 +10,7 @@ from research.fit.drift_data import Session, load_sessions
 from research.measures.circles import SETS, begun, is_result
 from research.measures.report import Data, Table, bits
 
-from context_graph.identity.changes import standing
+from context_graph.identity.changes import state_and_level
 from context_graph.identity.consciousness import ConsciousnessState, state_for
 
 _BEFORE: Final = 0.95
@@ -79,8 +79,8 @@ def _look(session: Session) -> Shown:
             shown.earlier.append("HYP" if synchronised else by_level.short_name)
         if is_result(event):
             shown.calls += 1
-            shown.briefs += standing(metrics) != told
-            told = standing(metrics)
+            shown.briefs += state_and_level(metrics) != told
+            told = state_and_level(metrics)
     return shown
 
 

@@ -243,7 +243,7 @@ def commit(memex: Reading, prepared: Prepared, *, details: Mapping[str, Any] | N
 
 
 def reduced(plan: Plan, items: Iterable[tuple[str, int]]) -> Plan:
-    """``plan`` with those of its changes alone, in its order."""
+    """Return ``plan`` with those of its changes alone, in its order."""
     kept: dict[str, set[int]] = {kind: set() for kind in KINDS}
     for kind, number in items:
         kept[kind].add(number)

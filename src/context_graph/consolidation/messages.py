@@ -75,7 +75,7 @@ def arguments(folder: Path) -> list[str]:
 
 
 def write_line(line: Line | Request) -> bytes:
-    """``line`` with its newline."""
+    """Return ``line`` with its newline."""
     return _ENCODER.encode(line) + b"\n"
 
 

@@ -163,7 +163,7 @@ class Hindsight:
         return self.floor != self.floor_before
 
     def text(self) -> str:
-        """One sentence for a person."""
+        """Return one sentence for a person."""
         sentence = (
             f"Of the last {self.sessions} sessions {self.shown} would have been told of an earlier one, "
         )

@@ -46,7 +46,7 @@ Report = Callable[[Update], None]
 
 
 def silent(done: int, total: int) -> None:
-    """A Progress that reports to nobody."""
+    """Report to nobody: a `Progress`."""
 
 
 class Stages:
@@ -89,7 +89,7 @@ def shared_out(
     *,
     threads: int | None = None,
 ) -> Iterator[Made]:
-    """``work`` of each part, in order, on threads; few parts run ahead, so that a forced end is quick.
+    """Yield ``work`` of each part, in order, on threads; few parts run ahead, so that a forced end is quick.
 
     ``progress`` is called for each part and may raise; then nothing is left running. ``threads`` defaults to
     this process's processors: all in a library, one fewer beside the owner.

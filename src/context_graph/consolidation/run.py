@@ -139,7 +139,7 @@ class _Work:
         self.plan.notes = tuple(self._notes())
 
     def discover(self, wanted: GoalSearch) -> None:
-        """The goals that the store shows now, and nothing else."""
+        """Find the goals that the store shows now, and nothing else."""
         from context_graph.consolidation.finders import clusters, goals
 
         snap, plan, begin = self._snap, self.plan, self._stages.begin
@@ -157,7 +157,7 @@ class _Work:
         plan.notes = tuple(self._notes())
 
     def _forget(self) -> None:
-        """Every mode: merge duplicates, forget trivial memories."""
+        """Merge duplicates and forget trivial memories, in every mode."""
         snap, request = self._snap, self._request
         snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("Terms", "Causal")))
         scores = salience.score(snap, self._kept_goals, progress=self._stages.begin("salience"))

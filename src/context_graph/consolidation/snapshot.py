@@ -126,7 +126,8 @@ class Snapshot:
         return np.array([row for row in map(self.row_of, ids) if row is not None], np.int64)
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, F32]]:
-        """(first row, float32[k, 1536] as stored), in order; one pass over the store, some 7 us a row."""
+        """Yield (first row, float32[k, 1536] as stored), in order; one pass over the store, some 7 us a
+        row."""
         wanted = [name for name in self._wanted if name not in self._spaces]
         self._wanted = ()
         made = {name: np.empty((len(self), _SIZES[name]), np.float32) for name in wanted}
@@ -161,7 +162,7 @@ class Snapshot:
 
 
 def unit_rows(values: F32) -> F32:
-    """``values`` with each row divided by its length, in place; rows of zeros stay."""
+    """Return ``values`` with each row divided by its length, in place; rows of zeros stay."""
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     np.divide(values, lengths[:, None], out=values, where=lengths[:, None] > 0)
     return values
@@ -220,7 +221,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
 
 
 def _uses(columns: Columns, at: Mapping[bytes, int], stored_ms: I64) -> tuple[I64, I64]:
-    """(uses, Unix ms of the last) of each row; where none is noted, ``stored_ms`` stays."""
+    """Return (uses, Unix ms of the last) of each row; where none is noted, ``stored_ms`` stays."""
     counts = np.zeros(len(at), np.int64)
     for node_id, access in columns.accesses():
         row = at.get(node_id)
@@ -319,7 +320,7 @@ class _Embeddings:
         """Rows whose embedding is not there or can't be read, and is given as zeros."""
 
     def blocks(self, size: int) -> Iterator[tuple[int, F32]]:
-        """(first row, float32[k, 1536]), ``size`` rows at a time; nobody may write to them."""
+        """Yield (first row, float32[k, 1536]), ``size`` rows at a time; nobody may write to them."""
         count = len(self._seqs)
         if self._kept is not None:
             for start in range(0, count, size):

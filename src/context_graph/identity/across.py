@@ -295,7 +295,7 @@ def join_goals(goals: bytes, link: bytes) -> bytes:
 
 
 def part_goals(packed: bytes) -> tuple[bytes, bytes]:
-    """(goals, link) of what join_goals gave. Raises ValueError for bytes that are cut short."""
+    """Return (goals, link) of what join_goals gave. Raises ValueError for bytes that are cut short."""
     if packed[: len(_LINKED)] != _LINKED:
         return packed, b""
     start = len(_LINKED) + _SIZE.size

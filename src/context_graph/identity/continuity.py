@@ -71,7 +71,7 @@ def is_ic_warning(ic: float) -> bool:
 
 
 def classified(ic: float, threshold: float) -> ICClassification:
-    """``ic`` in [0, 1] as seed 001 reports it."""
+    """Return ``ic`` in [0, 1] as seed 001 reports it."""
     level = ICLevel.from_value(ic).value
     return ICClassification(value=ic, level=level, crisis_triggered=is_ic_crisis(ic, threshold))
 

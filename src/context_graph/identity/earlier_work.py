@@ -190,7 +190,7 @@ class EarlierWork:
 
 
 def _read(strongest: bytes) -> list[tuple[int, int]]:
-    """(hash, level) of each term. Raises ValueError."""
+    """Return (hash, level) of each term. Raises ValueError."""
     if len(strongest) % _TERM.size:
         raise ValueError("a session's strongest terms end early")
     terms = [(view + 1 << _VIEW_BITS | bucket, n) for bucket, view, n in iter_unpack(_TERM.format, strongest)]

@@ -213,7 +213,7 @@ class Purpose:
         return [math.tanh(PURPOSE_GAIN * (m - PURPOSE_ZERO)) for m in self.alignment]
 
     def prompt(self) -> None:
-        """The user moved the goal: what follows is not drift, and takes its time to settle."""
+        """Note that the user moved the goal: what follows is not drift, and takes its time to settle."""
         self.alignment = array("d", [1.0 + KEPT * (m - 1.0) for m in self.alignment])
         self.events = 0
 

@@ -468,7 +468,7 @@ def _predictions_of(runtime: Runtime) -> TrackerState:
 
 
 def _unit(vector: array[float]) -> list[float]:
-    """``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
+    """Return ``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
     length = math.hypot(*vector)
     return [value / length for value in vector] if length > 0.0 else vector.tolist()
 

@@ -57,7 +57,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(Runtime)
 
 
 def encode_runtime(runtime: Runtime) -> bytes:
-    """``runtime`` as versioned bytes: 0.5 KB for a new session, some 2 KB for a long one."""
+    """Return ``runtime`` as versioned bytes: 0.5 KB for a new session, some 2 KB for a long one."""
     return _MAGIC + _ENCODER.encode(runtime)
 
 

@@ -125,12 +125,13 @@ class _Weighed(NamedTuple):
 
 
 def words_in(text: str) -> list[str]:
-    """The words of ``text``, each once, in order."""
+    """Return the words of ``text``, each once, in order."""
     return list(dict.fromkeys(match.rstrip(_SIGNS) for match in _WORD.findall(text)))
 
 
 def opening(text: str) -> str:
-    """The first sentence or line of ``text`` that has some words, with what is before it; 200 characters."""
+    """Return the first sentence or line of ``text`` that has some words, with what is before it; 200
+    characters."""
     text = text.strip()
     for end in _SENTENCE_END.finditer(text[:_OPENING_CHARS]):
         begin = text[: end.start()]
@@ -142,7 +143,7 @@ def opening(text: str) -> str:
 
 
 def joins_words(text: str) -> bool:
-    """Whether ``text`` is in a language whose words are compared by their letters, too."""
+    """Return whether ``text`` is in a language whose words are compared by their letters, too."""
     return language_of(text) != "en" and not pairs_in(text)
 
 
@@ -191,7 +192,7 @@ class Asked:
         """Whether the text is a question, and sets no task."""
 
     def _read(self, text: str, code: str) -> list[_Word]:
-        """The words, and the pairs of letters, that say what ``text`` is about."""
+        """Return the words, and the pairs of letters, that say what ``text`` is about."""
         provider = cast(Hashable, self._provider)
         plain = (word[:_WORD_CHARS] for word in words_in(without_pairs(text)))
         known = [(word, False) for word in plain] + [(pair, True) for pair in pairs_in(text)]
@@ -202,7 +203,7 @@ class Asked:
         ]
 
     def _weighed(self, words: Sequence[_Word], memories: int) -> list[_Weighed]:
-        """What each word says: how unlikely it is that another memory has it, in nats.
+        """Return what each word says: how unlikely it is that another memory has it, in nats.
 
         The store tells it by its memories, a young one by the language: there nearly every word is new.
         """
@@ -283,8 +284,8 @@ class Asked:
 
 
 def _held(word: _Word, terms: set[int], lower: str) -> float:
-    """How much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole; of an
-    inflected or joined word what its letters tell.
+    """Return how much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole;
+    of an inflected or joined word what its letters tell.
     """
     if word.pair:
         return float(word.text in lower)
@@ -296,7 +297,8 @@ def _held(word: _Word, terms: set[int], lower: str) -> float:
 
 
 def files_of(content: str) -> list[str]:
-    """The files in the project that a summary names as changed, or else as looked at, without extensions."""
+    """Return the files in the project that a summary names as changed, or else as looked at, without
+    extensions."""
     paths = []
     for line in content.splitlines():
         if line.startswith(_FILES):
@@ -308,13 +310,15 @@ def files_of(content: str) -> list[str]:
 
 
 def _is_scratch(path: str) -> bool:
-    """Whether a file was made to try something out, by the names that people and agents give such files."""
+    """Return whether a file was made to try something out, by the names that people and agents give such
+    files."""
     return any(part.startswith(_SCRATCH) for part in path.lower().replace("_", "/").split("/"))
 
 
 @lru_cache(maxsize=4096)  # a session's prompts have most of their words in common
 def _word(provider: Hashable, text: str, code: str, pair: bool) -> _Word:
-    """A word, or a pair of letters, as `Asked` weighs it where it stands in a text of that language."""
+    """Return a word, or a pair of letters, as `Asked` weighs it where it stands in a text of that
+    language."""
     encoded = cast(EmbeddingProvider, provider).encode(text)
     lower = text.lower()
     share = _CODE_WORTH if lower.encode() in WORK_WORDS else 1.0

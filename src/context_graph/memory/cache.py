@@ -47,7 +47,7 @@ class NodeCache:
         self._hits = self._misses = self._evictions = 0
 
     def get(self, node_id: bytes) -> MemoryNode | None:
-        """The memory if it is cached, which counts as a use. Cost: below 1 us."""
+        """Return the memory if it is cached, which counts as a use. Cost: below 1 us."""
         node = self._nodes.get(node_id)
         if node is None:
             self._misses += 1

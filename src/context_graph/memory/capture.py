@@ -51,31 +51,31 @@ _PLAIN: Final = 0.5
 
 
 def capture_id(session_id: str) -> UUID:
-    """The id of a session's summary, always the same."""
+    """Return the id of a session's summary, always the same."""
     return UUID(
         bytes=blake2b(session_id.encode(), digest_size=16, person=b"session-summary").digest(), version=5
     )
 
 
 def work_of(node: MemoryNode | None) -> SessionWork:
-    """The work recorded in a session's summary; a new record for None or any other memory."""
+    """Return the work recorded in a session's summary; a new record for None or any other memory."""
     state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
     return SessionWork.from_json(state)
 
 
 def gathered_of(node: MemoryNode | None) -> Gathered:
-    """What was gathered for a session's notes; a new one for None, and for an imported summary."""
+    """Return what was gathered for a session's notes; a new one for None, and for an imported summary."""
     return Gathered.from_json(node.metadata.get(GATHERED) if node is not None else None)
 
 
 def open_ends(work: SessionWork) -> list[str]:
-    """What a session left open by its to-dos and tests, in words."""
+    """Return what a session left open by its to-dos and tests, in words."""
     failing = [f"Tests fail: {run}: {why}" for run, why in reversed(work.left_failing().items())]
     return [*failing[:2], *(f"To do: {todo}" for todo in work.open_todos()[:4])]
 
 
 def _notes_of(node: MemoryNode | None) -> list[str]:
-    """The ids of a session's notes, which its summary links."""
+    """Return the ids of a session's notes, which its summary links."""
     ids = node.metadata.get(NOTES) if node is not None else None
     return ids if isinstance(ids, list) else []
 
@@ -119,7 +119,7 @@ def _without_template(event: HookEvent, templates: Templates) -> HookEvent:
 
 
 def templates_of(memex: Memex) -> Templates:
-    """What the prompts of a store's sessions have in common. Cost: one look-up."""
+    """Return what the prompts of a store's sessions have in common. Cost: one look-up."""
     with memex.core.operation("get") as core:
         return Templates.from_json(core.store.meta(_TEMPLATES))
 
@@ -265,7 +265,7 @@ def _kept_for_user(session_id: str, notes: list[Note], account: str, users: User
 
 
 def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
-    """The work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
+    """Return the work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
     page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
     return [work_of(node) for node in reversed(page.nodes)]
 

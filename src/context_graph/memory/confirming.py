@@ -20,8 +20,8 @@ REWORDED: Final = "reworded"
 
 
 def reworded(node: MemoryNode, content: str, at_ms: int) -> MemoryNode:
-    """``node`` with the text that somebody gave it. Raises InvalidParamsError for a text that is none or too
-    long, and for a session's summary.
+    """Return ``node`` with the text that somebody gave it. Raises InvalidParamsError for a text that is none
+    or too long, and for a session's summary.
     """
     check_content(content)
     if node.source == CAPTURED:
@@ -31,7 +31,8 @@ def reworded(node: MemoryNode, content: str, at_ms: int) -> MemoryNode:
 
 
 def confirmed(node: MemoryNode, evidence: Evidence, folder: str | None, at_ms: int) -> MemoryNode:
-    """``node`` as somebody confirms it: its files are noted as they are now, in the checkout of ``folder``.
+    """Return ``node`` as somebody confirms it: its files are noted as they are now, in the checkout of
+    ``folder``.
 
     Files that are gone are no longer among them; if all are gone it rests on none. A second confirmation
     replaces the first: what it can be taken back to is what was before it.
@@ -49,7 +50,7 @@ def confirmed(node: MemoryNode, evidence: Evidence, folder: str | None, at_ms: i
 
 
 def unconfirmed(node: MemoryNode) -> MemoryNode | None:
-    """``node`` as it was before it was confirmed; None if it was not."""
+    """Return ``node`` as it was before it was confirmed; None if it was not."""
     note = node.metadata.get(CONFIRMED)
     before = note.get("before") if isinstance(note, Mapping) else None
     if not isinstance(before, Mapping):

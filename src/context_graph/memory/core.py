@@ -116,7 +116,7 @@ class Core:
     # Nodes
 
     def node(self, node_id: UUID) -> MemoryNode | None:
-        """The live memory of that id, from the cache or the disk."""
+        """Return the live memory of that id, from the cache or the disk."""
         key = node_id.bytes
         node = self.cache.get(key)
         if node is None:
@@ -141,11 +141,11 @@ class Core:
         return node
 
     def stored_edges(self, node_id: UUID) -> list[GraphEdge]:
-        """The edges of a memory, also those to soft-deleted ones."""
+        """Return the edges of a memory, also those to soft-deleted ones."""
         return self.store.edges.of(node_id.bytes) if self.store.counters.edges else []
 
     def visible_edges(self, node_id: UUID, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
-        """The edges of a memory whose other end is live."""
+        """Return the edges of a memory whose other end is live."""
         if not self.store.counters.edges:
             return []
         edges = self.store.edges.of(node_id.bytes, direction)

@@ -193,7 +193,8 @@ def _replaced(core: Core, nodes: Sequence[MemoryNode]) -> dict[bytes, _Old]:
 
 
 def _prepared(core: Core, node: MemoryNode, seq: int) -> tuple[MemoryNode, Encoded]:
-    """A whole memory as it is to be stored: redacted, with embedding and, if it never was, measured."""
+    """Return a whole memory as it is to be stored: redacted, with embedding and, if it never was,
+    measured."""
     clean = redacted_node(node, core.redactor)
     encoded = core.provider.encode(text_to_embed(clean))
     embedding = node.embedding or encoded.embedding
@@ -271,10 +272,10 @@ class Forgotten:
     """Why files still hold what is deleted for good; the next such deletion or opening rewrites them."""
 
     def deletion_report(self) -> dict[str, Any]:
-        """What a deletion for good tells of merged memories and of the disk, JSON-able."""
+        """Return what a deletion for good tells of merged memories and of the disk, JSON-able."""
         report: dict[str, Any] = {
-            "also_deleted": [str(twin.id) for twin in self.along],
-            "left": [{"id": str(twin.id), "why": twin.why} for twin in self.left],
+            "also_deleted": [str(merged.id) for merged in self.along],
+            "left": [{"id": str(merged.id), "why": merged.why} for merged in self.left],
         }
         return {**report, "still_on_disk": self.unscrubbed} if self.unscrubbed else report
 
@@ -317,7 +318,7 @@ def _delete(core: Core, stored: StoredNode, stone: Tombstone, quoting: Sequence[
     holder_ids = {holder.node.id for holder in together.holders}
     quoted = (core.store.read(node_id.bytes) for node_id in quoting if node_id not in holder_ids)
     together.holders.extend(holder for holder in quoted if holder is not None)
-    stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]
+    stones = [stone, *(replace(stone, id=merged.node.id) for merged in together.merged)]
     edges, vector = core.store.edges.of(key), core.store.embedding(stored.node.commit_seq)
     # Of doctor's own memory nothing stays to be seen.
     trial = CANARY_TAG in stored.node.tags
@@ -396,7 +397,7 @@ def reward(core: Core, worth: Sequence[tuple[UUID, float]]) -> None:
 def _traversals(
     core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
 ) -> tuple[list[GraphEdge], list[Way]]:
-    """(the edges with one traversal more, the paths they form)"""
+    """Return (the edges with one traversal more, the paths they form)"""
     if not followed:
         return [], []
     there = (core.store.edges.get(edge.id.bytes) for edge in between(followed, ids))
@@ -408,7 +409,7 @@ def _traversals(
 
 
 def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
-    """The paths of MIN_HOPS to MAX_HOPS edges that connect an answer's memories; at most MAX_WAYS.
+    """Return the paths of MIN_HOPS to MAX_HOPS edges that connect an answer's memories; at most MAX_WAYS.
 
     A breadth-first search from the best memory on, along edges and against them, strongest first, reaches
     each memory over the fewest edges. A path runs from a memory that nothing leads to, through the start, to
@@ -435,7 +436,7 @@ def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
 
 
 def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
-    """The paths from ``root`` to the last memories reachable in one direction; ``((),)`` for none."""
+    """Return the paths from ``root`` to the last memories reachable in one direction; ``((),)`` for none."""
     leaves: list[Way] = []
     waiting: deque[tuple[UUID, Way]] = deque([(root, ())])
     while waiting:
@@ -452,7 +453,7 @@ def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward:
 
 
 def edge(core: Core, edge_id: UUID) -> GraphEdge:
-    """The edge of that id; GraphQueryError if there is none."""
+    """Return the edge of that id; GraphQueryError if there is none."""
     link = core.store.edges.get(edge_id.bytes)
     if link is None:
         raise GraphQueryError(f"no edge {edge_id} in this store")

@@ -45,7 +45,7 @@ class Sought(NamedTuple):
 
 
 def sought(index: MemoryIndex, provider: EmbeddingProvider, query: str) -> Sought:
-    """``query`` for others. Cost: as embedding it."""
+    """Return ``query`` for others. Cost: as embedding it."""
     with index.lock:
         wanted = blending.read(query, provider, index.piece_counts, index.pieces, DEFAULT)
         idfs = index.postings.idfs(wanted.terms, index.rows.live)
@@ -60,7 +60,8 @@ def ranked(
     nodes: Sequence[MemoryNode],
     filters: RecallFilters,
 ) -> list[Recalled]:
-    """The likeliest of ``nodes`` that pass the filters, at most MOST; those that this store has are left out.
+    """Return the likeliest of ``nodes`` that pass the filters, at most MOST; those that this store has are
+    left out.
 
     Cost: a recall here, 30 us a node, and 0.1 ms for each of the likeliest.
     """

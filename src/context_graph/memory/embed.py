@@ -69,7 +69,7 @@ def _section(data: memoryview, offset: int, length: int) -> memoryview:
 
 
 def packaged_table() -> TokenTable:
-    """The table that ships with the package."""
+    """Return the table that ships with the package."""
     return TokenTable.load(Path(__file__).parents[1] / "data" / "static.bin")
 
 
@@ -100,10 +100,11 @@ class EmbeddingProvider(Protocol):
         """Number of pieces: the length of a store's counts."""
 
     def encode(self, text: str) -> Encoded:
-        """A text to be stored."""
+        """Encode a text to be stored."""
 
     def query(self, text: str, counts: Buffer, total: int) -> Encoded:
-        """A text to search with; its Semantic space is weighted by how rare its pieces are in the store.
+        """Encode a text to search with; its Semantic space is weighted by how rare its pieces are in the
+        store.
 
         Args:
             counts: How often each piece occurs in the store, ``vocabulary_size`` uint32.
@@ -114,7 +115,7 @@ class EmbeddingProvider(Protocol):
         """Exact number of WordPieces."""
 
     def cut_tokens(self, text: str, tokens: int) -> str:
-        """The longest beginning in whole words, or in whole pieces if the first word is too long."""
+        """Return the longest beginning in whole words, or in whole pieces if the first word is too long."""
 
 
 class StaticProvider:
@@ -150,7 +151,7 @@ class StaticProvider:
             return encoder.query(text, counts, total, RARITY)
 
     def terms_of(self, text: str) -> bytes:
-        """The terms of `encode`, at a third of its cost."""
+        """Return the terms of `encode`, at a third of its cost."""
         encoder = self._load()[1]
         with self._lock:
             return encoder.terms_of(text)
@@ -195,13 +196,13 @@ def _encoder(table: TokenTable) -> Encoder:
 
 
 def terms_of(provider: EmbeddingProvider, text: str) -> bytes:
-    """The terms of ``text``, packed, as ``provider.encode`` gives them."""
+    """Return the terms of ``text``, packed, as ``provider.encode`` gives them."""
     # Only ours can make them alone: providers of others, which are registered, know the protocol's methods.
     return provider.terms_of(text) if isinstance(provider, StaticProvider) else provider.encode(text).terms
 
 
 def dense_part(embedding: bytes) -> memoryview[float]:
-    """The Semantic space of an embedding: 256 float32 of length sqrt(0.15), or all 0."""
+    """Return the Semantic space of an embedding: 256 float32 of length sqrt(0.15), or all 0."""
     part = SLICES["Semantic"]
     return memoryview(embedding)[4 * part.start : 4 * part.stop].cast("f")
 
@@ -222,19 +223,19 @@ def providers() -> list[str]:
 
 
 def provider(name: str) -> EmbeddingProvider:
-    """The provider of that name; UsageError if there is none."""
+    """Return the provider of that name; UsageError if there is none."""
     if name not in _PROVIDERS:
         raise UsageError(f"no embedding provider {name!r}; there are: {', '.join(_PROVIDERS)}")
     return _PROVIDERS[name]()
 
 
 def default_provider() -> EmbeddingProvider:
-    """The provider of new stores, one for the whole process."""
+    """Return the provider of new stores, one for the whole process."""
     return provider(DEFAULT_PROVIDER)
 
 
 def recorded_provider(name: str) -> EmbeddingProvider:
-    """The provider that a store records; ProviderMismatchError if it is unknown here."""
+    """Return the provider that a store records; ProviderMismatchError if it is unknown here."""
     if name not in _PROVIDERS:
         raise ProviderMismatchError(
             f"this store's vectors are from the embedding provider {name!r}, which is not known here (known: "
@@ -245,7 +246,7 @@ def recorded_provider(name: str) -> EmbeddingProvider:
 
 
 def record_of(provider: EmbeddingProvider) -> dict[str, object]:
-    """What a store records of the vectors it has: whose they are, and which thirteen spaces."""
+    """Return what a store records of the vectors it has: whose they are, and which thirteen spaces."""
     return {"name": provider.name, "digest": provider.digest, "dim": provider.dim, "spaces": LAYOUT}
 
 

@@ -63,11 +63,11 @@ class TimeLeft:
         self._clock = time.monotonic() + within_s + WAIT_S
 
     def seconds(self) -> float:
-        """What may still be used; zero or less once it is up."""
+        """Return what may still be used; zero or less once it is up."""
         return min(self._processor - time.thread_time(), self._clock - time.monotonic())
 
 
-class Standing(StrEnum):
+class EvidenceState(StrEnum):
     """What became of that which a memory rests on."""
 
     VERIFIED = "verified"
@@ -77,12 +77,12 @@ class Standing(StrEnum):
     SUPERSEDED = "superseded by"
 
 
-WEIGHT: Final[Mapping[Standing, float]] = {
-    Standing.VERIFIED: 1.0,
-    Standing.UNCHECKED: 1.0,
-    Standing.CHANGED: 0.95,
-    Standing.GONE: 0.8,
-    Standing.SUPERSEDED: 0.5,
+WEIGHT: Final[Mapping[EvidenceState, float]] = {
+    EvidenceState.VERIFIED: 1.0,
+    EvidenceState.UNCHECKED: 1.0,
+    EvidenceState.CHANGED: 0.95,
+    EvidenceState.GONE: 0.8,
+    EvidenceState.SUPERSEDED: 0.5,
 }
 """A memory's relevance is multiplied by it. A changed file says little against what was done to it, so that
 only decides between equals."""
@@ -92,7 +92,7 @@ only decides between equals."""
 class Verdict:
     """How a memory stands today."""
 
-    standing: Standing
+    state: EvidenceState
     names: tuple[str, ...] = ()
     """Files that changed or are gone; the id of the memory that supersedes it."""
     branch: str = ""
@@ -100,8 +100,8 @@ class Verdict:
 
     def text(self) -> str:
         """For a label: ``changed since: src/a.py and 2 more``. A file's name can't hold a sentence there."""
-        text = self.standing.value
-        if self.standing is Standing.SUPERSEDED:
+        text = self.state.value
+        if self.state is EvidenceState.SUPERSEDED:
             text = f"{text} {self.names[0][:8]}"
         elif self.names:
             more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
@@ -111,11 +111,12 @@ class Verdict:
     @property
     def weight(self) -> float:
         """What the memory's relevance is multiplied by, in (0, 1]."""
-        return WEIGHT[self.standing]
+        return WEIGHT[self.state]
 
 
 def top_of(folder: str) -> str:
-    """The top of the checkout that ``folder`` is in, else the folder itself; "" for "". Cost: a few stats."""
+    """Return the top of the checkout that ``folder`` is in, else the folder itself; "" for "". Cost: a few
+    stats."""
     if not folder:
         return ""
     real = os.path.realpath(folder)
@@ -133,7 +134,8 @@ class Evidence:
     # Recording
 
     def record(self, top: str, paths: Iterable[str]) -> dict[str, Any] | None:
-        """The evidence for a memory about ``paths``; None if none of them is a readable file in ``top``.
+        """Return the evidence for a memory about ``paths``; None if none of them is a readable file in
+        ``top``.
 
         Args:
             top: The checkout's top, as `top_of` gives it.
@@ -194,7 +196,8 @@ class Evidence:
         left: TimeLeft,
         asks_git: bool = False,
     ) -> Verdict | None:
-        """How ``node`` stands in the checkout ``top``; None if it rests on nothing that can be checked.
+        """Return how ``node`` stands in the checkout ``top``; None if it rests on nothing that can be
+        checked.
 
         Args:
             superseded_by: The memory that holds instead (`successor`).
@@ -202,50 +205,52 @@ class Evidence:
             asks_git: Whether git may be started, for half a second each, to learn what was merged.
         """
         if superseded_by is not None:
-            return Verdict(Standing.SUPERSEDED, (str(superseded_by),))
+            return Verdict(EvidenceState.SUPERSEDED, (str(superseded_by),))
         evidence = node.metadata.get(KEY)
         files = evidence.get("files") if isinstance(evidence, Mapping) else None
         if not isinstance(evidence, Mapping) or not isinstance(files, Mapping) or not files or not top:
             return None
         verdict = self._files(top, files, left)
-        if verdict.standing is Standing.VERIFIED:
+        if verdict.state is EvidenceState.VERIFIED:
             return verdict  # the same content is here, however it came
         branch = self._foreign(top, evidence, asks_git=asks_git)
-        return Verdict(verdict.standing, verdict.names, branch) if branch else verdict
+        return Verdict(verdict.state, verdict.names, branch) if branch else verdict
 
     def _files(self, top: str, files: Mapping[str, Any], left: TimeLeft) -> Verdict:
         changed, gone, unknown = list[str](), list[str](), False
         for path, kept in list(files.items())[:MAX_FILES]:
             state = self._state(top, path, kept, left.seconds())
-            if state is Standing.CHANGED:
+            if state is EvidenceState.CHANGED:
                 changed.append(path)
-            elif state is Standing.GONE:
+            elif state is EvidenceState.GONE:
                 gone.append(path)
-            unknown = unknown or state is Standing.UNCHECKED
+            unknown = unknown or state is EvidenceState.UNCHECKED
         if changed:
-            return Verdict(Standing.CHANGED, (*changed, *gone))
+            return Verdict(EvidenceState.CHANGED, (*changed, *gone))
         if gone:
-            return Verdict(Standing.GONE if len(gone) == len(files) else Standing.CHANGED, tuple(gone))
-        return Verdict(Standing.UNCHECKED if unknown else Standing.VERIFIED)
+            return Verdict(
+                EvidenceState.GONE if len(gone) == len(files) else EvidenceState.CHANGED, tuple(gone)
+            )
+        return Verdict(EvidenceState.UNCHECKED if unknown else EvidenceState.VERIFIED)
 
-    def _state(self, top: str, path: str, kept: object, left: float) -> Standing:
+    def _state(self, top: str, path: str, kept: object, left: float) -> EvidenceState:
         if not (isinstance(kept, list | tuple) and len(kept) == 3) or left <= 0.0:
-            return Standing.UNCHECKED
+            return EvidenceState.UNCHECKED
         whole = os.path.join(top, path)
         sign = signature(whole)
         if sign is None:
-            return Standing.GONE
+            return EvidenceState.GONE
         if [sign[0], sign[2]] == [kept[1], kept[2]]:
-            return Standing.VERIFIED
+            return EvidenceState.VERIFIED
         digest, _ = self._digest(whole, sign, most=int(left * _BYTES_A_SECOND))
         if not digest:
-            return Standing.UNCHECKED
-        return Standing.VERIFIED if digest == kept[0] else Standing.CHANGED
+            return EvidenceState.UNCHECKED
+        return EvidenceState.VERIFIED if digest == kept[0] else EvidenceState.CHANGED
 
     def _digest(
         self, path: str, sign: Signature | None = None, most: int = MAX_BYTES
     ) -> tuple[str, Signature | None]:
-        """(hash of the content, the file's signature); `_UNKNOWN` and None where it has none."""
+        """Return (hash of the content, the file's signature); `_UNKNOWN` and None where it has none."""
         sign = sign or signature(path)
         if sign is None:
             return _UNKNOWN, None
@@ -265,7 +270,7 @@ class Evidence:
         return digest, sign
 
     def _foreign(self, top: str, evidence: Mapping[str, Any], *, asks_git: bool) -> str:
-        """The branch that the evidence is from, if it is another one and not merged into today's."""
+        """Return the branch that the evidence is from, if it is another one and not merged into today's."""
         branch, commit = evidence.get("branch"), evidence.get("commit")
         repo = find_repo(top)
         if not (isinstance(branch, str) and branch and isinstance(commit, str) and commit) or repo is None:
@@ -277,7 +282,8 @@ class Evidence:
         return "" if merged is None or merged else branch
 
     def _is_merged(self, repo: Repo, branch: str, commit: str, *, asks_git: bool) -> bool | None:
-        """Whether the branch, or if it is gone the commit, is part of today's; None while nobody knows."""
+        """Return whether the branch, or if it is gone the commit, is part of today's; None while nobody
+        knows."""
         key = (branch, commit, str(tip_of(repo)["tip"]))
         if key in self._merged or not asks_git:
             return self._merged.get(key)
@@ -296,7 +302,7 @@ class Evidence:
 
 
 def successor(node_id: UUID, edges_to: Callable[[UUID], Iterable[GraphEdge]]) -> UUID | None:
-    """The memory that superseded ``node_id``, the last of a chain; None if none did.
+    """Return the memory that superseded ``node_id``, the last of a chain; None if none did.
 
     Args:
         edges_to: The edges that lead to a memory from live ones.
@@ -316,7 +322,7 @@ def successor(node_id: UUID, edges_to: Callable[[UUID], Iterable[GraphEdge]]) ->
 
 
 def _inside(top: str, path: str) -> str | None:
-    """``path`` relative to ``top``; None if it is not inside, or no path."""
+    """Return ``path`` relative to ``top``; None if it is not inside, or no path."""
     if not top or not path or "\0" in path or len(path) > MAX_PATH_CHARS:
         return None
     whole = os.path.normpath(os.path.join(top, path))
@@ -332,6 +338,7 @@ _NAME_CHARS: Final = 80
 
 
 def _plain(name: str) -> str:
-    """A file's or branch's name for a label; what such names seldom have becomes `?`: it could be words."""
+    """Return a file's or branch's name for a label; what such names seldom have becomes `?`: it could be
+    words."""
     short = name if len(name) <= _NAME_CHARS else "…" + name[1 - _NAME_CHARS :]
     return "".join(sign if sign in _PLAIN_NAME or sign == "…" or sign.isalpha() else "?" for sign in short)

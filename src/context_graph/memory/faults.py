@@ -52,7 +52,8 @@ _DOCTOR: Final = "context-graph-cli doctor, then context-graph-cli repair"
 
 
 def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
-    """The error object for ``error``, raised in ``operation`` (a word for the message: Write, Read, Delete).
+    """Return the error object for ``error``, raised in ``operation`` (a word for the message: Write, Read,
+    Delete).
 
     If an EC-CORE row words a message, it is used; ``data.detail`` is then the ERR-CORE row's.
     """
@@ -90,7 +91,7 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
 
 
 def _without_paths(text: str) -> str:
-    """``text`` as clients of the protocol may have it (CON-CORE-007)."""
+    """Return ``text`` as clients of the protocol may have it (CON-CORE-007)."""
     return " ".join("(a path)" if word.lstrip("'\"(").startswith("/") else word for word in text.split())
 
 

@@ -77,11 +77,11 @@ class RecallFilters:
         return cls(**fields)
 
     def key(self) -> str:
-        """The same text for equal filters, for cursors."""
+        """Return the same text for equal filters, for cursors."""
         return repr(self)
 
     def mask(self, rows: Rows, live: bytearray) -> bytearray:
-        """One byte a row, nonzero where the row is live and passes. Cost: one pass a filter."""
+        """Return one byte a row, nonzero where the row is live and passes. Cost: one pass a filter."""
         mask = bytearray(live)
         if self.min_importance is not None:
             ranking.keep_numbers(mask, rows.importance, self.min_importance, math.inf)

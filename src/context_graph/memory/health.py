@@ -14,7 +14,7 @@ from context_graph.store.layout import FORMAT_KEY, NODES
 
 
 def numbers_of(core: Core) -> dict[str, int | float]:
-    """The numbers of one store now. Cost: some 0.1 ms, mostly RocksDB's own counting."""
+    """Return the numbers of one store now. Cost: some 0.1 ms, mostly RocksDB's own counting."""
     counters, cache = core.store.counters, core.cache.stats()
     storage, second, index = core.store.storage(), core.store.vectors.second, core.loaded_index
     return {

@@ -72,7 +72,7 @@ class AsOf:
 
 
 def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
-    """The changes of a memory and of its edges, newest first.
+    """Return the changes of a memory and of its edges, newest first.
 
     Raises:
         InvalidParamsError: A limit below 1.
@@ -98,7 +98,7 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
 
 
 def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
-    """A memory as it was at that time; None if it was not in the store then, or is deleted for good.
+    """Return a memory as it was at that time; None if it was not in the store then, or is deleted for good.
 
     Raises InvalidParamsError for a time in the future or before the history begins.
     """
@@ -122,7 +122,7 @@ def _check_time(store: GraphStore, at_ms: int) -> None:
 
 
 def _added_ms(store: GraphStore, node: MemoryNode) -> int:
-    """When that memory was stored; 0 from before times were kept."""
+    """Return when that memory was stored; 0 from before times were kept."""
     change = next(store.changes_after(node.commit_seq - 1), None)
     return 0 if change is None or change.seq != node.commit_seq else change.at_ms
 
@@ -131,7 +131,7 @@ def _added_ms(store: GraphStore, node: MemoryNode) -> int:
 
 
 def _node_then(store: GraphStore, key: bytes, later: list[Entry]) -> StoredNode | None:
-    """The memory before the first of those changes."""
+    """Return the memory before the first of those changes."""
     for entry in later:
         image = entry.image(NODES)
         if image is not None:
@@ -143,7 +143,7 @@ def _node_then(store: GraphStore, key: bytes, later: list[Entry]) -> StoredNode 
 
 
 def _of_node(store: GraphStore, key: bytes, entries: list[Entry], now: StoredNode) -> Iterator[Version]:
-    """Its own changes; each is the difference between the state before it and before the next one."""
+    """Yield its own changes; each is the difference between the state before it and before the next one."""
     for place, entry in enumerate(entries):
         before = _node_then(store, key, entries[place:])
         after = _node_then(store, key, entries[place + 1 :]) if place + 1 < len(entries) else now
@@ -170,7 +170,7 @@ def _stone_after(store: GraphStore, key: bytes, later: list[Entry]) -> Tombstone
 
 
 def _difference(before: StoredNode | None, other: StoredNode | None) -> dict[str, Any]:
-    """The fields of ``before`` that differ in ``other``."""
+    """Return the fields of ``before`` that differ in ``other``."""
     if before is None or other is None:
         return {}
     fields, others = node_to_json(before.node), node_to_json(other.node)
@@ -192,7 +192,7 @@ def _of_edge(store: GraphStore, entry: Entry) -> Version:
 
 
 def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[tuple[float, Version]]:
-    """The creation of edges that no entry tells of, each with its place among changes of the same time.
+    """Yield the creation of edges that no entry tells of, each with its place among changes of the same time.
 
     Only the time is kept, in the edge; whatever was done to the edge came later.
     """
@@ -210,7 +210,7 @@ def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Itera
 
 
 def _edge_then(store: GraphStore, edge_id: bytes, seq: int) -> GraphEdge | None:
-    """An edge as commit ``seq`` left it."""
+    """Return an edge as commit ``seq`` left it."""
     for entry in store.history.of(edge_id, seq):
         image = entry.image(EDGES)
         if image is not None:
@@ -219,7 +219,7 @@ def _edge_then(store: GraphStore, edge_id: bytes, seq: int) -> GraphEdge | None:
 
 
 def _edges_then(store: GraphStore, node_id: UUID, later: list[Entry], at_ms: int) -> Iterator[GraphEdge]:
-    """The edges that a memory had; ``later`` are the entries since then about it and its edges."""
+    """Yield the edges that a memory had; ``later`` are the entries since then about it and its edges."""
     ids = dict.fromkeys(edge.id.bytes for edge in store.edges.of(node_id.bytes))
     ids |= dict.fromkeys(entry.subject for entry in later if entry.subject != node_id.bytes)
     for edge_id in ids:
@@ -232,7 +232,7 @@ def _edges_then(store: GraphStore, node_id: UUID, later: list[Entry], at_ms: int
 
 
 def _with_runs(store: GraphStore, versions: list[Version]) -> list[Version]:
-    """The same entries, each with the run whose range its commit is in."""
+    """Return the same entries, each with the run whose range its commit is in."""
     runs = sorted(store.history.runs(), key=lambda run: run.first)
     firsts = [run.first for run in runs]
     rows = []

@@ -112,7 +112,8 @@ class Memex(Reading, Undoing):
         config: MemoryConfig = _DEFAULT,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """A Memex over an open store (`GraphStore.beside` sessions); closing it leaves the store open."""
+        """Return a Memex over an open store (`GraphStore.beside` sessions); closing it leaves the store
+        open."""
         memex = cls(Core(store, config=config, redactor=redactor, provider=provider), owns_store=False)
         try:
             memex.purge()
@@ -130,7 +131,7 @@ class Memex(Reading, Undoing):
         self.close()
 
     def masking(self) -> AbstractContextManager[dict[str, int]]:
-        """``with memex.masking() as masked:`` counts the secrets that are masked inside: kind -> number.
+        """Count the secrets that are masked inside `with memex.masking() as masked:`: kind -> number.
 
         Filled when the `with` ends. Use it from one thread at a time.
         """
@@ -400,7 +401,7 @@ class Memex(Reading, Undoing):
         return reindex(self._core, provider, progress)
 
     def reindex_step(self, provider: EmbeddingProvider) -> Step:
-        """One step of `reindex`, for callers that do other work in between."""
+        """Return one step of `reindex`, for callers that do other work in between."""
         return reindex_step(self._core, provider)
 
     # Life

@@ -34,7 +34,7 @@ class Left(NamedTuple):
 class Together:
     """What a deletion for good changes."""
 
-    twins: list[StoredNode]
+    merged: list[StoredNode]
     """Deleted too."""
     holders: list[StoredNode]
     """Others that quote, or quoted, a deleted text; each without the quote."""
@@ -42,21 +42,22 @@ class Together:
 
 
 def deleted_together(store: GraphStore, node_id: UUID) -> Together:
-    """What is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old version."""
+    """Return what is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old
+    version."""
     work = _Search(store)
     work.follow(node_id.bytes)
     going = {UUID(bytes=node_id) for node_id in work.gone}
-    return Together(list(work.twins.values()), list(_holders(store, going)), list(work.left.values()))
+    return Together(list(work.merged.values()), list(_holders(store, going)), list(work.left.values()))
 
 
 class _Search:
     def __init__(self, store: GraphStore) -> None:
         self.gone: dict[bytes, None] = {}
         """Ids whose texts must go: of memories that go, and of those of them that are gone already."""
-        self.twins: dict[bytes, StoredNode] = {}
+        self.merged: dict[bytes, StoredNode] = {}
         self.left: dict[bytes, Left] = {}
         self._store = store
-        self._merged = _merged_into(store)
+        self._into = _merged_into(store)
 
     def follow(self, first: bytes) -> None:
         """Take ``first``, what was merged into it, into that, and so on."""
@@ -64,37 +65,37 @@ class _Search:
         while waiting:
             survivor = waiting.pop()
             self.gone[survivor] = None
-            for twin in self._twins_of(survivor):
-                if twin not in self.gone and self._goes(twin):
-                    self.left.pop(twin, None)
-                    waiting.append(twin)
+            for member in self._merged_with(survivor):
+                if member not in self.gone and self._goes(member):
+                    self.left.pop(member, None)
+                    waiting.append(member)
 
-    def _twins_of(self, survivor: bytes) -> dict[bytes, None]:
-        twins = dict.fromkeys(self._merged[survivor])
+    def _merged_with(self, survivor: bytes) -> dict[bytes, None]:
+        members = dict.fromkeys(self._into[survivor])
         try:
             stored = self._store.read(survivor)
         except UNREADABLE_RECORD:
-            return twins
-        return twins if stored is None else twins | dict.fromkeys(_quoted(stored.node))
+            return members
+        return members if stored is None else members | dict.fromkeys(_quoted(stored.node))
 
-    def _goes(self, twin: bytes) -> bool:
-        """Whether that memory is deleted too; records it, or why it stays."""
+    def _goes(self, member: bytes) -> bool:
+        """Return whether that memory is deleted too; records it, or why it stays."""
         try:
-            stored, stone = self._store.read(twin), self._store.tombstone(twin)
+            stored, stone = self._store.read(member), self._store.tombstone(member)
         except UNREADABLE_RECORD as error:
-            self.left[twin] = Left(UUID(bytes=twin), f"it can't be read: {error}")
+            self.left[member] = Left(UUID(bytes=member), f"it can't be read: {error}")
             return False
         if stored is None:
             return True
         why = self._stays(stored, stone)
         if why:
-            self.left[twin] = Left(UUID(bytes=twin), why)
+            self.left[member] = Left(UUID(bytes=member), why)
             return False
-        self.twins[twin] = stored
+        self.merged[member] = stored
         return True
 
-    def _stays(self, twin: StoredNode, stone: Tombstone | None) -> str:
-        if not twin.deleted:
+    def _stays(self, member: StoredNode, stone: Tombstone | None) -> str:
+        if not member.deleted:
             return "it was restored after the merge"
         into = None if stone is None else stone.merged_into
         if into is None:
@@ -121,7 +122,7 @@ def _stones_before(store: GraphStore) -> Iterator[Tombstone]:
 
 
 def _holders(store: GraphStore, going: set[UUID]) -> Iterator[StoredNode]:
-    """The memories that stay and quote one of ``going``, now or in their history."""
+    """Yield the memories that stay and quote one of ``going``, now or in their history."""
     past = {
         entry.subject
         for entry in store.history.all(skip_damaged=True)
@@ -146,7 +147,7 @@ def _may_quote(key: bytes, record: bytes, going: set[UUID]) -> bool:
 
 
 def _quoted(node: MemoryNode) -> Iterator[bytes]:
-    """The memories that ``node`` says were merged into it."""
+    """Yield the memories that ``node`` says were merged into it."""
     kept = node.metadata.get(MERGED_FROM)
     for entry in kept if isinstance(kept, list) else ():
         node_id = _id_of(entry)
@@ -163,7 +164,7 @@ def _without(node: MemoryNode, going: set[UUID]) -> MemoryNode:
 
 
 def _id_of(entry: Any) -> UUID | None:
-    """The memory that an entry of a survivor is about; other metadata of that name has none."""
+    """Return the memory that an entry of a survivor is about; other metadata of that name has none."""
     try:
         return UUID(entry["id"])
     except (TypeError, KeyError, ValueError, AttributeError):
@@ -171,7 +172,8 @@ def _id_of(entry: Any) -> UUID | None:
 
 
 def facts_without_texts(store: GraphStore) -> dict[str, dict[str, Any] | None]:
-    """What consolidations noted about the store in words of its memories, as it is without these words.
+    """Return what consolidations noted about the store in words of its memories, as it is without these
+    words.
 
     Goals and the map quote memories and do not say which, so all words go; the next rem run finds them again.
     Drift says nothing of them.

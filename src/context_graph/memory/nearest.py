@@ -25,7 +25,8 @@ _KEPT: Final = 512
 
 
 def nearest(provider: EmbeddingProvider, content: str, dense: memoryview[float]) -> float:
-    """The cosine of a question's meaning and that of the sentence of ``content`` that is nearest, [-1, 1].
+    """Return the cosine of a question's meaning and that of the sentence of ``content`` that is nearest, [-1,
+    1].
 
     Args:
         dense: The question's Semantic slice.

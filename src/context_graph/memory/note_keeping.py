@@ -36,13 +36,13 @@ _IMPORTANCE: Final = {
 
 
 def note_id(session_id: str, note: Note) -> UUID:
-    """The id of a session's note, the same whenever it is made anew."""
+    """Return the id of a session's note, the same whenever it is made anew."""
     named = f"{session_id}\0{note.kind}\0{note.key}".encode("utf-8", "replace")
     return UUID(bytes=blake2b(named, digest_size=16, person=b"session-note").digest(), version=5)
 
 
 def open_note_id(session_id: str) -> UUID:
-    """The id of the note that has what a session left open; there may be none."""
+    """Return the id of the note that has what a session left open; there may be none."""
     return note_id(session_id, Note(NoteKind.OPEN, "", OPEN_KEY, 0))
 
 
@@ -56,7 +56,8 @@ def nodes_of(
     evidence: Evidence | None = None,
     tags: tuple[str, ...] = (),
 ) -> tuple[list[MemoryNode], list[str]]:
-    """The memories to store of a session's notes, those that are new or changed; the ids of all of them.
+    """Return the memories to store of a session's notes, those that are new or changed; the ids of all of
+    them.
 
     Args:
         root: The folder that the notes' files are relative to.
@@ -143,7 +144,7 @@ def _node(
 
 
 def _own(note: Note) -> dict[str, Any]:
-    """What belongs to the kind, without what is empty."""
+    """Return what belongs to the kind, without what is empty."""
     fields = {
         "events": list(note.events),
         "files": list(note.files),

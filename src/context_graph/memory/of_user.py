@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from context_graph.memory.evidence import HOOK_S, Standing
+from context_graph.memory.evidence import HOOK_S, EvidenceState
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.recall import Recalled
@@ -13,23 +13,25 @@ from context_graph.model.memory import MemoryNode
 
 
 def memory_in(places: Iterable[Memex | None], node_id: UUID | str) -> MemoryNode | None:
-    """The memory of that id in the first of ``places`` that has it; None for none. Cost: a read in each."""
+    """Return the memory of that id in the first of ``places`` that has it; None for none. Cost: a read in
+    each."""
     return next((node for place in places if place is not None and (node := place.get(node_id))), None)
 
 
 def recalled_of_user(
     project: Memex, of_user: Memex, query: str, most: int, filters: RecallFilters | None = None
 ) -> Sequence[Recalled]:
-    """What ``of_user`` has for ``query``, best first, at most ``most``, judged as if it were the project's.
+    """Return what ``of_user`` has for ``query``, best first, at most ``most``, judged as if it were the
+    project's.
 
     What holds no longer is left out. Raises as `Memex.recall`. Cost: a recall in each of the two stores.
     """
     filters = filters or RecallFilters()
     nodes = [row.node for row in of_user.recall(query, top_k=most, filters=filters).nodes]
-    verdicts = of_user.standing(nodes, None, within_s=HOOK_S)
+    verdicts = of_user.verdicts(nodes, None, within_s=HOOK_S)
     valid = [
         node
         for node, verdict in zip(nodes, verdicts, strict=True)
-        if verdict is None or verdict.standing is not Standing.SUPERSEDED
+        if verdict is None or verdict.state is not EvidenceState.SUPERSEDED
     ]
     return project.ranked(query, valid, filters)

@@ -54,7 +54,7 @@ class MemoryPage:
 
 
 def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) -> MemoryPage:
-    """The memories that pass ``filters``, newest first, from ``cursor`` on."""
+    """Return the memories that pass ``filters``, newest first, from ``cursor`` on."""
     check_range("limit", limit, 1, MAX_LIMIT)
     prefix, start = _prefix(filters), _read_cursor(cursor)
     nodes: list[MemoryNode] = []
@@ -75,7 +75,7 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
 
 
 def _prefix(filters: RecallFilters) -> bytes:
-    """The keys to scan: those of the narrowest filter that has its own keys."""
+    """Return the keys to scan: those of the narrowest filter that has its own keys."""
     if filters.session_id is not None:
         return layout.index_prefix(layout.SESSION, filters.session_id)
     if filters.tags:
@@ -132,7 +132,7 @@ class Reading:
         self.evidence: Final = Evidence()
 
     def names_file(self, path: str) -> int:
-        """How many live memories have all words of this path. Cost: some 10 ms at 100,000 memories."""
+        """Return how many live memories have all words of this path. Cost: some 10 ms at 100,000 memories."""
         with self._core.operation("get") as core:
             index = core.derived.index
             terms = hashes(core.provider.encode(path).terms)
@@ -155,7 +155,7 @@ class Reading:
     # Memories
 
     def get(self, node_id: UUID | str) -> MemoryNode | None:
-        """The memory of that id; None if there is none or it is soft-deleted (EC-CORE-011).
+        """Return the memory of that id; None if there is none or it is soft-deleted (EC-CORE-011).
 
         Raises CorruptedMemoryError, MemoryFormatError or ReadFailedError if its record can't be read.
         Cost: 2 us from the cache, some 20 us from the database.
@@ -165,30 +165,31 @@ class Reading:
             return core.node(wanted)
 
     def embedding(self, node_id: UUID | str) -> bytes | None:
-        """The embedding of a live memory: 1536 float32, little-endian."""
+        """Return the embedding of a live memory: 1536 float32, little-endian."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("embedding") as core:
             node = core.node(wanted)
             return None if node is None else core.store.embedding(node.commit_seq)
 
     def stored(self, node_id: UUID | str) -> StoredNode | None:
-        """The memory of that id as stored, soft-deleted or not."""
+        """Return the memory of that id as stored, soft-deleted or not."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("get") as core:
             return core.store.read(wanted.bytes)
 
     def stored_after(self, seq: int = 0) -> Iterator[StoredNode]:
-        """All memories after commit ``seq`` in order of commit, soft-deleted ones too."""
+        """Return all memories after commit ``seq`` in order of commit, soft-deleted ones too."""
         with self._core.operation("scan") as core:
             return core.store.in_order(seq)
 
     def embedding_at(self, seq: int) -> bytes | None:
-        """The embedding of the memory with that commit number, soft-deleted or not."""
+        """Return the embedding of the memory with that commit number, soft-deleted or not."""
         with self._core.operation("embedding") as core:
             return core.store.embedding(seq)
 
     def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
-        """At most ``limit`` ids that begin with ``text`` (hex digits), of soft-deleted memories too."""
+        """Return at most ``limit`` ids that begin with ``text`` (hex digits), of soft-deleted memories
+        too."""
         digits = text.replace("-", "").lower()
         if not 1 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
             raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
@@ -200,7 +201,7 @@ class Reading:
     def list(
         self, cursor: str | None = None, limit: int = 50, filters: RecallFilters = _EVERYTHING
     ) -> MemoryPage:
-        """A page of ``limit`` (1 to 1,000) memories, newest first; ``cursor`` is the last page's."""
+        """Return a page of ``limit`` (1 to 1,000) memories, newest first; ``cursor`` is the last page's."""
         with self._core.operation("list") as core:
             return _page(core, cursor, limit, filters)
 
@@ -217,7 +218,7 @@ class Reading:
         alike: Mapping[str, float] | None = None,
         by_query: bool = False,
     ) -> Recall:
-        """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
+        """Return the memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
         Args:
             query: 1 to 4,096 characters.
@@ -244,12 +245,13 @@ class Reading:
             )
 
     def sought(self, query: str) -> Sought:
-        """``query`` in the form in which an index elsewhere is asked."""
+        """Return ``query`` in the form in which an index elsewhere is asked."""
         with self._core.operation("recall") as core:
             return sought(core.derived.index, core.provider, query)
 
     def ranked(self, query: str, nodes: Sequence[MemoryNode], filters: RecallFilters) -> Sequence[Recalled]:
-        """Those of ``nodes`` that are not here and pass the filters, ranked for ``query`` as if they were."""
+        """Return those of ``nodes`` that are not here and pass the filters, ranked for ``query`` as if they
+        were."""
         with self._core.operation("recall") as core:
             return ranked(core.derived.index, core.provider, query, nodes, filters)
 
@@ -265,7 +267,7 @@ class Reading:
         folder: str | None = None,
         beside: Sequence[Recalled] = (),
     ) -> Injection:
-        """What the store knows about ``query``, in at most ``max_tokens`` tokens (REQ-CORE-016).
+        """Return what the store knows about ``query``, in at most ``max_tokens`` tokens (REQ-CORE-016).
 
         Args:
             query: 1 to 4,096 characters.
@@ -298,7 +300,8 @@ class Reading:
             core.provider.encode("warm")
 
     def superseded(self, nodes: Iterable[MemoryNode]) -> dict[UUID, UUID]:
-        """Which memory holds instead of each of those that hold no longer. Cost: a scan of their links."""
+        """Return which memory holds instead of each of those that hold no longer. Cost: a scan of their
+        links."""
         with self._core.operation("edges") as core:
             newer = {
                 node.id: successor(node.id, lambda node_id: core.visible_edges(node_id, Direction.IN))
@@ -306,10 +309,10 @@ class Reading:
             }
         return {old: new for old, new in newer.items() if new is not None}
 
-    def standing(
+    def verdicts(
         self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float, asks_git: bool = False
     ) -> Sequence[Verdict | None]:
-        """How each memory's evidence stands today in the checkout that ``folder`` is in (`evidence`).
+        """Return how each memory's evidence stands today in the checkout that ``folder`` is in (`evidence`).
 
         Args:
             within_s: Processor time for looking at all files, in seconds (`TimeLeft`); the rest is unchecked.
@@ -349,7 +352,7 @@ class Reading:
         ]
 
     def same_text(self, content: str) -> MemoryNode | None:
-        """The live memory that says the same, word for word; None if there is none.
+        """Return the live memory that says the same, word for word; None if there is none.
 
         Cost: the scan of a recall; texts of more than 2,000 characters are not looked for.
         """
@@ -365,43 +368,43 @@ class Reading:
         return next((node for node in same if node.source not in (CAPTURED, NOTED)), None)
 
     def nearest(self, content: str, most: int) -> Sequence[MemoryNode]:
-        """The ``most`` live memories that words and meaning bring nearest to ``content``, unjudged."""
+        """Return the ``most`` live memories that words and meaning bring nearest to ``content``, unjudged."""
         with self._core.operation("get") as core:
             return core.recaller.nearest(content, most)
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
-        """What is known about these memories: causes, containment, neighbours, conflicts, metrics."""
+        """Return what is known about these memories: causes, containment, neighbours, conflicts, metrics."""
         with self._core.operation("inject") as core:
             return Insights(nodes, self, packed_vectors(self, core.derived.metrics.pack, nodes))
 
     def tombstone(self, node_id: UUID | str) -> Tombstone | None:
-        """When and why that memory was deleted; None if it was not."""
+        """Return when and why that memory was deleted; None if it was not."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("get") as core:
             return core.store.tombstone(wanted.bytes)
 
     def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]:
-        """All tombstones by id, those after ``after``."""
+        """Return all tombstones by id, those after ``after``."""
         with self._core.operation("scan") as core:
             return core.store.tombstones(after.bytes if after else b"")
 
     # Edges
 
     def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]:
-        """The edges of a memory to live ones; those that leave it come first."""
+        """Return the edges of a memory to live ones; those that leave it come first."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("edges") as core:
             return core.visible_edges(wanted, direction)
 
     def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]:
-        """Every edge by id, those after ``after``."""
+        """Return every edge by id, those after ``after``."""
         with self._core.operation("scan") as core:
             return core.store.edges.all(after.bytes if after else b"")
 
     # The past
 
     def history(self, node_id: UUID | str, limit: int = 100) -> Sequence[Version]:
-        """The known changes of a memory and of its edges, newest first.
+        """Return the known changes of a memory and of its edges, newest first.
 
         What a change overwrites is kept for the retention. Uses are not changes. Cost: some 50 us a change.
 
@@ -414,7 +417,8 @@ class Reading:
             return history.history(core, wanted, limit)
 
     def as_of(self, node_id: UUID | str, at_ms: int) -> AsOf | None:
-        """A memory with its edges as it was at ``at_ms`` (Unix ms); None if it was not in the store then.
+        """Return a memory with its edges as it was at ``at_ms`` (Unix ms); None if it was not in the store
+        then.
 
         Raises InvalidParamsError for a time in the future or before the history begins.
         """
@@ -430,12 +434,13 @@ class Reading:
             return core.derived.metrics.metrics()
 
     def entropy_if_loaded(self) -> float | None:
-        """The store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; up to 60 us."""
+        """Return the store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; up to 60
+        us."""
         return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False, touched: Sequence[UUID] = ()) -> CognitivePulse:
-        """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004), and
-        clarify where a memory that was ``touched`` contradicts another.
+        """Return the header of every answer (REQ-CORE-019); after an empty recall it says explore
+        (EC-CORE-004), and clarify where a memory that was ``touched`` contradicts another.
         """
         with self._core.operation("pulse") as core:
             derived = core.derived
@@ -465,7 +470,8 @@ class Reading:
             core.did(deed)
 
     def provider_record(self) -> dict[str, Any] | None:
-        """The provider of this store's embeddings (name, digest, dim); None before the first embedding."""
+        """Return the provider of this store's embeddings (name, digest, dim); None before the first
+        embedding."""
         with self._core.operation("get") as core:
             return core.store.meta("provider")
 
@@ -475,16 +481,18 @@ class Reading:
             return {**numbers_of(core), "operations": core.timings.as_dict()}
 
     def uncounted(self) -> AbstractContextManager[None]:
-        """A block in which operations are not counted in `metrics`, for code that examines the memory."""
+        """Return a block in which operations are not counted in `metrics`, for code that examines the
+        memory."""
         return self._core.timings.paused()
 
     def health(self) -> Health:
-        """Whether records, counters, index and snapshot agree. Cost: one pass over keys and snapshot."""
+        """Return whether records, counters, index and snapshot agree. Cost: one pass over keys and
+        snapshot."""
         with self._core.operation("metrics") as core:
             return health_of(core)
 
     def prometheus(self) -> str:
-        """The metrics in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         with self._core.operation("metrics") as core:
             return prometheus_text(numbers_of(core), core.timings, core.folder.name)
 

@@ -21,7 +21,7 @@ from context_graph.kernels import ranking
 from context_graph.memory import relevance
 from context_graph.memory.asked import Asked, joins_words
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.evidence import Standing, Verdict
+from context_graph.memory.evidence import EvidenceState, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
 from context_graph.memory.index.blend import (
@@ -114,18 +114,19 @@ class Recall:
         }
 
 
-def by_standing(rows: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
+def by_evidence(rows: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
     """Ordered by relevance times what is left of each memory's evidence; what was superseded comes last."""
     weighed = [
         replace(row, score=row.score * verdicts[row.node.id].weight) if row.node.id in verdicts else row
         for row in rows
     ]
-    last = {key for key, verdict in verdicts.items() if verdict.standing is Standing.SUPERSEDED}
+    last = {key for key, verdict in verdicts.items() if verdict.state is EvidenceState.SUPERSEDED}
     return sorted(weighed, key=lambda row: (row.node.id in last, -row.score))
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
-    """Those of ``edges`` with both ends among ``nodes``, each once; at most MAX_EDGES, strongest first."""
+    """Return those of ``edges`` with both ends among ``nodes``, each once; at most MAX_EDGES, strongest
+    first."""
     here = set(nodes)
     edges_by_id = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
     return sorted(edges_by_id.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
@@ -189,7 +190,7 @@ class Recaller:
         alike: Mapping[str, float] | None = None,
         by_query: bool = False,
     ) -> Recall:
-        """The ``top_k`` memories that fit best, or those after a cursor.
+        """Return the ``top_k`` memories that fit best, or those after a cursor.
 
         It finds whatever was stored before the call. A cursor keeps the order of its first page, without what
         was deleted since.
@@ -255,7 +256,8 @@ class Recaller:
         return Recall(nodes, total, cursor, edges, wanted.dense)
 
     def nearest(self, text: str, most: int) -> list[MemoryNode]:
-        """The live memories that words and meaning bring nearest to ``text``, at most ``most``, unjudged.
+        """Return the live memories that words and meaning bring nearest to ``text``, at most ``most``,
+        unjudged.
 
         Raises InvalidParamsError as `recall`. Cost: a scan, and no look at what the memories say.
         """
@@ -269,17 +271,17 @@ class Recaller:
         return [node for node in map(self._node_of, ids) if node is not None]
 
     def _known(self, watermark: int | None) -> int:
-        """How many rows there were at the commit that a cursor names."""
+        """Return how many rows there were at the commit that a cursor names."""
         rows = self.index.rows
         return len(rows) if watermark is None else bisect_right(rows.commit, watermark)
 
     def _live(self, known: int) -> bytearray:
-        """The live rows among those that a cursor knows."""
+        """Return the live rows among those that a cursor knows."""
         live = self.index.rows.live
         return live if known == len(live) else live[:known] + bytes(len(live) - known)
 
     def _second(self, query: str) -> bytes | None:
-        """The query's second vector or None. It takes milliseconds, so not under the index's lock."""
+        """Return the query's second vector or None. It takes milliseconds, so not under the index's lock."""
         second = self.index.extra
         if self.extra is None or not second:
             return None
@@ -311,7 +313,8 @@ class Recaller:
         return (best, []) if self._edges_of is None else self._follow_edges(self._edges_of, mask, best)
 
     def _has_evidence(self, wanted: Wanted, mask: bytearray, best: int) -> bool:
-        """Whether some memory shares a word or a meaning with the query; else the best are so by chance."""
+        """Return whether some memory shares a word or a meaning with the query; else the best are so by
+        chance."""
         scores = self._scores
         # Nearly always the best row has a word: only without one are all looked at.
         if wanted.terms and (scores.lexical[best] > 0.0 or self._best(scores.lexical, mask) > 0.0):
@@ -328,7 +331,8 @@ class Recaller:
     def _follow_edges(
         self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray, best: list[int]
     ) -> tuple[list[int], list[GraphEdge]]:
-        """The best pass part of their score along their edges, and so on; the best then, and the edges."""
+        """Pass part of the scores of the best along their edges, and so on; returns the best then, and the
+        edges."""
         total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
         level = {row: total[row] for row in best[:_EXPANDED] if total[row] > 0.0}
         passed = set[int]()
@@ -354,7 +358,7 @@ class Recaller:
     def _edges_from(
         self, row: int, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
     ) -> Iterator[tuple[GraphEdge, int]]:
-        """The edges of a memory in both directions, with the row at the other end."""
+        """Yield the edges of a memory in both directions, with the row at the other end."""
         node_id = UUID(bytes=self.index.rows.id_of(row))
         for edge in edges_of(node_id):
             other = self.index.row_of(edge.target_id if edge.source_id == node_id else edge.source_id)
@@ -376,7 +380,8 @@ class Recaller:
         alike: Mapping[str, float] | None,
         by_query: bool,
     ) -> Order:
-        """The order of the first page, or today's; the best by their relevance, unless age counts too."""
+        """Return the order of the first page, or today's; the best by their relevance, unless age counts
+        too."""
         best = shown.rows
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
@@ -432,7 +437,7 @@ class Recaller:
         return judged
 
     def _like_work(self, judged: list[Judged], alike: Mapping[str, float], *, by_query: bool) -> list[Judged]:
-        """The same, with what the work of their sessions says for them."""
+        """Return the same, with what the work of their sessions says for them."""
         if not alike:
             return judged
         nodes = (self._node_at(row) for row, _, _ in judged)
@@ -449,7 +454,8 @@ class Recaller:
         return self._node_of(UUID(bytes=self.index.rows.id_of(row)))
 
     def _led_on(self, judged: list[Judged], followed: Iterable[GraphEdge]) -> list[Judged]:
-        """The same; an edge passes relevance on as it does the score: its other end may share no word."""
+        """Return the same; an edge passes relevance on as it does the score: its other end may share no
+        word."""
         likely = {row: likely for row, likely, _ in judged}
         for edge in followed:
             ends = (self.index.row_of(edge.source_id), self.index.row_of(edge.target_id))

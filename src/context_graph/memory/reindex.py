@@ -76,7 +76,7 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
 
 
 def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
-    """One step of `reindex`; the store knows which."""
+    """Return one step of `reindex`; the store knows which."""
     wanted = record_of(provider)
     with core.operation("reindex", writes=True):
         vectors, total = core.store.vectors, core.store.counters.seq
@@ -111,7 +111,7 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
 
 
 def are_kin(recorded: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
-    """Whether a store's embeddings are those of the provider but for the spaces."""
+    """Return whether a store's embeddings are those of the provider but for the spaces."""
     return recorded is not None and {**recorded, "spaces": LAYOUT} == wanted
 
 

@@ -132,7 +132,7 @@ _CODE_SHARE: Final = 0.25
 
 
 def kind_of(content: str) -> Kind:
-    """What a memory's text is, by its form."""
+    """Return what a memory's text is, by its form."""
     if content.startswith(_GOAL):
         return Kind.SUMMARY
     begin = content[:_KIND_CHARS]
@@ -144,7 +144,7 @@ def kind_of(content: str) -> Kind:
 
 
 def kind_of_memory(node: MemoryNode | None) -> Kind:
-    """What a memory's text is: all of a session's notes speak alike, but for the user's rules."""
+    """Return what a memory's text is: all of a session's notes speak alike, but for the user's rules."""
     if node is None:
         return Kind.TEXT
     kind = note_kind(node.metadata) if node.metadata else None
@@ -191,7 +191,7 @@ def _logistic(odds: float) -> float:
 def with_like_work(
     relevances: Sequence[float], sessions: Sequence[str], alike: Mapping[str, float], *, by_query: bool
 ) -> list[float]:
-    """The relevances of memories of these sessions, with what the work of each says for them.
+    """Return the relevances of memories of these sessions, with what the work of each says for them.
 
     By the query: of each session for its likeliest, the others would stand before the best of other sessions.
     """
@@ -206,7 +206,8 @@ def with_like_work(
 
 
 def of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """The relevances of memories whose sessions' work has those shares in common with the asking session's.
+    """Return the relevances of memories whose sessions' work has those shares in common with the asking
+    session's.
 
     Fitted on four projects' sessions: it changes little from 6 to 12 log-odds for a whole share.
     """
@@ -218,7 +219,7 @@ def of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[f
 
 
 def in_order_of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """The same before the session has worked, by what its prompt and theirs have in common.
+    """Return the same before the session has worked, by what its prompt and theirs have in common.
 
     It says which of them first, not whether any is meant: the highest stays as high as it was. What was
     measured is in docs/identity.md; it changes little from 28 to 40 log-odds for a whole share.
@@ -239,7 +240,8 @@ def _raised(probability: float, odds: float) -> float:
 
 
 def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
-    """What each sign adds to the log-odds of `probability`, the largest first, without what adds nothing.
+    """Return what each sign adds to the log-odds of `probability`, the largest first, without what adds
+    nothing.
 
     ``signs`` may hold other values too; {} where it has none of NAMES.
     """
@@ -252,12 +254,12 @@ def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
 
 
 def bar_of(node: MemoryNode) -> str:
-    """The kind by which a memory's bar is chosen: that of a note, else that of its text."""
+    """Return the kind by which a memory's bar is chosen: that of a note, else that of its text."""
     return note_kind(node.metadata) or kind_of(node.content)
 
 
 def floor_unasked(floor: float, kind: str, *, asks: bool = False) -> float:
-    """The least relevance of a memory that nobody asked for, from a text's; 0 lets all pass, 1 none.
+    """Return the least relevance of a memory that nobody asked for, from a text's; 0 lets all pass, 1 none.
 
     Args:
         kind: As `bar_of` gives it.
@@ -278,7 +280,7 @@ def least_answer(floor: float, kind: str) -> float:
 def is_brought(
     floor: float, kind: str, relevance: float, signs: Mapping[str, float], *, asks: bool = False
 ) -> bool:
-    """Whether a prompt brings a memory that nobody asked for.
+    """Return whether a prompt brings a memory that nobody asked for.
 
     Args:
         floor: The setting, [0, 1]: what a text must reach.
@@ -302,8 +304,8 @@ def is_brought(
 
 
 def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> list[_Row]:
-    """Those of ``rows`` that a prompt brings, those first that are farthest above their bars: one summary at
-    most, and none far below the likeliest.
+    """Return those of ``rows`` that a prompt brings, those first that are farthest above their bars: one
+    summary at most, and none far below the likeliest.
 
     Args:
         floor: As of `is_brought`.

@@ -64,7 +64,8 @@ def write(core: Core, changes: Changes) -> Run | None:
 
 
 def new_act(mode: str, by: str, store: str) -> Act:
-    """An act without changes yet: what it does (`Run.mode`), who does it, and in which project's store."""
+    """Return an act without changes yet: what it does (`Run.mode`), who does it, and in which project's
+    store."""
     return Act(Run(uuid4(), mode, now_ms(), first=0, last=0, details={"store": store}, by=by))
 
 
@@ -114,7 +115,7 @@ def undo(core: Core, token: UUID | str | None, by: str) -> Undone:
 
 
 def find_run(store: GraphStore, token: UUID | str | None) -> Run:
-    """The run of that token or its beginning; None for the last that can be undone.
+    """Return the run of that token or its beginning; None for the last that can be undone.
 
     Raises:
         GraphQueryError: There is no such run, or it was undone already.
@@ -134,7 +135,7 @@ def find_run(store: GraphStore, token: UUID | str | None) -> Run:
 
 
 def run_named(store: GraphStore, token: UUID | str) -> Run:
-    """The run of that token or its unique beginning, undone or not. Raises as `find_run`."""
+    """Return the run of that token or its unique beginning, undone or not. Raises as `find_run`."""
     digits = str(token).replace("-", "").lower()
     if not 4 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
         raise InvalidParamsError.of("token", f"is {str(token)!r:.80}, must be a run's token or its beginning")
@@ -149,14 +150,15 @@ def run_named(store: GraphStore, token: UUID | str) -> Run:
 
 
 def memories_of(core: Core, run: Run) -> tuple[list[MemoryNode], int]:
-    """The first few memories that the run changed, as they are now, and how many it changed."""
+    """Return the first few memories that the run changed, as they are now, and how many it changed."""
     changed = [subject for subject, op in subjects_of(core.store, run).items() if op not in _OF_EDGES]
     nodes = (core.store.read(subject) for subject in changed[:_SHOWN])
     return [stored.node for stored in nodes if stored is not None], len(changed)
 
 
 def _counts(edits: Sequence[Edit]) -> dict[str, int]:
-    """How many memories are restored, deleted and changed, and how many edges; a moved edge counts once."""
+    """Return how many memories are restored, deleted and changed, and how many edges; a moved edge counts
+    once."""
     ops = [edit.op for edit in edits]
     edges = {edit.subject for edit in edits if edit.op in (Op.LINK, Op.UNLINK, Op.RELINK)}
     return {
@@ -220,7 +222,8 @@ class _Following:
 
 
 def _written(edit: Edit, family: str) -> tuple[bytes, bytes]:
-    """(key, record) that an edit wrote in that family; an edge's record comes before the keys to it."""
+    """Return (key, record) that an edit wrote in that family; an edge's record comes before the keys to
+    it."""
     return next(
         (write.key, write.value)
         for write in edit.writes

@@ -59,7 +59,7 @@ class Words:
         return tuple(" ".join(sentence.split()).casefold() for sentence in self.sentences)
 
     def taken_out(self, text: str) -> str:
-        """``text`` without them; the very same object if it has none."""
+        """Return ``text`` without them; the very same object if it has none."""
         if self._is_cut(text):
             text = text[: self._cut_at(text)]
         elif not self._pattern.found(text):
@@ -69,8 +69,8 @@ class Words:
         return _BLANK_LINES.sub("\n", rest).strip()
 
     def taken_out_of(self, value: Any, *, is_row: bool = False) -> Any:
-        """The same for each text of a JSON value: an item of a list of texts with nothing else is gone; in
-        a list inside a list its place stays, for such a row is read by places.
+        """Return the same for each text of a JSON value: an item of a list of texts with nothing else is
+        gone; in a list inside a list its place stays, for such a row is read by places.
         """
         if isinstance(value, str):
             return self.taken_out(value)
@@ -88,7 +88,7 @@ class Words:
         return text.endswith(_CUT) and self._cut_at(text) >= 0
 
     def _cut_at(self, text: str) -> int:
-        """Where the shortened beginning of a sentence is the end of ``text``; -1 if it is not."""
+        """Return where the shortened beginning of a sentence is the end of ``text``; -1 if it is not."""
         flat = text[:-1].rstrip()
         lower = flat.casefold()
         for sentence in self._starts:
@@ -115,7 +115,7 @@ class Traces(NamedTuple):
 
 
 def traces_of(memex: Memex, node: MemoryNode) -> Traces:
-    """Where the words of ``node`` stand in other memories. Cost: some 50 us a memory, and a recall."""
+    """Return where the words of ``node`` stand in other memories. Cost: some 50 us a memory, and a recall."""
     words, traces = Words(node.content), Traces([], [], [])
     for stored in memex.stored_after():
         other = stored.node

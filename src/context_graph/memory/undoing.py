@@ -20,13 +20,14 @@ class Undoing:
     _core: Core
 
     def runs(self, limit: int = 50, *, acts: bool = False) -> Sequence[Run]:
-        """The newest consolidations and undos, newest first; ``acts``: also what commands and tools did."""
+        """Return the newest consolidations and undos, newest first; ``acts``: also what commands and tools
+        did."""
         with self._core.operation("runs") as core:
             kept = core.store.history.all_runs() if acts else core.store.history.runs()
             return list(islice(kept, limit))
 
     def changed_by(self, run: Run) -> tuple[Sequence[MemoryNode], int]:
-        """The first few memories that a run changed, as they are now, and how many there are."""
+        """Return the first few memories that a run changed, as they are now, and how many there are."""
         with self._core.operation("runs") as core:
             return runs.memories_of(core, run)
 

@@ -111,14 +111,14 @@ class Draft:
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
 
     def ends(self) -> list[tuple[str, float, UUID]]:
-        """(relationship type, weight, other end) of each edge that it comes with."""
+        """Return (relationship type, weight, other end) of each edge that it comes with."""
         if not self.links and not self.outdated:
             return []
         related = [("related_to", 0.5, target) for target in self.links]
         return related + [(SUPERSEDES, 1.0, target) for target in self.outdated]
 
     def fields(self) -> dict[str, Any]:
-        """Its fields that a `MemoryNode` has too, converted."""
+        """Return its fields that a `MemoryNode` has too, converted."""
         values = dict(zip(_SHARED, _shared_values(self), strict=True))
         values["tags"], values["metadata"] = tuple(self.tags), self.metadata or {}
         values["importance"], values["modality"] = float(self.importance), Modality(self.modality)
@@ -176,7 +176,8 @@ def _check_instant(name: str, value: object) -> None:
 
 
 def as_uuid(name: str, value: object) -> UUID:
-    """A UUID, its text or its 16 bytes as a UUID; InvalidParamsError naming ``name`` for anything else."""
+    """Return a UUID, its text or its 16 bytes as a UUID; InvalidParamsError naming ``name`` for anything
+    else."""
     if isinstance(value, UUID):
         return value
     try:
@@ -190,7 +191,7 @@ def as_uuid(name: str, value: object) -> UUID:
 
 
 def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
-    """A JSON value with the secrets in its texts and keys masked.
+    """Return a JSON value with the secrets in its texts and keys masked.
 
     Args:
         name: The field it belongs to: in ``password`` even a plain word is a secret.
@@ -207,14 +208,15 @@ def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
 
 
 def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
-    """``text``, or a mark if its field's ``name`` makes it a secret."""
+    """Return ``text``, or a mark if its field's ``name`` makes it a secret."""
     head = f'{name.translate(_NO_QUOTES)}: "'
     clean = redactor.redact(f'{head}{text.translate(_NO_QUOTES)}"')
     return clean[len(head) : -1] if "[redacted:" in clean and clean.startswith(head) else text
 
 
 def drafted(node: MemoryNode) -> Draft:
-    """A memory that comes from elsewhere, checked as one that is stored here. Raises as `Draft.check`."""
+    """Return a memory that comes from elsewhere, checked as one that is stored here. Raises as
+    `Draft.check`."""
     node.validate()
     draft = Draft(**{name: getattr(node, name) for name in _SHARED})
     draft.check()
@@ -222,14 +224,14 @@ def drafted(node: MemoryNode) -> Draft:
 
 
 def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
-    """An imported memory, checked and without secrets. Raises as `Draft.check`."""
+    """Return an imported memory, checked and without secrets. Raises as `Draft.check`."""
     draft = drafted(node)
     draft.redact(redactor)
     return replace(node, **draft.fields())
 
 
 def text_to_embed(node: MemoryNode | Draft) -> str:
-    """The text that is embedded and indexed: the content, or what describes it if it is not text."""
+    """Return the text that is embedded and indexed: the content, or what describes it if it is not text."""
     if node.modality == Modality.TEXT:
         searched = node.metadata.get(SEARCHED) if node.metadata else None
         return f"{node.content}\n{searched}" if searched and isinstance(searched, str) else node.content
@@ -241,7 +243,8 @@ _NO_QUOTES: Final = str.maketrans({char: "_" for char in "\"'`\\\r\n"})
 
 
 def _is_binary(draft: Draft) -> bool:
-    """Whether the content is base64 of something other than text: rules for tokens would mistake it."""
+    """Return whether the content is base64 of something other than text: rules for tokens would mistake
+    it."""
     if draft.modality == "text" or len(draft.content) < _MIN_BINARY:
         return False
     try:
@@ -280,7 +283,7 @@ def _checked_links(name: str, links: Iterable[UUID | str]) -> tuple[UUID, ...]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys included."""
+    """Yield every text in a JSON value, keys included."""
     if isinstance(value, str):
         yield _unicode(value)
     elif isinstance(value, Mapping):
@@ -293,7 +296,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _unicode(text: str) -> str:
-    """``text`` without lone surrogates, which UTF-8 and JSON can't carry; pairs become characters."""
+    """Return ``text`` without lone surrogates, which UTF-8 and JSON can't carry; pairs become characters."""
     if text.isascii():
         return text
     try:

@@ -52,16 +52,18 @@ class Files:
             del self.symbols[known]
 
     def is_scratch(self, path: str) -> bool:
-        """Whether a file is no part of the project: it lies elsewhere, or was made to try something out."""
+        """Return whether a file is no part of the project: it lies elsewhere, or was made to try something
+        out."""
         return is_scratch(path, self.made, self.ran)
 
     def of_project(self) -> dict[str, list[str]]:
-        """The files that are part of the project, the last changed first."""
+        """Return the files that are part of the project, the last changed first."""
         return {path: names for path, names in reversed(self.symbols.items()) if not self.is_scratch(path)}
 
 
 def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
-    """Whether a file is no part of the project: it lies in a folder for such, or was made to try something.
+    """Return whether a file is no part of the project: it lies in a folder for such, or was made to try
+    something.
 
     Args:
         made: Files that the session wrote as new ones.
@@ -83,14 +85,15 @@ def _is_kept_by_nobody(folder: str) -> bool:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by the names that such files and folders have."""
+    """Return whether a file holds tests, by the names that such files and folders have."""
     folder, name = os.path.split(path.lower())
     stem = os.path.splitext(name)[0]
     return bool(_TESTS.intersection(folder.split("/"))) or stem.startswith("test_") or stem.endswith(_TESTED)
 
 
 def files_text(files: dict[str, list[str]], limit: int) -> str:
-    """``a.py (f, g); b.py``: the files with what was touched in each, as many as fit; names are never cut."""
+    """Return ``a.py (f, g); b.py``: the files with what was touched in each, as many as fit; names are never
+    cut."""
     shown, room = list[str](), limit
     for path, names in files.items():
         for most in (6, 3, 0):

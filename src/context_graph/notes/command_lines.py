@@ -113,7 +113,7 @@ class Command:
 
 
 def line_of(command: str) -> str:
-    """The lines of a shell command that are read, up to a here-document."""
+    """Return the lines of a shell command that are read, up to a here-document."""
     lines = command.strip()[: 4 * LINE_CHARS].splitlines()
     kept = ""
     for line in lines[:_LINES]:
@@ -126,7 +126,7 @@ def line_of(command: str) -> str:
 
 
 def written_by(line: str) -> list[str]:
-    """The files that a command line writes with `>` or `tee`."""
+    """Return the files that a command line writes with `>` or `tee`."""
     return [
         path.removeprefix("./")
         for path in (match[1] for match in _WRITES.finditer(line))
@@ -136,7 +136,7 @@ def written_by(line: str) -> list[str]:
 
 @lru_cache(maxsize=128)  # a summary and its notes read the same lines
 def commands_in(line: str) -> tuple[Command, ...]:
-    """The commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
+    """Return the commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
     commands: list[Command] = []
     before: list[str] = []
     for raw, joint, piped in _parts(line):
@@ -157,17 +157,19 @@ def commands_in(line: str) -> tuple[Command, ...]:
 
 
 def parts_of(line: str) -> list[str]:
-    """The commands of ``line``, each as it stands there, also those that only look."""
+    """Return the commands of ``line``, each as it stands there, also those that only look."""
     return [raw for raw, _, _ in _parts(line) if raw]
 
 
 def failed_by(output: str) -> bool:
-    """Whether a run's output says that something failed, for runs whose exit code a pipe has hidden."""
+    """Return whether a run's output says that something failed, for runs whose exit code a pipe has
+    hidden."""
     return _FAILED.found(output)
 
 
 def _parts(line: str) -> Iterator[tuple[str, str, bool]]:
-    """(command, what joins the next one to it, whether it reads a pipe) for each command in ``line``."""
+    """Yield (command, what joins the next one to it, whether it reads a pipe) for each command in
+    ``line``."""
     part, piped = "", False
     pieces = [match[0] for match in _PIECES.finditer(line)]
     for place, piece in enumerate(pieces):
@@ -206,7 +208,7 @@ def _program(word: str) -> str:
 
 
 def _after_wrappers(words: list[str]) -> int:
-    """Where in ``words`` the program stands that does the work."""
+    """Return where in ``words`` the program stands that does the work."""
     at = 0
     while at < len(words) - 1:
         needs = _RUN_REST.get(_program(words[at]))
@@ -249,7 +251,7 @@ def _command(words: list[str]) -> Command | None:
 
 
 def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
-    """The command of an interpreter: the module or the script that it runs, else a snippet."""
+    """Return the command of an interpreter: the module or the script that it runs, else a snippet."""
     place = at + 1
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-c", "-e", "-"):
         place += 1
@@ -294,7 +296,8 @@ def _made(kind: str, form: list[str], key: str, rest: list[str]) -> Command | No
 
 
 def _kind_of_target(words: list[str]) -> tuple[str, int]:
-    """(kind, how many of ``words`` say it) of what follows a program: "run test:unit" is ("test", 2)."""
+    """Return (kind, how many of ``words`` say it) of what follows a program: "run test:unit" is ("test",
+    2)."""
     for place, word in enumerate(words[:3]):
         if word in _SKIPPED_TARGETS:
             continue
@@ -306,7 +309,7 @@ def _kind_of_target(words: list[str]) -> tuple[str, int]:
 
 
 def _kind_of(name: str) -> str:
-    """The kind that the words in ``name`` tell; tests go before the rest."""
+    """Return the kind that the words in ``name`` tell; tests go before the rest."""
     parts = [match[0] for match in _PART.finditer(name.lower()[:_FORM_CHARS])]
     parts.append("".join(parts))
     for part in parts:

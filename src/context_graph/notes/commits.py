@@ -17,7 +17,7 @@ _BODY_CHARS: Final = 900
 
 
 def commits_in(command: str) -> list[tuple[str, str]]:
-    """(subject, body) of the commits that a command line makes; trailers are left out."""
+    """Return (subject, body) of the commits that a command line makes; trailers are left out."""
     if not _COMMIT.found(command):
         return []
     heredoc = _HEREDOC.search(command)

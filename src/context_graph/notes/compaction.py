@@ -34,7 +34,7 @@ class Bullet(NamedTuple):
 
 
 def bullets_of(summary: str) -> list[Bullet]:
-    """The items of a compaction's summary in order, without those that are old when they are read."""
+    """Return the items of a compaction's summary in order, without those that are old when they are read."""
     bullets: list[Bullet] = []
     section, own_indent = "", -1
     for line, heading in _lines(_without_analysis(summary[:MAX_CHARS])):
@@ -62,7 +62,7 @@ def bullets_of(summary: str) -> list[Bullet]:
 
 
 def _without_analysis(summary: str) -> str:
-    """The summary proper: the client's model thinks aloud before it."""
+    """Return the summary proper: the client's model thinks aloud before it."""
     for mark in ("<summary>", "\nSummary:"):
         at = summary.find(mark)
         if at >= 0:
@@ -71,7 +71,8 @@ def _without_analysis(summary: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str | None]]:
-    """(line, section that it begins or None) without fenced code; of a heading what follows on its line."""
+    """Yield (line, section that it begins or None) without fenced code; of a heading what follows on its
+    line."""
     fenced = False
     for line in text.splitlines():
         bare = line.strip()
@@ -93,7 +94,7 @@ def _lines(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _section(line: str) -> str | None:
-    """The section that a line heads; None for any other line."""
+    """Return the section that a line heads; None for any other line."""
     if line[:1].isspace() or not _NUMBERED.found(line):
         return None
     heading = _HEADING.match(line.strip())

@@ -168,7 +168,7 @@ class Failures:
 
     @classmethod
     def from_json(cls, state: Any) -> Failures:
-        """What to_json gave. Raises TypeError or KeyError for anything else."""
+        """Return what to_json gave. Raises TypeError or KeyError for anything else."""
         return cls(
             [Failure(**row) for row in state["open"]],
             [Lesson(**{**row, "failure": Failure(**row["failure"])}) for row in state["lessons"]],
@@ -176,15 +176,15 @@ class Failures:
 
 
 def _shown(command: str) -> str:
-    """A command on one line, with the variables that it sets and a folder of the project that it enters: they
-    may be what solves it."""
+    """Return a command on one line, with the variables that it sets and a folder of the project that it
+    enters: they may be what solves it."""
     enters = _ENTERS.match(command.lstrip())
     shown = phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
     return f"{enters[0]}{shown}" if enters and shown else shown
 
 
 def _may_solve(command: str) -> bool:
-    """Whether a command may mend something: a commit, a check or an issue tracker's word does not."""
+    """Return whether a command may mend something: a commit, a check or an issue tracker's word does not."""
     if any(each.kind in ("test", "lint") for each in commands_in(line_of(command))):
         return False
     return command_head(command).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep") or (
@@ -195,7 +195,7 @@ def _may_solve(command: str) -> bool:
 
 
 def normalised(error: str) -> str:
-    """An error line without what differs from run to run: paths, addresses, ids and numbers."""
+    """Return an error line without what differs from run to run: paths, addresses, ids and numbers."""
     text = _PATH.sub(_last_part, error)
     text = _NUMBER.sub("N", _ADDRESS.sub("X", text))
     return " ".join(text.split())
@@ -206,7 +206,7 @@ def _last_part(match: Any) -> str:
 
 
 def _same(failed: str, worked: str) -> bool:
-    """Whether two commands try the same thing: the same program, with most of the same words.
+    """Return whether two commands try the same thing: the same program, with most of the same words.
 
     A run of all tests says that those that failed work as well.
     """
@@ -226,19 +226,20 @@ def _same(failed: str, worked: str) -> bool:
 
 
 def _head(command: str) -> str:
-    """The program, `python3` like `python`."""
+    """Return the program, `python3` like `python`."""
     program, _, rest = command_head(command).partition(" ")
     return f"{program.rstrip('0123456789.')} {rest}"
 
 
 def _contains(whole: str, part: str) -> bool:
-    """Whether a command has all the words of another one: `sudo`, an interpreter or a variable before it."""
+    """Return whether a command has all the words of another one: `sudo`, an interpreter or a variable before
+    it."""
     words = _words(part)
     return len(words) > 1 and words <= _words(whole)
 
 
 def _named(words: frozenset[str]) -> frozenset[str]:
-    """What a command is run on: its words with a slash or a dot that are no options."""
+    """Return what a command is run on: its words with a slash or a dot that are no options."""
     return frozenset(word for word in words if "/" in word or ("." in word and not word.startswith("-")))
 
 

@@ -148,7 +148,7 @@ class Gathered:
 
     @classmethod
     def from_json(cls, state: object) -> Gathered:
-        """What to_json gave; a new one for anything else, because it is derived data."""
+        """Return what to_json gave; a new one for anything else, because it is derived data."""
         if not isinstance(state, dict) or state.get("version") != VERSION:
             return cls()
         fields = {name: value for name, value in state.items() if name != "version"}
@@ -220,7 +220,7 @@ class Gathered:
         del self.said[:-_SAID]
 
     def _least_telling(self) -> int:
-        """The turn that is given up where there are too many: never the first, never the last two."""
+        """Return the turn that is given up where there are too many: never the first, never the last two."""
         worth = [len(turn.files.symbols) + 2 * len(turn.commits) + bool(turn.words) for turn in self.turns]
         return min(range(1, len(worth) - 2), key=lambda place: (worth[place], place))
 
@@ -278,7 +278,8 @@ class Gathered:
             self.failures.edited(path, line, own=path in self.made.made)
 
     def _guessed(self, path: str, old: str, new: str) -> list[str]:
-        """The definitions that an edit is in, by what was read of the file before: it may not say so itself.
+        """Return the definitions that an edit is in, by what was read of the file before: it may not say so
+        itself.
 
         Of those that were read the ones count that the edit or the prompt names; of one or two, these.
         """
@@ -385,11 +386,11 @@ class Gathered:
 
 
 def _weighed(unit: Unit) -> Unit:
-    """A sentence of a ticket; one that says what must or must not be weighs more."""
+    """Return a sentence of a ticket; one that says what must or must not be weighs more."""
     return replace(unit, worth=unit.worth + 2.0) if _BINDS.found(unit.text) else unit
 
 
 def _tried(command: str) -> list[str]:
-    """The commands of a line of several that each do something, what the line is about last."""
+    """Return the commands of a line of several that each do something, what the line is about last."""
     commands = sorted(commands_in(line_of(command)), key=lambda item: bool(item.kind))
     return [item.raw for item in commands] if len(commands) > 1 else [command]

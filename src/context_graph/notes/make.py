@@ -63,7 +63,7 @@ _ROLES: Final = (
 
 
 def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
-    """The notes of a session, by kind.
+    """Return the notes of a session, by kind.
 
     Args:
         open_ends: What the session left open by its to-dos and tests, the most important first.
@@ -143,7 +143,7 @@ def _lessons(gathered: Gathered) -> Iterator[Note]:
 
 
 def _unchanged_turn(gathered: Gathered, number: int) -> Turn | None:
-    """The turn in which an event came, if no note of a change says what was asked then."""
+    """Return the turn in which an event came, if no note of a change says what was asked then."""
     turn = next((turn for turn in reversed(gathered.turns) if turn.number <= number), None)
     if turn is None or turn.commits or _told_files(gathered, turn.files):
         return None
@@ -151,7 +151,7 @@ def _unchanged_turn(gathered: Gathered, number: int) -> Turn | None:
 
 
 def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
-    """What failed and what solved it; where no other note has them, cause and request of that turn."""
+    """Return what failed and what solved it; where no other note has them, cause and request of that turn."""
     failure = lesson.failure
     times = f" ({failure.times} times)" if failure.times > 1 else ""
     lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]
@@ -209,7 +209,7 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
 
 
 def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
-    """A turn that tried things out and of whose changes nothing was seen: what it looked at most."""
+    """Yield a turn that tried things out and of whose changes nothing was seen: what it looked at most."""
     tried = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
     made = gathered.made
     looked = [
@@ -263,7 +263,7 @@ def _core(units: Sequence[Unit], limit: int) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """A unit without the label that its author gave it: the line has one."""
+    """Return a unit without the label that its author gave it: the line has one."""
     return _LABELLED.sub("", text)
 
 
@@ -272,7 +272,7 @@ def _ended(text: str) -> str:
 
 
 def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
-    """A turn that changed nothing and answered something."""
+    """Yield a turn that changed nothing and answered something."""
     kept = best_of(units, _ANSWER_CHARS)
     if _ABOUT_WORK.found(turn.prompt):
         return
@@ -355,7 +355,7 @@ def _found(gathered: Gathered) -> Iterator[Note]:
 
 
 def _ways(gathered: Gathered) -> Iterator[Note]:
-    """How this session tested, built, linted and ran, and the programs that it used again and again."""
+    """Yield how this session tested, built, linted and ran, and the programs that it used again and again."""
     by_kind: dict[str, dict[str, int]] = {}
     others: dict[str, list[str]] = {}
     scratch = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
@@ -390,7 +390,7 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
 
 
 def ways_without(text: str, is_ruled_out: Callable[[str], bool]) -> str:
-    """The text of a note of ways without the commands that are ruled out; "" if it has no other."""
+    """Return the text of a note of ways without the commands that are ruled out; "" if it has no other."""
     kept: list[str] = []
     for line in text.splitlines():
         label, colon, rest = line.partition(": ")
@@ -407,7 +407,7 @@ def ways_without(text: str, is_ruled_out: Callable[[str], bool]) -> str:
 
 
 def _called(command: str) -> str:
-    """A program with its subcommand: `bd update`, `python`."""
+    """Return a program with its subcommand: `bd update`, `python`."""
     words = [word for word in command.split()[:3] if "=" not in word]
     return " ".join(words[:2] if len(words) > 1 and words[1].isalpha() else words[:1])
 
@@ -435,7 +435,7 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
 
 
 def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
-    """A turn's files without scratch, which the whole session tells; tests come last."""
+    """Return a turn's files without scratch, which the whole session tells; tests come last."""
     paths = [
         path for path in reversed(files.symbols) if not (gathered.made.is_scratch(path) or _PLANS in path)
     ]
@@ -451,7 +451,7 @@ def _cut(text: str) -> str:
 
 
 def shortened_lines(lines: Iterable[str], limit: int) -> str:
-    """As many lines as fit; the first one that does not is shortened."""
+    """Return as many lines as fit; the first one that does not is shortened."""
     kept, room = list[str](), limit
     for line in lines:
         if len(line) + 1 > room:

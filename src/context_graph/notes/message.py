@@ -65,7 +65,8 @@ class Unit:
 
 
 def units_of(message: str) -> list[Unit]:
-    """What a message says, in its order, without courtesies, code and tables' rules. Cost: 1 ms for 2 KB."""
+    """Return what a message says, in its order, without courtesies, code and tables' rules. Cost: 1 ms for 2
+    KB."""
     units = []
     for text, section in _parts(message[:MAX_CHARS]):
         text = plain(text)
@@ -81,22 +82,22 @@ def units_of(message: str) -> list[Unit]:
 
 
 def plain(text: str) -> str:
-    """``text`` on one line, without Markdown's emphasis; backticks and names stay as they are."""
+    """Return ``text`` on one line, without Markdown's emphasis; backticks and names stay as they are."""
     return " ".join(_MARKS.sub(lambda match: match[1] or f" {match[2]}", text).split()).strip()
 
 
 def is_polite(text: str) -> bool:
-    """Whether a sentence only announces, asks or is polite."""
+    """Return whether a sentence only announces, asks or is polite."""
     return _marks()["polite"].found(text)
 
 
 def worth_of(units: Sequence[Unit]) -> float:
-    """How much a message tells, to compare it with others of the session."""
+    """Return how much a message tells, to compare it with others of the session."""
     return sum(max(0.0, unit.worth - LEAST_WORTH) for unit in units[:40])
 
 
 def most_informative(units: Sequence[Unit], limit: int = KEPT_CHARS) -> list[Unit]:
-    """What of a message may become part of a note: its most telling units, in ``limit`` characters.
+    """Return what of a message may become part of a note: its most telling units, in ``limit`` characters.
 
     A message of a sentence or two is the whole of what there is to tell.
     """
@@ -106,7 +107,8 @@ def most_informative(units: Sequence[Unit], limit: int = KEPT_CHARS) -> list[Uni
 
 
 def best_of(units: Sequence[Unit], limit: int, roles: Sequence[str] = ()) -> list[Unit]:
-    """The most telling ``units`` that fit ``limit`` characters, in their order; with ``roles`` of these."""
+    """Return the most telling ``units`` that fit ``limit`` characters, in their order; with ``roles`` of
+    these."""
     wanted = [(place, unit) for place, unit in enumerate(units) if not roles or unit.role in roles]
     kept, room = list[tuple[int, Unit]](), limit
     for place, unit in sorted(wanted, key=lambda pair: (-pair[1].worth, pair[0])):
@@ -117,7 +119,7 @@ def best_of(units: Sequence[Unit], limit: int, roles: Sequence[str] = ()) -> lis
 
 
 def role_of_heading(heading: str) -> str:
-    """What a section of that heading says; "" for a heading that does not tell."""
+    """Return what a section of that heading says; "" for a heading that does not tell."""
     lower = heading.lower()
     return next((role for role in _ROLES if any(word in lower for word in section_words()[role])), "")
 
@@ -157,7 +159,7 @@ def section_words() -> dict[str, tuple[str, ...]]:
 
 
 def _parts(message: str) -> Iterator[tuple[str, str]]:
-    """(sentence or item, role of its section) of a message, without fenced code."""
+    """Yield (sentence or item, role of its section) of a message, without fenced code."""
     section, fence, waiting = "", "", list[str]()
     for line in [*message.splitlines(), ""]:
         bare = line.strip()
@@ -180,7 +182,7 @@ def _parts(message: str) -> Iterator[tuple[str, str]]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of one paragraph or item."""
+    """Yield the sentences of one paragraph or item."""
     begin = 0
     for stop in _ENDS.finditer(text):
         if "`" in stop[0] and text[stop.end() : stop.end() + 1].islower():

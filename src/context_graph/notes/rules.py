@@ -32,12 +32,13 @@ class UserSentence(NamedTuple):
 
 
 def user_sentences(event: HookEvent) -> list[UserSentence]:
-    """What a prompt says that holds on; [] for any other event. Cost: as `sentences_in`."""
+    """Return what a prompt says that holds on; [] for any other event. Cost: as `sentences_in`."""
     return sentences_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
 
 
 def without_the_users_own(prompt: str, sentences: Sequence[UserSentence]) -> str:
-    """``prompt`` without what it says of all of its user's work: that is his, and not this session's."""
+    """Return ``prompt`` without what it says of all of its user's work: that is his, and not this
+    session's."""
     for sentence in sentences:
         if sentence.scope == EVERYWHERE:
             begin, end = _place(sentence.text, prompt)
@@ -46,7 +47,8 @@ def without_the_users_own(prompt: str, sentences: Sequence[UserSentence]) -> str
 
 
 def _place(text: str, prompt: str) -> tuple[int, int]:
-    """Where ``prompt`` has the letters of ``text``, whatever signs and blanks it has; (0, 0) for nowhere.
+    """Return where ``prompt`` has the letters of ``text``, whatever signs and blanks it has; (0, 0) for
+    nowhere.
 
     Of a text that was cut its whole line counts.
     """
@@ -61,7 +63,8 @@ def _place(text: str, prompt: str) -> tuple[int, int]:
 
 
 def sentences_in(prompt: str) -> list[UserSentence]:
-    """What ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 2 ms for 1 KB."""
+    """Return what ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 2 ms for 1
+    KB."""
     return [
         UserSentence(
             NoteKind.RULE if statement.kind == "rule" else NoteKind.DECISION,

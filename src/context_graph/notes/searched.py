@@ -10,7 +10,8 @@ MAX_CHARS: Final = 2400
 
 
 def searched_text(gathered: Gathered) -> str:
-    """What a session is found by, the most telling first: its prompts, files, symbols, errors, commands."""
+    """Return what a session is found by, the most telling first: its prompts, files, symbols, errors,
+    commands."""
     parts: dict[str, None] = {}
     for turn in gathered.turns:
         parts[turn.prompt] = None

@@ -34,7 +34,7 @@ class Templates:
         self._fresh: dict[str, None] = {}
 
     def own(self, prompt: str) -> str:
-        """``prompt`` without what is a template; all of it where nothing else is left.
+        """Return ``prompt`` without what is a template; all of it where nothing else is left.
 
         Cost: one pass over its first 600 words.
         """
@@ -64,7 +64,7 @@ class Templates:
 
     @classmethod
     def from_json(cls, state: object) -> Templates:
-        """What `to_json` gave; a new one for anything else, as it is only an aid."""
+        """Return what `to_json` gave; a new one for anything else, as it is only an aid."""
         seen = state.get("seen") if isinstance(state, dict) and state.get("version") == VERSION else None
         if not isinstance(seen, dict):
             return cls()
@@ -78,7 +78,7 @@ def _keys(words: Sequence[str]) -> list[str]:
 
 
 def _runs(marked: Iterable[bool]) -> Iterable[tuple[int, int]]:
-    """(first, after the last) of each row of marked places that is long enough."""
+    """Yield (first, after the last) of each row of marked places that is long enough."""
     first = -1
     for at, mark in enumerate((*marked, False)):
         if mark and first < 0:

@@ -37,7 +37,7 @@ _PATH: Final = linear(r"[\w.@+/-]*[\w@+-]\.[A-Za-z]\w{0,7}")
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """What in ``text`` looks like a file, each once, at most eight."""
+    """Return what in ``text`` looks like a file, each once, at most eight."""
     return iter(_paths_in(text[:_COMMAND_CHARS]))
 
 
@@ -58,7 +58,7 @@ def _named_in(text: str) -> Iterator[str]:
 
 
 def written_in(text: str) -> list[str]:
-    """The files that a script may write: those that its text names, if it writes any."""
+    """Return the files that a script may write: those that its text names, if it writes any."""
     text = text[:_SCRIPT_CHARS]
     return list(_named_in(text)) if _WRITES.found(text) else []
 
@@ -84,7 +84,7 @@ class Effects(NamedTuple):
 
 
 def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Collection[str]) -> Effects:
-    """The files that a shell command changes, removes and moves; a script that it writes is noted.
+    """Return the files that a shell command changes, removes and moves; a script that it writes is noted.
 
     Args:
         scripts: Script -> files that it may write.
@@ -111,20 +111,20 @@ def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Col
 
 
 def _written(command: ShellCommand) -> list[str]:
-    """The files that a command writes by a redirection, or as `tee`."""
+    """Return the files that a command writes by a redirection, or as `tee`."""
     paths = list(command.writes)
     paths += [word for word in command.words[1:] if command.program == "tee" and word[:1] != "-"]
     return [path for path in paths if path[:1] not in ("", "&") and not path.startswith("/dev/")]
 
 
 def _in(folder: str, path: str) -> str:
-    """A path as seen from where the session works, for a command that runs in ``folder``."""
+    """Return a path as seen from where the session works, for a command that runs in ``folder``."""
     path = _plain(path)
     return path if not folder or path.startswith(("/", "~")) else os.path.normpath(os.path.join(folder, path))
 
 
 def _removed(words: Sequence[str]) -> list[str]:
-    """The files that `rm`, `git rm` or PowerShell's `Remove-Item` names."""
+    """Return the files that `rm`, `git rm` or PowerShell's `Remove-Item` names."""
     named = words[1:] if words[:1] == ["git"] else words
     if not named or named[0].rpartition("/")[2].lower() not in _REMOVERS:
         return []
@@ -132,7 +132,7 @@ def _removed(words: Sequence[str]) -> list[str]:
 
 
 def _moved(words: Sequence[str]) -> list[tuple[str, str]]:
-    """(from, to) of `mv`, `git mv` or `Move-Item` of one file."""
+    """Return (from, to) of `mv`, `git mv` or `Move-Item` of one file."""
     named = words[1:] if words[:1] == ["git"] else words
     if not named or named[0].rpartition("/")[2].lower() not in _MOVERS:
         return []
@@ -166,8 +166,8 @@ def _by_script(command: ShellCommand, scripts: MutableMapping[str, list[str]]) -
 
 
 def worked_on(changed: Collection[str], read: dict[str, int], made: Collection[str]) -> list[str]:
-    """The files that a session worked on, newest first: those it changed, without those it wrote as new ones;
-    if there are none, the one that it read most often.
+    """Return the files that a session worked on, newest first: those it changed, without those it wrote as
+    new ones; if there are none, the one that it read most often.
 
     Args:
         changed: In the order of their last change.

@@ -151,7 +151,7 @@ class Host(Protocol):
         ...
 
     def failed(self, operation: str, error: Exception) -> None:
-        """A call failed, not because of its parameters: log it, and drop what can't be trusted any more."""
+        """Log a call that failed, not because of its parameters, and drop what can't be trusted any more."""
         ...
 
 

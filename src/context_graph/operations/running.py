@@ -18,13 +18,13 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from context_graph.memory.evidence import TOOL_S, Standing, Verdict
+from context_graph.memory.evidence import TOOL_S, EvidenceState, Verdict
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.of_user import recalled_of_user
-from context_graph.memory.recall import Recall, Recalled, by_standing
+from context_graph.memory.recall import Recall, Recalled, by_evidence
 from context_graph.memory.runs import new_act
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
@@ -190,12 +190,12 @@ def _recall(context: Context, arguments: memories.Recall) -> Answer:
     memex.did(Deed.RECALLED)
     if arguments.scope == "team":
         return _recall_team(context, arguments, recall, filters)
-    verdicts = _standing(context, memex, [row.node for row in recall.nodes])
+    verdicts = _verdicts(context, memex, [row.node for row in recall.nodes])
     first = arguments.scope == "project" and arguments.cursor is None
     beside = (
         _of_user(context, arguments.query, arguments.top_k, arguments.min_relevance, filters) if first else ()
     )
-    recall = replace(recall, nodes=by_standing([*recall.nodes, *beside], verdicts))
+    recall = replace(recall, nodes=by_evidence([*recall.nodes, *beside], verdicts))
     view = views.recall_view(memex, recall, context.verbosity, verdicts)
     touched = [row.node.id for row in recall.nodes]
     return Answer(view, quotes=_quotes(context), nothing=views.all_weak(recall), touched=touched)
@@ -237,12 +237,12 @@ def _recall_team(
         if not others or others[0].score < arguments.min_relevance:
             others = []
         places = {row.node.id: row for row in rows}
-        verdicts = _standing(context, memex, [row.node for row in here.nodes])
+        verdicts = _verdicts(context, memex, [row.node for row in here.nodes])
         for other in others:
             newer = places[other.node.id].superseded_by
             if newer is not None:
-                verdicts[other.node.id] = Verdict(Standing.SUPERSEDED, (str(newer),))
-        both = by_standing([*here.nodes, *others], verdicts)[: arguments.top_k]
+                verdicts[other.node.id] = Verdict(EvidenceState.SUPERSEDED, (str(newer),))
+        both = by_evidence([*here.nodes, *others], verdicts)[: arguments.top_k]
         recall = replace(here, nodes=both, next_cursor=None)
         return views.team_view(memex, recall, context.verbosity, verdicts, places, failed)
 
@@ -267,9 +267,9 @@ def _inject(context: Context, arguments: memories.Inject) -> Answer:
     return Answer(view, quotes=_quotes(context), nothing=not injection.node_ids, touched=injection.node_ids)
 
 
-def _standing(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> dict[UUID, Verdict]:
+def _verdicts(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> dict[UUID, Verdict]:
     """Of those memories that rest on something, how they stand today."""
-    verdicts = memex.standing(nodes, context.host.project, within_s=TOOL_S, asks_git=True)
+    verdicts = memex.verdicts(nodes, context.host.project, within_s=TOOL_S, asks_git=True)
     return {node.id: verdict for node, verdict in zip(nodes, verdicts, strict=True) if verdict is not None}
 
 
@@ -323,7 +323,7 @@ def _show(context: Context, arguments: memories.Show) -> Answer:
         raise GraphQueryError(f"no memory {arguments.node_id!r} in this store")
     view = {**views.record_view(stored.node), **_scope_of(context, memex)}
     view["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
-    view |= views.standing_view(stored.node, _standing(context, memex, [stored.node]))
+    view |= views.evidence_view(stored.node, _verdicts(context, memex, [stored.node]))
     stone, uses = memex.tombstone(wanted), context.host.uses(wanted)
     if stone is not None:
         view["tombstone"] = tombstone_to_json(stone)
@@ -341,7 +341,7 @@ def _get(context: Context, arguments: memories.Get) -> Answer:
         node = memex.accept(node_id)
     view = views.node_view(memex, node, context.verbosity)
     if context.verbosity is not VerbosityLevel.RAW_ONLY:
-        view |= views.standing_view(node, _standing(context, memex, [node]))
+        view |= views.evidence_view(node, _verdicts(context, memex, [node]))
     return Answer({"node": view}, quotes=_quotes(context))
 
 
@@ -373,7 +373,7 @@ def _confirm(context: Context, arguments: memories.Confirm) -> Answer:
     memex, wanted = _holding(context, arguments.node_id)
     with memex.acting(_act(context, "confirm")):
         node = memex.confirm(wanted, context.host.project, take_back=arguments.take_back)
-    return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
+    return Answer({**views.record_view(node), **views.evidence_view(node, _verdicts(context, memex, [node]))})
 
 
 def _reword(context: Context, arguments: memories.Reword) -> Answer:

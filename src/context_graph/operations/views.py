@@ -123,7 +123,7 @@ def recall_view(
                 "relevance_score": round(row.score, 6),
                 **_weak(row),
                 "parts": {name: round(value, 6) for name, value in row.parts.items()},
-                **standing_view(row.node, verdicts),
+                **evidence_view(row.node, verdicts),
             }
             for row in recall.nodes
         ]
@@ -139,7 +139,7 @@ def recall_view(
                     text,
                     relevance_score=round(row.score, 4),
                     **_weak(row),
-                    **standing_view(row.node, verdicts),
+                    **evidence_view(row.node, verdicts),
                 )
                 for row, text in zip(recall.nodes, texts, strict=True)
             ]
@@ -194,7 +194,7 @@ def team_view(
     return {**view, "hub": f"{failed}; these are this machine's memories."} if failed else view
 
 
-def standing_view(node: MemoryNode, verdicts: Mapping[UUID, Verdict]) -> dict[str, str]:
+def evidence_view(node: MemoryNode, verdicts: Mapping[UUID, Verdict]) -> dict[str, str]:
     """Return how what the memory rests on is today; nothing for one that rests on nothing."""
     return {"standing": verdicts[node.id].text()} if node.id in verdicts else {}
 
@@ -260,7 +260,8 @@ def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
 
 
 def _shared_out(contents: Sequence[str], room: int) -> list[str]:
-    """``contents``, best first, in ``room``: where they do not fit, each has up to half of what is left."""
+    """Return ``contents``, best first, in ``room``: where they do not fit, each has up to half of what is
+    left."""
     if sum(map(len, contents)) <= room:
         return list(contents)
     texts = []
@@ -310,7 +311,7 @@ def linked_view(edge: GraphEdge, level: VerbosityLevel | None) -> dict[str, Any]
 
 
 def tombstones_view(stones: Iterable[Tombstone], limit: int) -> dict[str, Any]:
-    """One page of what was forgotten."""
+    """Return one page of what was forgotten."""
     rows: list[dict[str, Any]] = []
     for stone in stones:
         if len(rows) == limit:
@@ -361,7 +362,7 @@ def undone_view(undone: Undone) -> dict[str, Any]:
 
 
 def run_view(run: Run) -> dict[str, Any]:
-    """One past consolidation."""
+    """Return one past consolidation."""
     return {
         "token": str(run.token),
         "mode": run.mode,
@@ -377,7 +378,7 @@ def run_view(run: Run) -> dict[str, Any]:
 
 
 def version_view(version: Version) -> dict[str, Any]:
-    """One change of a memory."""
+    """Return one change of a memory."""
     return {
         "seq": version.seq,
         "at_ms": version.at_ms,

@@ -52,7 +52,7 @@ class Chores:
         self.aside = SetAside(folder, log)
 
     def do(self, key: str, what: str, work: Callable[..., T], *args: Any) -> T | None:
-        """The result of ``work(*args)``; None if it failed, which is logged, or is set aside.
+        """Return the result of ``work(*args)``; None if it failed, which is logged, or is set aside.
 
         Raises:
             TookTooLong: It was ended. The store's memory may be half done: drop it, and read the disk again.
@@ -127,7 +127,7 @@ class SetAside:
             log.warning("%s: not read: %s", self._path, error)
 
     def holds(self, key: str) -> bool:
-        """Whether the work with that key is set aside."""
+        """Return whether the work with that key is set aside."""
         row = self._rows.get(key)
         return row is not None and row["failures"] >= TRIES
 
@@ -155,7 +155,7 @@ class SetAside:
             self._write()
 
     def rows(self) -> list[dict[str, Any]]:
-        """The set-aside work: key, what, why, failures and at_ms of the last failure."""
+        """Return the set-aside work: key, what, why, failures and at_ms of the last failure."""
         return [dict(row) for key, row in self._rows.items() if self.holds(key)]
 
     def release(self) -> list[dict[str, Any]]:

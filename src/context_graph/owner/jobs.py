@@ -176,7 +176,7 @@ class Job:
 
 
 def session_end_request(snapshot: SessionIdentitySnapshot) -> dict[str, object]:
-    """The request that an ended session leaves in the queue."""
+    """Return the request that an ended session leaves in the queue."""
     return {
         "session_id": snapshot.session_id,
         "ic": snapshot.last_ic,
@@ -186,5 +186,5 @@ def session_end_request(snapshot: SessionIdentitySnapshot) -> dict[str, object]:
 
 
 def trigger_of(request: Mapping[str, object]) -> Trigger:
-    """The reason for a queued request."""
+    """Return the reason for a queued request."""
     return Trigger.SESSION_END if request.get(_WHY) == Trigger.SESSION_END.value else Trigger.CRISIS

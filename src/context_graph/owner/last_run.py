@@ -54,7 +54,8 @@ class LastRun:
         return bool(self._untold())
 
     def tell(self) -> str:
-        """What those runs did and how to take it back, in one sentence; "" for nothing. Then it is told.
+        """Return what those runs did and how to take it back, in one sentence; "" for nothing. Then it is
+        told.
 
         Raises OSError as `write`.
         """

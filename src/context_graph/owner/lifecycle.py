@@ -243,7 +243,7 @@ class _BoundedFile(RotatingFileHandler):
 
 
 def open_log(root: Path, settings: Settings, *, foreground: bool) -> logging.Logger:
-    """The owner's logger, to ``<root>/log/owner.log`` and with ``foreground`` to stderr as well.
+    """Return the owner's logger, to ``<root>/log/owner.log`` and with ``foreground`` to stderr as well.
 
     Size is bounded: ``log_max_bytes`` a file, ``log_files`` rotated ones. A log that can't be
     written (a full disk) is dropped line by line; it never fails a request.

@@ -57,7 +57,7 @@ def prepare_folders(root: Path) -> None:
 
 
 def lock_root(root: Path, handed: int | None) -> int:
-    """The descriptor that holds the lock of ``root``, close-on-exec, the holder written into its file.
+    """Return the descriptor that holds the lock of ``root``, close-on-exec, the holder written into its file.
 
     Args:
         handed: A descriptor on which the starter took the lock already, or None.
@@ -85,7 +85,7 @@ def lock_root(root: Path, handed: int | None) -> int:
 
 
 def bind(root: Path) -> socket.socket:
-    """The listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
+    """Return the listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
 
     Raises StartRefusedError if something that is not a stale socket of ours is in its place.
     """
@@ -95,7 +95,8 @@ def bind(root: Path) -> socket.socket:
 
 
 def bind_waker(root: Path) -> socket.socket:
-    """The socket on which hooks tell of events, non-blocking, mode 0600. Call and errors are as of `bind`."""
+    """Return the socket on which hooks tell of events, non-blocking, mode 0600. Call and errors are as of
+    `bind`."""
     return _bound(waker_path(root), socket.SOCK_DGRAM)
 
 
@@ -118,7 +119,7 @@ def _bound(path: Path, kind: socket.SocketKind) -> socket.socket:
 
 
 def _verify_handed(handle: int, path: Path) -> int | None:
-    """``handle`` if it is open on the lock file and holds the lock; else None, and it is closed."""
+    """Return ``handle`` if it is open on the lock file and holds the lock; else None, and it is closed."""
     try:
         os.set_inheritable(handle, False)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

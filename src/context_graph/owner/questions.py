@@ -87,7 +87,7 @@ class Question:
 
 
 def asking(context: StoreContext) -> Asking:
-    """The process that asks this store's hub, started if need be.
+    """Return the process that asks this store's hub, started if need be.
 
     Raises:
         InvalidParamsError: The project has joined no hub.
@@ -106,12 +106,12 @@ def asking(context: StoreContext) -> Asking:
 
 
 def question_of(context: StoreContext, number: str) -> Question | None:
-    """A question of this store by its id, if it is known still."""
+    """Return a question of this store by its id, if it is known still."""
     return context.questions.get(number)
 
 
 def elsewhere(rows: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list[Elsewhere]:
-    """What a hub has, as memories without secrets; what is none is left out."""
+    """Return what a hub has, as memories without secrets; what is none is left out."""
     made = []
     for row in rows:
         told_by = {"machine": row["machine"], "author": row["author"]}

@@ -145,7 +145,7 @@ class OwnerService:
             return hooks.failure(request, error, self._gates, flags=APPLIED)
 
     def _noted(self, request: Request, answer: Reply) -> Reply:
-        """The answer, with what it does not know yet."""
+        """Return the answer, with what it does not know yet."""
         context = self._stores.get(request.store) if request.store is not None else None
         if context is not None:
             context.memory_hooks.note_stored()
@@ -156,7 +156,7 @@ class OwnerService:
         return replace(answer, stderr=text.encode() + answer.stderr)
 
     def mcp_host(self) -> McpHost:
-        """The MCP host; made, and its modules imported, for the first client."""
+        """Return the MCP host; made, and its modules imported, for the first client."""
         if self._mcp is None:
             from context_graph.owner.commands.memory import McpHost
 
@@ -164,7 +164,8 @@ class OwnerService:
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:
-        """The store that ``request`` names, opened, with the waiting events applied, or the first of many."""
+        """Return the store that ``request`` names, opened, with the waiting events applied, or the first of
+        many."""
         context = self._context(request)
         if request.verb.startswith("hooks."):  # it reads as far as its own event
             self._read_on()
@@ -207,7 +208,8 @@ class OwnerService:
             self._settled()
 
     def _read_some(self, context: StoreContext) -> bool:
-        """Whether events of the store still wait. A failure ends it until the store is asked for again."""
+        """Return whether events of the store still wait. A failure ends it until the store is asked for
+        again."""
         try:
             what = "applying events that wait"
             return watchdog.run(Piece(what, str(context.folder)), partial(context.events.read, _SLICE_S))
@@ -220,7 +222,7 @@ class OwnerService:
         return False
 
     def _opened(self, folder: Path, project: Path | None) -> StoreContext | None:
-        """A store whose events wait."""
+        """Return a store whose events wait."""
         try:
             piece = Piece("opening a store to apply its events", str(folder))
             return watchdog.run(piece, lambda: self._open(folder, project))
@@ -239,7 +241,7 @@ class OwnerService:
             self._drop(self._canonical(request.store))
 
     def clean_id(self, text: str | None) -> str | None:
-        """``text`` with everything removed that can only be a key, so that it may be written down."""
+        """Return ``text`` with everything removed that can only be a key, so that it may be written down."""
         return self._redactor.redact_id(text) if text else text
 
     def problems(self) -> list[str]:
@@ -339,7 +341,7 @@ class OwnerService:
         return released
 
     def aside_of(self, folder: Path) -> SetAside:
-        """The set-aside work of the store in ``folder``, open or not."""
+        """Return the set-aside work of the store in ``folder``, open or not."""
         context = self._stores.get(folder)
         return context.chores.aside if context is not None else SetAside(folder, self._log)
 
@@ -365,7 +367,7 @@ class OwnerService:
         self.dreams.stop()
 
     def open_place(self, place: Place) -> StoreContext:
-        """The store of ``place``, opened if it is not; unlike `open_store` not for a request."""
+        """Return the store of ``place``, opened if it is not; unlike `open_store` not for a request."""
         return self._stores.get(place.store) or self._open(place.store, place.project)
 
     def drop_place(self, place: Place) -> None:
@@ -373,7 +375,7 @@ class OwnerService:
         self._drop(place.store)
 
     def contexts(self) -> Collection[StoreContext]:
-        """The stores that are open."""
+        """Return the stores that are open."""
         return self._stores.values()
 
     def checkpoint(self) -> None:
@@ -427,7 +429,7 @@ class OwnerService:
         return context
 
     def _canonical(self, store: Path) -> Path:
-        """The one path of a store that can be spelled in several ways: RocksDB opens it once."""
+        """Return the one path of a store that can be spelled in several ways: RocksDB opens it once."""
         if store in self._stores:
             return store
         real = os.path.realpath(store)
@@ -460,7 +462,8 @@ class OwnerService:
         return context
 
     def _users(self, of: Path, account: str, make: bool) -> Memex | None:
-        """The memory of what an account's user said of all his work, for the store ``of``, which stays open.
+        """Return the memory of what an account's user said of all his work, for the store ``of``, which stays
+        open.
 
         None where there is none, unless it is to be made, or it can't be opened, and where no more than one
         may be open. Raises StoreError where it can't be made.
@@ -497,7 +500,7 @@ class OwnerService:
 
 
 def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerService:
-    """The service of one owner process."""
+    """Return the service of one owner process."""
     for problem in settings.problems:
         log.warning("%s", problem)
     return OwnerService(root, settings, log, Redactor())

@@ -43,7 +43,7 @@ FIRST: Final[dict[str, Verb]] = {
 
 @cache
 def others() -> dict[str, Verb]:
-    """Every other verb but `owner.*` and `mcp.attach`, which the server itself answers.
+    """Return every other verb but `owner.*` and `mcp.attach`, which the server itself answers.
 
     Imports their modules, which would take a start an eighth of its time.
     """

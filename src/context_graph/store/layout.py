@@ -73,7 +73,7 @@ ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 
 
 def id_bytes(session_id: str) -> bytes:
-    """``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
+    """Return ``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
 
     Raises InvalidInputError if it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
     """
@@ -108,7 +108,7 @@ compactions_key = _session_key(COMPACTIONS_PREFIX)
 
 
 def time_key(timestamp_ms: int, session_id: str) -> bytes:
-    """``t:`` + 8 raw big-endian bytes + id (D3.5): key order is time order, one entry a session.
+    """Return ``t:`` + 8 raw big-endian bytes + id (D3.5): key order is time order, one entry a session.
 
     Raises InvalidInputError if the time is outside [0, 2**63), where byte order would not be time order.
     """
@@ -116,7 +116,7 @@ def time_key(timestamp_ms: int, session_id: str) -> bytes:
 
 
 def split_time_key(key: bytes) -> tuple[int, str]:
-    """(timestamp_ms, session id) of a ``t:`` key.
+    """Return (timestamp_ms, session id) of a ``t:`` key.
 
     Raises CorruptedIdentityError if ``key`` is no such key.
     """
@@ -134,12 +134,12 @@ def event_prefix(session_id: str) -> bytes:
 
 
 def event_key(session_id: str, seq: int) -> bytes:
-    """``e:`` + id + NUL + 8 big-endian bytes: key order is the order of application."""
+    """Return ``e:`` + id + NUL + 8 big-endian bytes: key order is the order of application."""
     return event_prefix(session_id) + _ordered("seq", seq)
 
 
 def applied_key(session_id: str, dedupe_key: str) -> bytes:
-    """``d:`` + id + NUL + 16-byte digest of an event's dedupe key: that event has been applied."""
+    """Return ``d:`` + id + NUL + 16-byte digest of an event's dedupe key: that event has been applied."""
     digest = blake2b(dedupe_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return applied_prefix(session_id) + digest
 
@@ -150,12 +150,13 @@ def applied_prefix(session_id: str) -> bytes:
 
 
 def dream_key(at_ms: int, session_id: str) -> bytes:
-    """``q:`` + 8 big-endian bytes + 8-byte digest of the id: the queue's order is the order of asking."""
+    """Return ``q:`` + 8 big-endian bytes + 8-byte digest of the id: the queue's order is the order of
+    asking."""
     return DREAM_PREFIX + _ordered("at_ms", at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
 
 
 def requirement_log_key(seq: int) -> bytes:
-    """``l:`` + 8 big-endian bytes: the log's order is the order of recording."""
+    """Return ``l:`` + 8 big-endian bytes: the log's order is the order of recording."""
     return REQUIREMENT_LOG_PREFIX + _ordered("seq", seq)
 
 
@@ -192,7 +193,7 @@ def unwrap(key: bytes, record: bytes, version: int) -> bytes:
 
 
 def open_envelope(key: bytes, record: bytes, damaged: Callable[[bytes, str], Exception]) -> tuple[int, bytes]:
-    """(version, payload) of ``record``, which was read from ``key``; raises what ``damaged`` makes."""
+    """Return (version, payload) of ``record``, which was read from ``key``; raises what ``damaged`` makes."""
     end = len(record) - CRC_BYTES
     if end < _HEAD.size:
         raise damaged(key, f"{len(record)} bytes, shorter than any record")
@@ -318,22 +319,23 @@ def index_place(created_at_ms: int, seq: int) -> bytes:
 
 
 def split_index_key(key: bytes) -> tuple[int, int]:
-    """(created_at_ms, commit_seq) at the end of an index key."""
+    """Return (created_at_ms, commit_seq) at the end of an index key."""
     return _PLACE.unpack_from(key, len(key) - _PLACE.size)
 
 
 def edge_key(edge_id: bytes) -> bytes:
-    """``e:`` + id: the edge's record."""
+    """Return ``e:`` + id: the edge's record."""
     return _EDGE + edge_id
 
 
 def adjacency_prefix(direction: str, node_id: bytes) -> bytes:
-    """``o:`` or ``i:`` + node id: its edges that way."""
+    """Return ``o:`` or ``i:`` + node id: its edges that way."""
     return _ADJACENT[direction] + node_id
 
 
 def adjacency_key(direction: str, node_id: bytes, other_id: bytes, relationship: str) -> bytes:
-    """One edge seen from ``node_id``; the value is the edge's id. A pair has one edge a relationship."""
+    """Return the key of an edge seen from ``node_id``; the value is the edge's id. A pair has one edge a
+    relationship."""
     kind = blake2b(relationship.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return _ADJACENT[direction] + node_id + other_id + kind
 

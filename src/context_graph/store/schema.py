@@ -84,7 +84,7 @@ def gain_memory(engine: Engine) -> None:
 
 
 def _make_families(engine: Engine) -> None:
-    """The families, then the marker."""
+    """Make the families, then the marker."""
     for family in MEMORY_FAMILIES:
         if family not in engine.families:
             engine.create_family(family)

@@ -100,7 +100,7 @@ def _put(core: Core, nodes: Sequence[MemoryNode], deleted: Mapping[UUID, Tombsto
 
 
 def _node(core: Core, register: Register) -> MemoryNode | None:
-    """The memory as it is to be; None while too little is known of it."""
+    """Return the memory as it is to be; None while too little is known of it."""
     node_id = UUID(register.subject)
     there = core.store.read(node_id.bytes)
     fresh = {name: value for name, value in register.values.items() if name in values.NODE_FIELDS}

@@ -20,7 +20,7 @@ _AT_ONCE: Final = 64
 
 
 def see_to(side: Side, transport: Transport, report: Report, known: Known, heard: Hearing) -> None:
-    """What follows hearing. Raises as `exchange`."""
+    """Do what follows hearing. Raises as `exchange`."""
     gaps = {machine: gaps for machine, gaps in heard.gaps.items() if gaps}
     if gaps or known.gaps:
         transport.want(report.machine, gaps)
@@ -85,7 +85,7 @@ def _audit(side: Side, transport: Transport, report: Report, heard: Hearing) -> 
 
 
 def _pages(transport: Transport, machine: str) -> Iterator[tuple[int, Page]]:
-    """The pages of a whole log, each with the number that it follows."""
+    """Yield the pages of a whole log, each with the number that it follows."""
     after = 0
     while (page := transport.pull(machine, after)).upto > after:
         yield after, page
@@ -125,7 +125,7 @@ class _There:
         self._uses: dict[int, int] = {}
 
     def add(self, change: Change) -> None:
-        """What one line tells."""
+        """Add what one line tells."""
         key = hash((change.kind, change.subject, change.clock, change.by))
         self._fields[key] = self._fields.get(key, 0) | self._mask(change.fields)
         for machine, (times, _) in change.uses.items():

@@ -54,12 +54,13 @@ _DECODER: Final = msgspec.json.Decoder(Change)
 
 
 def is_machine(text: str) -> bool:
-    """Whether ``text`` can be a machine's id."""
+    """Return whether ``text`` can be a machine's id."""
     return _MACHINE.match(text) is not None
 
 
 def canonical(value: Any) -> bytes:
-    """``value`` as JSON of which there is but one. Raises InvalidInputError: too deep, too large a number."""
+    """Return ``value`` as JSON of which there is but one. Raises InvalidInputError: too deep, too large a
+    number."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
@@ -72,7 +73,7 @@ def digest(data: bytes) -> str:
 
 
 def encode(change: Change) -> bytes:
-    """The line of ``change``, without its end. Raises InvalidInputError if it is too long."""
+    """Return the line of ``change``, without its end. Raises InvalidInputError if it is too long."""
     line = canonical(msgspec.to_builtins(change))
     if len(line) > MAX_LINE_BYTES:
         raise InvalidInputError(f"{change.kind} {change.subject} has {len(line)} bytes, too much to be told")
@@ -80,7 +81,7 @@ def encode(change: Change) -> bytes:
 
 
 def decode(line: bytes) -> Change:
-    """The change in ``line``, every part of its frame checked; what fields hold is not.
+    """Return the change in ``line``, every part of its frame checked; what fields hold is not.
 
     Raises InvalidInputError: It is none; the text says why and quotes nothing of it.
     """

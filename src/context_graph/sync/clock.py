@@ -15,20 +15,20 @@ MAX_AHEAD_MS: Final = 600_000
 
 
 def packed(at_ms: int) -> int:
-    """The first clock value of that millisecond."""
+    """Return the first clock value of that millisecond."""
     return min(max(0, at_ms) << COUNTER_BITS, MAX_CLOCK)
 
 
 def latest(now_ms: int) -> int:
-    """The largest value that a clock may have."""
+    """Return the largest value that a clock may have."""
     return packed(now_ms + MAX_AHEAD_MS + 1) - 1
 
 
 def after(last: int, at_ms: int) -> int:
-    """The value of an event at ``at_ms`` that comes after all up to ``last``."""
+    """Return the value of an event at ``at_ms`` that comes after all up to ``last``."""
     return max(packed(at_ms), last + 1)
 
 
 def is_ahead(clock: int, now_ms: int) -> bool:
-    """Whether a value is further ahead of ``now_ms`` than any clock may be."""
+    """Return whether a value is further ahead of ``now_ms`` than any clock may be."""
     return clock > latest(now_ms)

@@ -44,7 +44,7 @@ class Exchange:
     # Telling
 
     def outgoing(self, name: str, head: Head | None) -> Outgoing:
-        """The next lines for a place whose end of our log is ``head``.
+        """Return the next lines for a place whose end of our log is ``head``.
 
         Everything must have been stamped. `pushed` must follow once they are there.
         """
@@ -83,7 +83,7 @@ class Exchange:
         return Outgoing(self.notes.machine.id, page.lines, more, page.unfit)
 
     def pushed(self, name: str) -> None:
-        """The lines that `outgoing` gave are there."""
+        """Note that the lines which `outgoing` gave are there."""
         place = self.notes.place(name)
         if place.intent is not None:
             place.told, place.digest, place.version = place.intent
@@ -100,7 +100,7 @@ class Exchange:
         self.notes.commit()
 
     def _settled(self, name: str, head: Head | None) -> Place:
-        """What that place has of us. If it is not what we have written, this store takes a new id."""
+        """Return what that place has of us. If it is not what we have written, this store takes a new id."""
         place = self.notes.place(name)
         there = (0, "") if head is None else tuple(head)
         if place.intent is not None and there == place.intent[:2]:
@@ -114,7 +114,7 @@ class Exchange:
     def _changes(
         self, register: Register, groups: Mapping[tuple[int, str], list[str]], users: Sequence[str]
     ) -> Iterable[tuple[Any, ...]]:
-        """(clock, by, kind, subject, fields, uses) for each of these stamps."""
+        """Yield (clock, by, kind, subject, fields, uses) for each of these stamps."""
         known = self._values(register)
         if known is None:
             return
@@ -129,7 +129,7 @@ class Exchange:
             yield clock, by, register.kind, register.subject, {}, uses
 
     def _values(self, register: Register) -> dict[str, Any] | None:
-        """The values of its fields as they are here; None for what must not leave."""
+        """Return the values of its fields as they are here; None for what must not leave."""
         known: dict[str, Any] = {}
         if register.removed:
             return register.values
@@ -195,7 +195,7 @@ class Exchange:
         return Merged(new, read, refused, waits)
 
     def known(self, name: str) -> Known:
-        """What was read at that place, and what has to be seen to there."""
+        """Return what was read at that place, and what has to be seen to there."""
         place = self.notes.place(name)
         changed = list(islice(self.notes.removed_after(place.purged), SLICE))
         return Known(
@@ -222,7 +222,7 @@ class Exchange:
         self.notes.commit()
 
     def stamps(self, after_name: str) -> tuple[list[Stamped], str | None]:
-        """What is known of SLICE memories and links, and where to go on, None at the end."""
+        """Return what is known of SLICE memories and links, and where to go on, None at the end."""
         page = list(islice(self.notes.registers_after(after_name), SLICE))
         rows = list[Stamped]()
         for _, register in page:
@@ -263,7 +263,7 @@ class Exchange:
     # Looking
 
     def state(self) -> list[dict[str, Any]]:
-        """What all machines agree on once they have heard of each other, by subject."""
+        """Return what all machines agree on once they have heard of each other, by subject."""
         states = []
         for register in self.notes.registers():
             known = self._values(register)
@@ -299,7 +299,7 @@ class _Lines:
         return self._size >= PAGE_BYTES or len(self.lines) >= PAGE_LINES
 
     def add(self, register: Register, changes: Iterable[tuple[Any, ...]]) -> None:
-        """A line of each; what is too long to be told is listed."""
+        """Add a line of each; what is too long to be told is listed."""
         for change in changes:
             try:
                 line = encode(Change(VERSION, self._machine, self._told + len(self.lines) + 1, *change))

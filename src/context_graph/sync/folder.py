@@ -136,7 +136,8 @@ class Folder(Transport):
         return Head(fresh[-1].change.seq, digest(fresh[-1].line))
 
     def _own(self, machine: str) -> Path:
-        """The folder that this machine writes in, made if it is missing. Raises OSError, TransportError."""
+        """Return the folder that this machine writes in, made if it is missing. Raises OSError,
+        TransportError."""
         home = self.path / machine
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if home.is_symlink():
@@ -300,7 +301,7 @@ class Folder(Transport):
         return kept
 
     def _end(self, segment: Segment) -> _End | None:
-        """The end of a segment whose lines are as they were written; None for another."""
+        """Return the end of a segment whose lines are as they were written; None for another."""
         try:
             status = segment.path.lstat()
         except OSError:
@@ -360,7 +361,8 @@ def _tells_of(change: Change, gone: Collection[str]) -> bool:
 
 
 def _quotes(change: Change, gone: Collection[str]) -> bool:
-    """Whether it has words of one that is gone, which had been merged into the memory that it is about."""
+    """Return whether it has words of one that is gone, which had been merged into the memory that it is
+    about."""
     metadata = change.fields.get(_METADATA)
     rows = metadata.get(MERGED_FROM) if isinstance(metadata, dict) else None
     return isinstance(rows, list) and any(
@@ -381,7 +383,7 @@ def _failed(path: Path, error: OSError) -> TransportError:
 
 
 def _parts(change: Change) -> Iterator[tuple[tuple[str, str, str], tuple[int, str, int]]]:
-    """What a change sets, and how new that is."""
+    """Yield what a change sets, and how new that is."""
     for name in change.fields:
         yield (change.kind, change.subject, name), (change.clock, change.by, change.seq)
     for machine, (times, last) in change.uses.items():
@@ -391,7 +393,7 @@ def _parts(change: Change) -> Iterator[tuple[tuple[str, str, str], tuple[int, st
 def _still_needed(
     change: Change, newest: dict[tuple[str, str, str], tuple[int, str, int]], removed: Collection[str]
 ) -> bytes | None:
-    """A change with what no later one sets and nothing of what is removed; None if nothing is left."""
+    """Return a change with what no later one sets and nothing of what is removed; None if nothing is left."""
     left = {key[2] for key, rank in _parts(change) if newest[key] == rank}
     if change.subject in removed:
         left &= {REMOVED}
@@ -405,7 +407,8 @@ def _still_needed(
 
 
 def _end_of(path: Path) -> _End | None:
-    """The last line of a segment if it is what the others make; reads the file in lines of bounded length."""
+    """Return the last line of a segment if it is what the others make; reads the file in lines of bounded
+    length."""
     sums, count = blake2b(digest_size=32), 0
     try:
         with _opened(path) as file:
@@ -440,7 +443,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _lines_of(path: Path, at: int = 0) -> Iterator[bytes]:
-    """The lines of a whole segment from that byte on, without its end."""
+    """Yield the lines of a whole segment from that byte on, without its end."""
     with _opened(path) as file:
         file.seek(at)
         while line := file.readline(MAX_LINE_BYTES + 2):

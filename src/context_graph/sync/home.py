@@ -31,7 +31,7 @@ class Home(msgspec.Struct):
 
 
 def small_file(path: Path) -> bytes:
-    """What stands in a plain file of at most MAX_BYTES; nothing if there is none.
+    """Return what stands in a plain file of at most MAX_BYTES; nothing if there is none.
 
     Raises OSError: It is a link, no file, too long, or can't be read.
     """
@@ -88,7 +88,7 @@ def _agree(there: Home, here: Home, is_same: Callable[[str, str], bool]) -> bool
 
 
 def _word(home: Home) -> str:
-    """What is known of a project, for people."""
+    """Return what is known of a project, for people."""
     if home.remote:
         return f"whose remote is {home.remote[:200]!r}"
     first = f", whose first commit is {home.first[:12]!r}" if home.first else " or a commit"

@@ -94,7 +94,7 @@ class SyncNotes:
         self.machine.id = secrets.token_hex(16)
 
     def place(self, name: str) -> Place:
-        """What is known of that place. One that was told under another id has been told nothing."""
+        """Return what is known of that place. One that was told under another id has been told nothing."""
         note = self.table.get(f"p:{name}")
         if note is None:
             return Place(self.machine.id)
@@ -119,11 +119,11 @@ class SyncNotes:
         return Origin(self.machine.version, source)
 
     def register(self, kind: str, subject: str) -> Register:
-        """What is known of a memory or link; empty if nothing is."""
+        """Return what is known of a memory or link; empty if nothing is."""
         return self.named(register_name(kind, subject)) or Register(kind, subject)
 
     def named(self, name: str) -> Register | None:
-        """The register of that note."""
+        """Return the register of that note."""
         if name in self._changed:
             return self._changed[name]
         note = self.table.get(name)
@@ -153,7 +153,7 @@ class SyncNotes:
             self.table.remove(self._batch, name)
 
     def waiting(self) -> list[Register]:
-        """The registers that wait, memories first, as of the last commit."""
+        """Return the registers that wait, memories first, as of the last commit."""
         names = sorted(
             (name[2:] for name, _ in self.table.scan("q:")), key=lambda name: (name[0] != "m", name)
         )
@@ -161,7 +161,7 @@ class SyncNotes:
         return [register for register in registers if register is not None]
 
     def link_of(self, edge_id: str) -> Register | None:
-        """The link that was told of an edge."""
+        """Return the link that was told of an edge."""
         note = self.table.get(f"e:{edge_id}")
         return None if note is None else self.named(note["l"])
 
@@ -185,11 +185,11 @@ class SyncNotes:
             yield int(name.removeprefix("v:"), 16), note["r"].removeprefix("m:") if note.get("x") else ""
 
     def registers(self) -> Iterator[Register]:
-        """All of them."""
+        """Return all of them."""
         return (register for _, register in self.registers_after(""))
 
     def registers_after(self, name: str) -> Iterator[tuple[str, Register]]:
-        """(name, register) from after that note's name on, those of links first."""
+        """Yield (name, register) from after that note's name on, those of links first."""
         for prefix in ("l:", "m:"):
             if name < prefix or name.startswith(prefix):
                 for each, note in self.table.scan(prefix, name if name.startswith(prefix) else ""):

@@ -115,11 +115,12 @@ class Register:
         return new
 
     def forget_values(self) -> None:
-        """The records have them now."""
+        """Drop the values that the records have now."""
         self.values = {name: value for name, value in self.values.items() if name in KEPT}
 
     def untold(self, version: int, place: str) -> tuple[dict[tuple[int, str], list[str]], list[str]]:
-        """What ``place`` was not told: fields by (clock, machine), and machines whose uses are new to it."""
+        """Return what ``place`` was not told: fields by (clock, machine), and machines whose uses are new to
+        it."""
 
         def is_new(origin: Origin) -> bool:
             return origin.version > version and origin.source != place
@@ -129,11 +130,11 @@ class Register:
         return self.groups(names), sorted(users)
 
     def ahead(self, clock: int) -> list[str]:
-        """Its fields whose stamps are later than that clock."""
+        """Return its fields whose stamps are later than that clock."""
         return [name for name, stamp in self.stamps.items() if stamp.clock > clock]
 
     def groups(self, names: Iterable[str]) -> dict[tuple[int, str], list[str]]:
-        """Those of its fields that it has, by (clock, machine) of their stamps, in that order."""
+        """Return those of its fields that it has, by (clock, machine) of their stamps, in that order."""
         groups: dict[tuple[int, str], list[str]] = {}
         for name in names:
             if name in self.stamps:
@@ -161,7 +162,7 @@ class Register:
 
     @classmethod
     def of(cls, note: Mapping[str, Any]) -> Register:
-        """What `note` gave."""
+        """Return what `note` gave."""
         made = cls(note["k"], note["s"], note["n"], values=dict(note.get("v", {})))
         for clock, by, version, source, names in note["f"]:
             for name, its in names.items():
@@ -171,7 +172,7 @@ class Register:
         return made
 
     def agreed(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The state that all machines agree on once they have heard of each other, JSON-able.
+        """Return the state that all machines agree on once they have heard of each other, JSON-able.
 
         Args:
             values: Of its fields, as they are on this machine.

@@ -102,7 +102,7 @@ class Side(Protocol):
         """
 
     def machine(self) -> str:
-        """The store's id."""
+        """Return the store's id."""
 
     def outgoing(self, place: str, head: Head | None) -> Outgoing: ...
 
@@ -115,13 +115,13 @@ class Side(Protocol):
     def keep(self, place: str, kept: Kept) -> None: ...
 
     def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
-        """All that the store knows, in slices from ""."""
+        """Return all that the store knows, in slices from ""."""
 
     def merge(self, place: str, part: Stretch) -> Merged: ...
 
 
 def without(gaps: Iterable[tuple[int, int]], after: int, upto: int) -> Gaps:
-    """What of ``gaps`` does not lie among the lines from behind ``after`` up to ``upto``."""
+    """Return what of ``gaps`` does not lie among the lines from behind ``after`` up to ``upto``."""
     return [
         part
         for first, last in gaps

@@ -95,10 +95,10 @@ class Transport(Protocol):
         """Of this place: 1 to 64 characters, by which a store notes what it has told and read there."""
 
     def head(self, machine: str) -> Head | None:
-        """The end of that machine's log; None if it has none. Raises TransportError."""
+        """Return the end of that machine's log; None if it has none. Raises TransportError."""
 
     def is_read_only(self) -> bool:
-        """Whether nothing may be told there, by what the place itself says. Raises TransportError."""
+        """Return whether nothing may be told there, by what the place itself says. Raises TransportError."""
         return False
 
     def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
@@ -113,10 +113,10 @@ class Transport(Protocol):
         """
 
     def machines(self) -> Sequence[str]:
-        """The machines that have a log, sorted. Raises TransportError."""
+        """Return the machines that have a log, sorted. Raises TransportError."""
 
     def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
-        """At most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError.
+        """Return at most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError.
 
         Args:
             mark: Of line ``after_seq``, as the page that brought it had it.
@@ -125,7 +125,8 @@ class Transport(Protocol):
     def news(
         self, read: Mapping[str, int], but: Collection[str], marks: Mapping[str, str] | None = None
     ) -> Iterator[tuple[str, Page]]:
-        """A page of each log, as many as fit, that has more or less than was read; nothing if all was read.
+        """Yield a page of each log, as many as fit, that has more or less than was read; nothing if all was
+        read.
 
         Args:
             read: Machine -> number of the last line that was read.
@@ -144,7 +145,7 @@ class Transport(Protocol):
     # What keeps places whole. A place that can't lose anything needs none of it.
 
     def is_torn(self, machine: str) -> bool:
-        """Whether lines are missing in the middle of that machine's own log. Raises TransportError."""
+        """Return whether lines are missing in the middle of that machine's own log. Raises TransportError."""
         return False
 
     def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
@@ -155,8 +156,8 @@ class Transport(Protocol):
         return None
 
     def wanted(self, machine: str) -> tuple[str, bool]:
-        """What others miss: a text that is another one when they miss something else, and whether lines of
-        ``machine`` are among it. Raises TransportError.
+        """Return what others miss: a text that is another one when they miss something else, and whether
+        lines of ``machine`` are among it. Raises TransportError.
         """
         return "", False
 

@@ -34,12 +34,12 @@ _MAX_REASON: Final = 500
 
 
 def is_private(node: MemoryNode) -> bool:
-    """Whether it never leaves this machine."""
+    """Return whether it never leaves this machine."""
     return node.metadata.get(PRIVATE) is True or PRIVATE in node.tags or CANARY_TAG in node.tags
 
 
 def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:
-    """The fields of a memory that travel, without secrets."""
+    """Return the fields of a memory that travel, without secrets."""
     clean = records.node_to_json(redacted_node(node, redactor))
     fields = {name: clean[name] for name in NODE_FIELDS}
     fields["metadata"] = {name: value for name, value in clean["metadata"].items() if name != TOLD_BY}
@@ -48,7 +48,7 @@ def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:
 
 
 def edge_values(edge: GraphEdge, redactor: TextRedactor) -> dict[str, Any]:
-    """The fields of a link that travel, without secrets."""
+    """Return the fields of a link that travel, without secrets."""
     fields = records.edge_to_json(edge)
     fields["metadata"] = redacted(edge.metadata, redactor)
     for name in ("weight", "confidence"):
@@ -57,22 +57,22 @@ def edge_values(edge: GraphEdge, redactor: TextRedactor) -> dict[str, Any]:
 
 
 def stone_value(stone: Tombstone, redactor: TextRedactor) -> dict[str, Any]:
-    """A soft deletion as it travels."""
+    """Return a soft deletion as it travels."""
     return {"at_ms": stone.deleted_at_ms, "reason": redactor.redact(stone.reason)}
 
 
 def stone_of(node_id: UUID, value: Mapping[str, Any]) -> Tombstone:
-    """The soft deletion that ``value`` tells."""
+    """Return the soft deletion that ``value`` tells."""
     return Tombstone(node_id, value["at_ms"], value["reason"], True)
 
 
 def link_subject(source: UUID, target: UUID, relationship: str) -> str:
-    """What a link is known by."""
+    """Return what a link is known by."""
     return f"{source}/{target}/{relationship}"
 
 
 def ends_of(subject: str) -> tuple[UUID, UUID, str]:
-    """The ends of a link, and its relationship. Raises InvalidInputError."""
+    """Return the ends of a link, and its relationship. Raises InvalidInputError."""
     parts = subject.split("/", 2)
     try:
         return UUID(parts[0]), UUID(parts[1]), parts[2]
@@ -146,7 +146,7 @@ def node_of(subject: str, values: Mapping[str, Any], told_by: object = None) -> 
 
 
 def edge_of(subject: str, values: Mapping[str, Any]) -> GraphEdge:
-    """The link that ``values`` tell. Raises InvalidInputError."""
+    """Return the link that ``values`` tell. Raises InvalidInputError."""
     source, target, relationship = ends_of(subject)
     fields = {name: values[name] for name in EDGE_FIELDS if name in values}
     ends = {"source_id": str(source), "target_id": str(target), "relationship_type": relationship}

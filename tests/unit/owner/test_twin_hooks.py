@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_graph.model import EventKind, HookEvent
-from context_graph.owner.sessions.live_sessions import TwinHooks
+from context_graph.owner.sessions.live_sessions import DuplicateHooks
 
 AT = 1_700_000_000_000
 
@@ -16,16 +16,16 @@ def stop(*, plugin: bool, at_ms: int = AT, said: str = "done", session: str = "s
 
 @pytest.mark.parametrize("first", [False, True])
 def test_the_second_installation_s_event_is_known(first: bool) -> None:
-    twins = TwinHooks()
-    assert not twins.is_second(stop(plugin=first))
-    assert twins.is_second(stop(plugin=not first, at_ms=AT + 900))
-    assert not twins.is_second(stop(plugin=first, at_ms=AT + 1_000)), "the next event, as like as it is"
+    duplicates = DuplicateHooks()
+    assert not duplicates.is_second(stop(plugin=first))
+    assert duplicates.is_second(stop(plugin=not first, at_ms=AT + 900))
+    assert not duplicates.is_second(stop(plugin=first, at_ms=AT + 1_000)), "the next event, as like as it is"
 
 
 def test_one_installation_s_events_are_all_events() -> None:
     """A Stop that was held comes again at once, and may say the same words."""
-    twins = TwinHooks()
-    assert not any(twins.is_second(stop(plugin=False, at_ms=AT + n)) for n in range(8))
+    duplicates = DuplicateHooks()
+    assert not any(duplicates.is_second(stop(plugin=False, at_ms=AT + n)) for n in range(8))
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_one_installation_s_events_are_all_events() -> None:
         stop(plugin=True, session="s2"),
     ],
 )
-def test_what_differs_is_no_twin(other: HookEvent) -> None:
-    twins = TwinHooks()
-    assert not twins.is_second(stop(plugin=False))
-    assert not twins.is_second(other)
+def test_what_differs_is_no_duplicate(other: HookEvent) -> None:
+    duplicates = DuplicateHooks()
+    assert not duplicates.is_second(stop(plugin=False))
+    assert not duplicates.is_second(other)
 
 
 def test_a_tool_call_is_known_by_its_id_and_its_prompt() -> None:
@@ -55,8 +55,8 @@ def test_a_tool_call_is_known_by_its_id_and_its_prompt() -> None:
 
 
 def test_only_the_last_events_are_held() -> None:
-    twins = TwinHooks()
+    duplicates = DuplicateHooks()
     for n in range(1_000):
-        twins.is_second(stop(plugin=False, said=str(n)))
-    assert not twins.is_second(stop(plugin=True, said="0"))
-    assert twins.is_second(stop(plugin=True, said="999"))
+        duplicates.is_second(stop(plugin=False, said=str(n)))
+    assert not duplicates.is_second(stop(plugin=True, said="0"))
+    assert duplicates.is_second(stop(plugin=True, said="999"))

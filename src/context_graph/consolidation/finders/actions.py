@@ -35,13 +35,13 @@ _SUBJECT: Final = 4
 
 
 def _table(text: str) -> dict[str, str]:
-    """``kind: word word; kind: …`` as word -> kind."""
+    """Return ``kind: word word; kind: …`` as word -> kind."""
     rows = (row.split(":") for row in text.split(";"))
     return {word: kind.strip() for kind, words in rows for word in words.split()}
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """``form:plain form:plain`` as a mapping."""
+    """Return ``form:plain form:plain`` as a mapping."""
     return dict((pair.split(":")[0], pair.split(":")[1]) for pair in text.split())
 
 
@@ -174,7 +174,7 @@ def actions(text: str) -> list[Action]:
 
 
 def _told(text: str) -> str:
-    """``text`` without code, except commands: a program's text does not say what was done."""
+    """Return ``text`` without code, except commands: a program's text does not say what was done."""
     if not _INDENTED.search(text):
         return text
     parts = segments(text)
@@ -301,7 +301,8 @@ def _verb(word: str) -> Action | None:
 
 @cache
 def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
-    """(stem -> kind, stem -> plain form) of the lexicon of Steps, of `VERBS`, and of other plain verbs."""
+    """Return (stem -> kind, stem -> plain form) of the lexicon of Steps, of `VERBS`, and of other plain
+    verbs."""
     sections = packaged_table().sections
     vocabulary = bytes(sections["vocabulary"]).decode().split("\n")
     pieces = sections["Steps.pieces"].cast("H")

@@ -184,7 +184,7 @@ def _related(
 
 
 def _mutual(rows: I64, words: F32) -> Iterator[tuple[int, int, float]]:
-    """(row, row, cosine) of members that are each other's nearest, the older first."""
+    """Yield (row, row, cosine) of members that are each other's nearest, the older first."""
     if len(rows) < 2:
         return
     cosines = words @ words.T

@@ -145,7 +145,7 @@ def close_pairs(
 
 
 def joined_pairs(bound: Bound, part: F32, other: F32 | None, threshold: float) -> Close:
-    """As many pairs of two parts of the rows, or of ``part`` alone, as tell what hangs together.
+    """Return as many pairs of two parts of the rows, or of ``part`` alone, as tell what hangs together.
 
     Args:
         bound: Of all the rows.

@@ -213,7 +213,8 @@ def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent)
 
 
 def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tuple[I32, I32, F32]:
-    """(source, target, cosine) of the ``count`` nearest of ``others``, ascending, to each of ``rows``."""
+    """Return (source, target, cosine) of the ``count`` nearest of ``others``, ascending, to each of
+    ``rows``."""
     portions = []
     candidates = unit[others]
     step = max(1, BLOCK_VALUES // max(1, len(others)))

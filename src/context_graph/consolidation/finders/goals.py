@@ -185,7 +185,7 @@ def _areas(parts: Sequence[Profile]) -> Iterator[list[int]]:
 def _confident(
     candidates: Sequence[_Candidate], whole: Profile, min_confidence: float
 ) -> list[tuple[int, float]]:
-    """(candidate, confidence) of those that hold together well enough, most certain first."""
+    """Return (candidate, confidence) of those that hold together well enough, most certain first."""
     usual, coherence = whole.cosines(), whole.coherence()
     confident = []
     for at, candidate in enumerate(candidates):
@@ -342,7 +342,8 @@ def _matched(stored: Sequence[Goal], discovered: Sequence[Goal]) -> dict[int, Go
 
 
 def _moved(known: Goal, now: Goal, step: float) -> Goal:
-    """``known`` with members and words as they were found now, its certainty and centre on the way there."""
+    """Return ``known`` with members and words as they were found now, its certainty and centre on the way
+    there."""
     centroid = now.centroid
     if known.centroid and now.centroid:
         before, after = (np.frombuffer(goal.centroid, np.float32) for goal in (known, now))

@@ -135,7 +135,8 @@ def _bests(
 
 
 def counts(sessions: Sequence[Session], floor: float) -> tuple[int, int]:
-    """(sessions told of an earlier one, those told of a right one), by the first that is alike enough."""
+    """Return (sessions told of an earlier one, those told of a right one), by the first that is alike
+    enough."""
     bests = [next((best for best in session if best.share >= floor), None) for session in sessions]
     shown = [best for best in bests if best is not None]
     return len(shown), sum(best.is_right for best in shown)

@@ -68,7 +68,7 @@ def _axes(points: F32) -> F32:
 
 
 def _evened(values: F32, anchors: F32, everything: F32) -> F32:
-    """``values`` in [0, 1]: between their place as it is and one at which ``anchors`` lie evenly."""
+    """Return ``values`` in [0, 1]: between their place as it is and one at which ``anchors`` lie evenly."""
     low, high = float(everything.min()), float(everything.max())
     if high <= low:
         return np.full(len(values), 0.5, np.float32)

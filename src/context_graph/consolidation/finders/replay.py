@@ -139,7 +139,7 @@ def shortcuts(snap: Snapshot, rows: Sequence[int] | I64 | None = None) -> list[N
 
 
 def _strongest(snap: Snapshot) -> dict[tuple[UUID, UUID], tuple[float, float]]:
-    """(source, target) -> (weight, confidence) of the strongest edge from one to the other."""
+    """Return (source, target) -> (weight, confidence) of the strongest edge from one to the other."""
     known: dict[tuple[UUID, UUID], tuple[float, float]] = {}
     edges, ids = snap.links, snap.ids
     columns = (edges.source, edges.target, edges.weight, edges.confidence)

@@ -188,7 +188,8 @@ def _ways(length: int, run: int) -> int:
 
 
 def _triples(lists: Sequence[Sequence[int]]) -> tuple[I64, I64, int]:
-    """(list, key) of every run of three in every list, each once a list, in order of key; and the key's base.
+    """Return (list, key) of every run of three in every list, each once a list, in order of key; and the
+    key's base.
 
     A run (a, b, c) has the key (a * base + b) * base + c.
     """
@@ -212,7 +213,7 @@ def _triples(lists: Sequence[Sequence[int]]) -> tuple[I64, I64, int]:
 def _seeds(
     lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress
 ) -> tuple[int, list[Recurrence]]:
-    """(how many runs of three there are, those that recur, the most surprising first)"""
+    """Return (how many runs of three there are, those that recur, the most surprising first)"""
     of, keys, base = _triples(lists)
     distinct, starts, counts = np.unique(keys, return_index=True, return_counts=True)
     progress(1, 3)

@@ -54,7 +54,7 @@ class Fact:
     text: str
 
     def is_in(self, text: str, words: frozenset[str]) -> bool:
-        """Whether a text, lower case, with these words, has it."""
+        """Return whether a text, lower case, with these words, has it."""
         if self.kind in ("file", "symbol"):
             return os.path.basename(self.text).lower() in text
         if self.text.lower() in text:
@@ -80,7 +80,7 @@ class Compaction:
         return self.in_context / self.facts if self.facts and self.in_summary is not None else None
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields and the continuity, as JSON values."""
+        """Return its fields and the continuity, as JSON values."""
         return {
             "at_ms": self.at_ms,
             "facts": self.facts,
@@ -91,7 +91,7 @@ class Compaction:
 
 
 def facts_of(work: SessionWork) -> list[Fact]:
-    """What the session had, in the order of telling."""
+    """Return what the session had, in the order of telling."""
     goal, *asked = work.prompts or [""]
     tasks = [f"{subject} ({state.replace('_', ' ')})" for state, subject in work.tasks.values()]
     tasks.sort(key=lambda task: not task.endswith("(in progress)"))
@@ -117,7 +117,8 @@ def kept_by(facts: Sequence[Fact], text: str) -> list[bool]:
 
 
 def text_of(facts: Sequence[Fact], summary: str | None, *, budget: int, count: Callable[[str], int]) -> str:
-    """What the session is told: fenced, in ``budget`` tokens, what ``summary`` lost first; "" without facts.
+    """Return what the session is told: fenced, in ``budget`` tokens, what ``summary`` lost first; "" without
+    facts.
 
     Args:
         summary: The client's own of this compaction; None where it is not known.
@@ -138,7 +139,7 @@ def text_of(facts: Sequence[Fact], summary: str | None, *, budget: int, count: C
 
 
 def instructions_of(facts: Sequence[Fact], gates: str, *, budget: int, count: Callable[[str], int]) -> str:
-    """What a summarizer is asked to keep, in ``budget`` tokens; "" without facts.
+    """Return what a summarizer is asked to keep, in ``budget`` tokens; "" without facts.
 
     Args:
         gates: The line that says which requirements are open; "" if there are none.
@@ -152,7 +153,7 @@ def instructions_of(facts: Sequence[Fact], gates: str, *, budget: int, count: Ca
 
 
 def _lines(facts: Iterable[Fact]) -> list[tuple[str, list[str]]]:
-    """(name, quoted texts) of each kind, in the order of telling."""
+    """Return (name, quoted texts) of each kind, in the order of telling."""
     by_kind: dict[str, list[str]] = {}
     for fact in facts:
         by_kind.setdefault(fact.kind, []).append(quoted(fact.text))
@@ -183,7 +184,8 @@ def _add(
 
 
 def measured(facts: Sequence[Fact], summary: str | None, start_text: str, at_ms: int) -> Compaction:
-    """How much of ``facts`` outlived a compaction with that summary, when ``start_text`` was added to it."""
+    """Return how much of ``facts`` outlived a compaction with that summary, when ``start_text`` was added to
+    it."""
     in_summary = kept_by(facts, summary) if summary is not None else None
     in_context = kept_by(facts, f"{summary or ''}\n{start_text}")
     return Compaction(at_ms, len(facts), None if in_summary is None else sum(in_summary), sum(in_context))

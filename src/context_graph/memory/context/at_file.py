@@ -92,12 +92,13 @@ class FileMemories(Follower):
     # The index
 
     def taken(self) -> list[tuple[str, str]]:
-        """The files that `read` has taken in since the last call, each with the session of its memory."""
+        """Return the files that `read` has taken in since the last call, each with the session of its
+        memory."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def about(self, path: str) -> list[About]:
-        """The memories about a file, by its path in the checkout, the newest first."""
+        """Return the memories about a file, by its path in the checkout, the newest first."""
         return sorted(self._about.get(path, {}).values(), key=lambda row: -row.at_ms)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
@@ -137,7 +138,7 @@ class FileMemories(Follower):
             yield from (path for path in paths_in(node.content) if "/" in path)
 
     def inside(self, folder: str, path: str) -> str:
-        """``path``, as seen from ``folder``, relative to the top of the checkout that folder is in."""
+        """Return ``path``, as seen from ``folder``, relative to the top of the checkout that folder is in."""
         top_and_real = self._tops.get(folder)
         if top_and_real is None:
             if len(self._tops) == _SESSIONS:
@@ -200,7 +201,8 @@ class FileMemories(Follower):
         session.first, session.named = "", frozenset(map(os.path.basename, paths_in(prompt)))
 
     def shares(self, session_id: str, text: str) -> int:
-        """How many words of what the session was asked ``text`` has, but for those that build sentences."""
+        """Return how many words of what the session was asked ``text`` has, but for those that build
+        sentences."""
         shared, language = self._session(session_id).asked & words_of(text), language_of(text)
         return sum(not is_function_word(word, language) for word in shared)
 
@@ -211,17 +213,19 @@ class FileMemories(Follower):
         session.done.append(path)
 
     def done(self, session_id: str) -> list[str]:
-        """The files that since the last call turned out to have nothing more to tell in the session."""
+        """Return the files that since the last call turned out to have nothing more to tell in the
+        session."""
         session = self._session(session_id)
         files, session.done = session.done, []
         return files
 
     def forget(self, session_id: str) -> None:
-        """The session's context was compacted: what it was told is not there any more."""
+        """Note that the session's context was compacted: what it was told is not there any more."""
         self._sessions.pop(session_id, None)
 
     def touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
-        """The files of the project that a call reads, changes or names, by their paths in the checkout."""
+        """Yield the files of the project that a call reads, changes or names, by their paths in the
+        checkout."""
         root = root_of(event.cwd)
         if event.tool_name in EDITING | _READING:
             path = relative_path(event.parts.file_path, root)

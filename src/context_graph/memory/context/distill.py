@@ -52,7 +52,7 @@ class Candidate:
     """[0, 1]."""
     alike: tuple[UUID, ...] = ()
     """Memories that mean the same and are not shown themselves."""
-    standing: str = ""
+    evidence: str = ""
     """How what it rests on is today; "" if it rests on nothing."""
 
 
@@ -66,12 +66,13 @@ class Distilled:
 
 
 def short_id(node_id: UUID) -> str:
-    """The first 8 hex digits, which start a line; `get_memory` accepts them if they are unambiguous."""
+    """Return the first 8 hex digits, which start a line; `get_memory` accepts them if they are
+    unambiguous."""
     return f"node_{node_id.hex[:8]}"
 
 
 def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """``candidates`` without those that mean the same as an earlier one, which lists their ids.
+    """Return ``candidates`` without those that mean the same as an earlier one, which lists their ids.
 
     Texts that differ in a number, path, id, quotation or negation are never folded.
     """
@@ -90,7 +91,7 @@ def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _alike(words: frozenset[str], other: frozenset[str]) -> bool:
-    """A cheap test before the careful one."""
+    """Test cheaply, before the careful test."""
     smaller, larger = (len(words), len(other)) if len(words) < len(other) else (len(other), len(words))
     if smaller < SAME_WORDS * larger:
         return False
@@ -99,20 +100,20 @@ def _alike(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def raw_text(candidate: Candidate) -> str:
-    """A memory whole, as a line of the raw form."""
+    """Return a memory whole, as a line of the raw form."""
     return f"{_label(candidate)} {candidate.node.content.strip()}"
 
 
 def _label(candidate: Candidate) -> str:
     extra = f" (+{len(candidate.alike)} alike)" if candidate.alike else ""
-    standing = f", {candidate.standing}" if candidate.standing else ""
-    return f"[{short_id(candidate.node.id)}{standing}]{extra}"
+    evidence = f", {candidate.evidence}" if candidate.evidence else ""
+    return f"[{short_id(candidate.node.id)}{evidence}]{extra}"
 
 
 def distilled(
     query: str, candidates: Sequence[Candidate], budget: int, mode: Mode, tokenizer: EmbeddingProvider
 ) -> Distilled:
-    """``candidates``, best first and folded, in at most ``budget`` tokens.
+    """Return ``candidates``, best first and folded, in at most ``budget`` tokens.
 
     Auto is raw if everything fits; else code_focused if most of it is code, structured if it is many memories
     of several topics, otherwise narrative.
@@ -185,7 +186,7 @@ def _raw(query: str, candidates: Sequence[Candidate], budget: int, tokenizer: Em
 def _narrative(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider
 ) -> _Parts:
-    """One paragraph: the best sentences, by memory in rank order."""
+    """Return one paragraph: the best sentences, by memory in rank order."""
     parts = _Parts(budget, tokenizer, " ")
     parts.add(LEAD)
     for owner, pieces in _chosen_pieces(query, candidates, parts.left, tokenizer):
@@ -195,7 +196,7 @@ def _narrative(
 
 
 def _at_least_one(parts: _Parts, candidates: Sequence[Candidate]) -> None:
-    """The beginning of the best memory, for when no sentence fits."""
+    """Take the beginning of the best memory, for when no sentence fits."""
     if not parts.nodes and candidates:
         parts.add_cut(raw_text(candidates[0]), candidates[0].node.id)
 
@@ -254,7 +255,8 @@ _MODES: Final[dict[Mode, Callable[[str, Sequence[Candidate], int, EmbeddingProvi
 def _chosen_pieces(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider, prefix: str = ""
 ) -> list[tuple[int, list[SourceSegment]]]:
-    """(candidate, its chosen segments) by rank, within ``budget``; ``prefix`` comes before each label."""
+    """Return (candidate, its chosen segments) by rank, within ``budget``; ``prefix`` comes before each
+    label."""
     sources = [
         Source(
             candidate.node.content,
@@ -283,7 +285,7 @@ def _day(node: MemoryNode) -> str:
 
 
 def _groups(candidates: Sequence[Candidate], owners: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """(heading, its candidates in order of time), the group of the best candidate first."""
+    """Return (heading, its candidates in order of time), the group of the best candidate first."""
     topics = _grouped(owners, lambda owner: str(candidates[owner].node.semantic_cluster))
     if len(topics) == len(owners):  # topics divide nothing: by day
         topics = _grouped(owners, lambda owner: _day(candidates[owner].node))

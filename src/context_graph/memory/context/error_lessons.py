@@ -87,7 +87,7 @@ class _Lesson:
     solved_by: str
 
     def is_for(self, error: str, here: str) -> bool:
-        """Whether it is about what an error, its command and its output, in lower case, name."""
+        """Return whether it is about what an error, its command and its output, in lower case, name."""
         if self.solved_by.startswith(_EDIT) and (
             quoted_in(error) != quoted_in(self.text) or _telling(error) != self.words
         ):
@@ -147,7 +147,7 @@ class ErrorLessons(Follower):
     def line(
         self, session_id: str, command: str, output: str, shown: Container[str], *, now_ms: int
     ) -> Line | None:
-        """What is told of the error in ``output``; None if nothing is known, or all of it was shown.
+        """Return what is told of the error in ``output``; None if nothing is known, or all of it was shown.
 
         Args:
             output: Of the call, its end at least.
@@ -201,12 +201,12 @@ def _solved_line(lesson: _Lesson, now_ms: int) -> Line:
 
 
 def is_of_a_test(error: str) -> bool:
-    """Whether an error is what a test says of the code under work."""
+    """Return whether an error is what a test says of the code under work."""
     return bool(_OF_A_TEST.found(error))
 
 
 def _telling(error: str) -> frozenset[str]:
-    """The words of an error, without what it names and where it is."""
+    """Return the words of an error, without what it names and where it is."""
     return frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)).casefold()))
 
 
@@ -215,8 +215,8 @@ def _are_alike(words: frozenset[str], other: frozenset[str], share: float) -> bo
 
 
 def _errors_of(output: str) -> list[str]:
-    """The lines of an output that name an error, the most telling first, without what a test runner puts
-    before them.
+    """Return the lines of an output that name an error, the most telling first, without what a test runner
+    puts before them.
     """
     lines = [line.strip() for line in output.splitlines()[-_LINES:]]
     lines = [error_line("\n".join(lines)), *(line for line in reversed(lines) if _NAMES_ERROR.found(line))]
@@ -225,12 +225,13 @@ def _errors_of(output: str) -> list[str]:
 
 
 def quoted_in(error: str) -> frozenset[str]:
-    """What an error has in quotes."""
+    """Return what an error has in quotes."""
     return frozenset(match[1] for match in _NAMED.finditer(error))
 
 
 def _names(error: str) -> frozenset[str]:
-    """The telling pieces of the names in an error: quoted words, paths, files, ports, a missing command."""
+    """Return the telling pieces of the names in an error: quoted words, paths, files, ports, a missing
+    command."""
     named = [*quoted_in(error)]
     named += [match[0] for match in _NAME_LIKE.finditer(_PLACE.sub(" ", error))]
     named += [word for match in _BEFORE.finditer(error) for word in match.groups() if word]
@@ -238,7 +239,7 @@ def _names(error: str) -> frozenset[str]:
 
 
 def _needed(error: str, solved: str) -> frozenset[str]:
-    """The pieces of an error's names that must stand in another one that ``solved`` is to solve."""
+    """Return the pieces of an error's names that must stand in another one that ``solved`` is to solve."""
     names, low = _names(error), solved.casefold()
     mentioned = frozenset(name for name in names if name in low)
     is_edit = all(step.startswith(_EDIT) for step in solved.split("; then "))
@@ -249,7 +250,8 @@ def _needed(error: str, solved: str) -> frozenset[str]:
 
 
 def _pieces_of(packages: str) -> list[str]:
-    """What the names of packages are made of, without `lib`, which many share; [] where a file lists them."""
+    """Return what the names of packages are made of, without `lib`, which many share; [] where a file lists
+    them."""
     words = [word for word in packages.casefold().split() if not word.startswith("-")]
     if any(word == "." or word.endswith((".txt", ".lock")) for word in words):
         return []
@@ -260,7 +262,7 @@ def _pieces_of(packages: str) -> list[str]:
 
 
 def _sets_up_all(step: str) -> bool:
-    """Whether a command brings the whole environment up to date: `alembic upgrade head`, `npm ci`."""
+    """Return whether a command brings the whole environment up to date: `alembic upgrade head`, `npm ci`."""
     words = step.replace("&&", " ").split()
     if any(word.rsplit(":", 1)[-1] in _WHOLE for word in words):
         return True

@@ -28,15 +28,15 @@ _LABELS: Final = (*_SAYS, "Tested", "Changed", "Commit", "Worked on")
 
 
 def line_about(
-    node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool], standing: str = ""
+    node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool], evidence: str = ""
 ) -> Line | None:
-    """The line of a change, a lesson or another memory about ``path``; what has no room goes without its
-    last parts. None if nothing of it fits.
+    """Return the line of a change, a lesson or another memory about ``path``; what has no room goes without
+    its last parts. None if nothing of it fits.
 
     Args:
         path: The file, relative to the checkout's top.
         fits: Whether a text has room.
-        standing: How what a stored memory rests on is today; a change's file has changed since, of course.
+        evidence: How what a stored memory rests on is today; a change's file has changed since, of course.
     """
     kind, day = kind_of_memory(node.metadata), day_text(node.created_at_ms, now_ms)
     if kind is NoteKind.LESSON:
@@ -48,7 +48,7 @@ def line_about(
         if parts and parts[0].startswith(_NAMES):
             return None
     else:
-        stands = f", {standing}" if standing else ""
+        stands = f", {evidence}" if evidence else ""
         head, parts = f"{path}, noted on {day}{stands}", [shortened(node.content, 2 * _PART_CHARS)]
     return _fitted(head, parts, str(node.id), fits)
 
@@ -65,7 +65,8 @@ def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
 def line_of_session(
     work: SessionWork, node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool]
 ) -> Line | None:
-    """The line of what a session did with ``path``, where it left no note of it; None if it says nothing."""
+    """Return the line of what a session did with ``path``, where it left no note of it; None if it says
+    nothing."""
     if not work.prompts:
         return None
     own = next((name for name in (*work.changed, *work.read) if path.endswith(name)), path)
@@ -78,7 +79,7 @@ def line_of_session(
 def line_of_like_work(
     work: SessionWork, node: MemoryNode, *, now_ms: int, fits: Callable[[str], bool]
 ) -> Line | None:
-    """The line of an earlier session whose work is like the one under way; None if it says nothing."""
+    """Return the line of an earlier session whose work is like the one under way; None if it says nothing."""
     files = work.worked_on()[:_FILES]
     if not (work.prompts and files):
         return None
@@ -88,7 +89,7 @@ def line_of_like_work(
 
 
 def _did(work: SessionWork) -> list[str]:
-    """What a session was for, what failed in it, what was decided and how it was tested."""
+    """Return what a session was for, what failed in it, what was decided and how it was tested."""
     parts = [f"For: {shortened(work.prompts[0], _GOAL_CHARS)}"]
     parts += [f"Failed: {shortened(broke, _SHORT_CHARS)}" for broke in [_what_broke(work)] if broke]
     parts += [f"Decided: {shortened(choice, _PART_CHARS)}" for choice in work.chosen()[-1:]]
@@ -106,7 +107,8 @@ def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], boo
 
 
 def _change(content: str, path: str) -> Iterator[str]:
-    """What a change's note says, the most telling first: why, what was done, what for, how it was tested."""
+    """Yield what a change's note says, the most telling first: why, what was done, what for, how it was
+    tested."""
     parts, goal, commit, others, last = dict[str, str](), "", "", "", ""
     for number, line in enumerate(content.splitlines()):
         label, _, text = line.partition(": ")
@@ -139,7 +141,7 @@ def _lesson(content: str) -> Iterator[str]:
 
 
 def _symbols(node: MemoryNode, path: str) -> str:
-    """The functions and classes of the file itself, as the note's list of files has them."""
+    """Return the functions and classes of the file itself, as the note's list of files has them."""
     note = node.metadata.get(NOTE)
     known = set(note.get("symbols", ())) if isinstance(note, dict) else set()
     for line in node.content.splitlines():
@@ -153,7 +155,7 @@ def _symbols(node: MemoryNode, path: str) -> str:
 
 
 def _what_broke(work: SessionWork) -> str:
-    """The last failure that is not one of the session's own scripts; one that was overcome says so."""
+    """Return the last failure that is not one of the session's own scripts; one that was overcome says so."""
     overcome = [(f"{name} (worked later)", why) for name, why in work.overcome.items()]
     for name, why in [*reversed(work.failures.items()), *reversed(overcome)]:
         if not any(script in name for script in work.made) and not name.startswith("rm "):

@@ -15,7 +15,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.insights import INSIGHTS, Insights
 from context_graph.memory.metrics.metrics import Metrics
 from context_graph.memory.metrics.review_tasks import Reader
-from context_graph.memory.recall import Recall, Recalled, between, by_standing, check_query
+from context_graph.memory.recall import Recall, Recalled, between, by_evidence, check_query
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MIN_RELEVANCE, MemoryNode
 
@@ -52,7 +52,7 @@ class Store(Reader, Protocol):
         self, query: str, *, top_k: int, filters: RecallFilters, floor: float, looks_up: bool
     ) -> Recall: ...
 
-    def standing(
+    def verdicts(
         self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float
     ) -> Sequence[Verdict | None]: ...
 
@@ -125,7 +125,7 @@ def inject(
     recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor, looks_up=True)
     rows = [*recalled.nodes, *beside]
     least = max(reach.least, reach.floor * max((row.score for row in rows), default=0.0))
-    candidates = _standing(store, [row for row in rows if row.score >= least], folder)
+    candidates = _with_verdicts(store, [row for row in rows if row.score >= least], folder)
     nodes = [candidate.node for candidate in candidates]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
@@ -149,13 +149,13 @@ def inject(
     )
 
 
-def _standing(store: Store, rows: Sequence[Recalled], folder: str | None) -> list[Candidate]:
-    """What was found with how its evidence stands, ordered by relevance times what is left of that."""
-    verdicts = store.standing([row.node for row in rows], folder, within_s=TOOL_S)
+def _with_verdicts(store: Store, rows: Sequence[Recalled], folder: str | None) -> list[Candidate]:
+    """Return what was found with how its evidence stands, ordered by relevance times what is left of that."""
+    verdicts = store.verdicts([row.node for row in rows], folder, within_s=TOOL_S)
     by_id = {row.node.id: verdict for row, verdict in zip(rows, verdicts, strict=True) if verdict}
     return [
-        Candidate(row.node, row.score, standing=by_id[row.node.id].text() if row.node.id in by_id else "")
-        for row in by_standing(rows, by_id)
+        Candidate(row.node, row.score, evidence=by_id[row.node.id].text() if row.node.id in by_id else "")
+        for row in by_evidence(rows, by_id)
     ]
 
 
@@ -182,7 +182,7 @@ def _checked(
 def packed_vectors(
     store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
 ) -> dict[UUID, bytes]:
-    """The vectors of memories in the form that the metrics compare, without empty ones."""
+    """Return the vectors of memories in the form that the metrics compare, without empty ones."""
     vectors = {}
     for node in nodes:
         embedding = store.embedding(node.id)

@@ -112,7 +112,7 @@ class _Waiting:
         return self.known
 
     def proof(self, words: set[str], common: Callable[[str], bool]) -> bool:
-        """Whether these words of an event, with those before, show that it was used."""
+        """Return whether these words of an event, with those before, show that it was used."""
         new = (words & self.words.keys()) - self.seen
         self.seen |= new
         if any((_is_path(word) and not common(word)) or self.words[word] >= USED_POINTS for word in new):
@@ -216,7 +216,7 @@ class Ledger:
             session.shown.popitem(last=False)
 
     def forget_context(self, session_id: str, *, at_ms: int) -> None:
-        """The session's context was compacted: memories shown before may be shown again."""
+        """Note that the session's context was compacted: memories shown before may be shown again."""
         if self._session(session_id).shown:
             self.record(session_id, "compacted", (), at_ms=at_ms)
             self._sessions[session_id] = _Session()
@@ -230,7 +230,7 @@ class Ledger:
             session.waiting.clear()
 
     def awaits(self, session_id: str) -> bool:
-        """Whether an event of the session could still show a use. Cost: one look-up."""
+        """Return whether an event of the session could still show a use. Cost: one look-up."""
         session = self._sessions.get(session_id)
         return session is not None and bool(session.waiting)
 
@@ -260,7 +260,8 @@ class Ledger:
         session.waiting = left
 
     def worth_of_edges(self) -> list[tuple[UUID, float]]:
-        """What edges were worth since the last call: 1 where they led to a memory that was used, else 0."""
+        """Return what edges were worth since the last call: 1 where they led to a memory that was used, else
+        0."""
         worth, self._worth = self._worth, []
         return worth
 
@@ -277,7 +278,8 @@ class Ledger:
         return {name: self._all_totals()[name] for name in names}
 
     def report(self, now_ms: int) -> dict[str, Any]:
-        """What the kept entries show: memories, uses and tokens by kind of event, and by day of the last 30.
+        """Return what the kept entries show: memories, uses and tokens by kind of event, and by day of the
+        last 30.
 
         Cost: a read of at most 2,048 entries, some 5 ms.
         """
@@ -305,14 +307,15 @@ class Ledger:
         return [{"day": day, **days[day]} for day in sorted(days)]
 
     def hardly_used(self, event: str) -> bool:
-        """Whether of the last memories shown at such events fewer than one in twenty was used."""
+        """Return whether of the last memories shown at such events fewer than one in twenty was used."""
         if self._outcomes is None:
             self.learn()
         seen = (self._outcomes or {}).get(event, ())
         return len(seen) >= _ENOUGH and sum(seen) < _HARDLY_USED * len(seen)
 
     def moved(self, floor: float, event: str) -> float:
-        """``floor`` as such events' outcomes move it: up where hardly anything was used, down where most was.
+        """Return ``floor`` as such events' outcomes move it: up where hardly anything was used, down where
+        most was.
 
         Unmoved before 40 memories were shown.
         """
@@ -334,7 +337,7 @@ class Ledger:
                     seen.append(bool(memory["used"]))
 
     def recent(self, limit: int = 50) -> list[dict[str, Any]]:
-        """The newest entries that show memories, newest first."""
+        """Return the newest entries that show memories, newest first."""
         entries = []
         for entry in self._entries():
             if entry["memories"]:
@@ -390,7 +393,7 @@ class Ledger:
             yield number, orjson.loads(payload)
 
     def _session(self, session_id: str) -> _Session:
-        """What is known of the session; read from the records if this owner has not seen it yet."""
+        """Return what is known of the session; read from the records if this owner has not seen it yet."""
         session = self._sessions.get(session_id)
         if session is None:
             session = self._sessions[session_id] = self._remembered(session_id)
@@ -450,18 +453,19 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
 
 
 def is_common(naming: int, memories: int) -> bool:
-    """Whether a path that so many of all memories name tells none of them, as the test runner's."""
+    """Return whether a path that so many of all memories name tells none of them, as the test runner's."""
     return naming > max(_FEW_NAME, _MOST_SHARE * memories)
 
 
 def _is_path(word: str) -> bool:
-    """A file in a folder: of a bare name there are many."""
+    """Return a file in a folder: of a bare name there are many."""
     folder, _, name = word.rpartition("/")
     return bool(folder) and "." in name
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words of ``text``, lower case; of a path or address its parts too, and what ends as it does."""
+    """Yield the words of ``text``, lower case; of a path or address its parts too, and what ends as it
+    does."""
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
         parts = word.split("/")
@@ -475,7 +479,7 @@ def _least(word: str) -> int:
 
 
 def _evidence(event: HookEvent) -> tuple[str, bool]:
-    """(what the model itself produced in this event, whether ids in it name memories)."""
+    """Return (what the model itself produced in this event, whether ids in it name memories)."""
     if event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
         text = relative_paths(event.input_text, root_of(event.cwd))
         return text, event.tool_name.startswith("mcp__") or event.tool_name in SHELLS
@@ -485,7 +489,7 @@ def _evidence(event: HookEvent) -> tuple[str, bool]:
 
 
 def _says_enough(word: str) -> bool:
-    """Whether it is a number, or an identifier of several words: nobody comes upon it by chance."""
+    """Return whether it is a number, or an identifier of several words: nobody comes upon it by chance."""
     if word.isdigit():
         return len(word) >= _LONG_NUMBER
     return word.replace("_", "a").isalnum() and _JOINED.search(word) is not None

@@ -63,7 +63,7 @@ class _Unit:
 
 
 def passage(content: str, asked: frozenset[str], limit: int, count: Count, near: Near | None = None) -> str:
-    """What of ``content`` is told in at most ``limit`` tokens; all of it if it fits. Gaps are marked.
+    """Return what of ``content`` is told in at most ``limit`` tokens; all of it if it fits. Gaps are marked.
 
     Args:
         asked: Words of the prompt (`words_of`).
@@ -88,8 +88,8 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count, near:
 
 
 def shortened_to(text: str, limit: int, count: Count) -> str:
-    """The beginning of ``text`` in at most ``limit`` tokens, cut between words, or between letters where none
-    of the words fits; "" if nothing does.
+    """Return the beginning of ``text`` in at most ``limit`` tokens, cut between words, or between letters
+    where none of the words fits; "" if nothing does.
     """
     for parts, blank in ((text.split(), " "), (text.strip(), "")):
         low, high = 0, min(len(parts), _MOST_PARTS)
@@ -140,8 +140,8 @@ def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
 
 
 def _ranked(units: list[_Unit], asked: frozenset[str], near: Near | None) -> list[_Unit]:
-    """``units`` with what each gains by its meaning, and by the words that it shares with the prompt; a title
-    that says no more than the prompt gains nothing.
+    """Return ``units`` with what each gains by its meaning, and by the words that it shares with the prompt;
+    a title that says no more than the prompt gains nothing.
     """
     shared = [words_of(unit.text) & asked if unit.worth > 0.0 else frozenset[str]() for unit in units]
     holders = Counter(word for words in shared for word in words)
@@ -155,7 +155,7 @@ def _ranked(units: list[_Unit], asked: frozenset[str], near: Near | None) -> lis
 
 
 def _with_few_symbols(item: str) -> str:
-    """A file with at most four of what changed in it: `src/a.py (parse, Reader, …)`."""
+    """Return a file with at most four of what changed in it: `src/a.py (parse, Reader, …)`."""
     path, _, inside = item.partition(" (")
     names = inside.removesuffix(")").split(", ") if inside else []
     if len(names) <= _SYMBOLS:

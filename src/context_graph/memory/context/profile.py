@@ -68,7 +68,7 @@ class Profile:
             self._add_way(form, way, known.get(form), after.ended_ms)
 
     def with_(self, after: SessionWork, before: SessionWork) -> Profile:
-        """A copy to which this was added."""
+        """Return a copy to which this was added."""
         made = Profile(**asdict(self))
         made.add(after, before)
         return made
@@ -79,7 +79,7 @@ class Profile:
 
     @classmethod
     def from_json(cls, state: object) -> Profile | None:
-        """The profile that to_json gave; None for anything else, which is then counted anew."""
+        """Return the profile that to_json gave; None for anything else, which is then counted anew."""
         if not isinstance(state, dict) or state.get("version") != VERSION:
             return None
         names = {item.name for item in fields(cls)}
@@ -90,14 +90,14 @@ class Profile:
 
     @classmethod
     def of(cls, works: Iterable[SessionWork]) -> Profile:
-        """The profile of sessions, the oldest first."""
+        """Return the profile of sessions, the oldest first."""
         made = cls()
         for work in works:
             made.add(work)
         return made
 
     def lines(self, now_ms: int, is_there: Callable[[str], bool]) -> list[str]:
-        """How tests, builds and checks are run here, the most useful first; [] for a young project.
+        """Return how tests, builds and checks are run here, the most useful first; [] for a young project.
 
         Args:
             is_there: Whether the files that a command names are still there.
@@ -114,7 +114,7 @@ class Profile:
         return {form: self._failing_line(form) for form in never}
 
     def usual(self, kind: str) -> list[tuple[str, str]]:
-        """(form, key) of the commands by which ``kind`` is done here, the most usual first."""
+        """Return (form, key) of the commands by which ``kind`` is done here, the most usual first."""
         by_key: dict[str, list[str]] = {}
         for form, way in self.ways.items():
             if way["kind"] == kind and way["ok"]:
@@ -189,7 +189,7 @@ class Profile:
         return f"{quoted(form)} always failed here (in {way['failed_sessions']} sessions){instead}"
 
     def _same(self, way: dict[str, Any]) -> str:
-        """The form by which the same program did work; "" if none did."""
+        """Return the form by which the same program did work; "" if none did."""
         forms = [form for form, known in self.ways.items() if known["key"] == way["key"] and known["ok"]]
         return max(forms, key=self._weight, default="")
 
@@ -208,7 +208,8 @@ class Profiles:
         self._known: Profile | None = None
 
     def current(self) -> Profile:
-        """The profile; without any counts where none was made yet. Cost: one look-up the first time."""
+        """Return the profile; without any counts where none was made yet. Cost: one look-up the first
+        time."""
         return self._read() or Profile()
 
     def learn(self, after: SessionWork, before: SessionWork) -> None:
@@ -232,7 +233,8 @@ class Profiles:
 
 
 def _says_more(example: str, usual: str) -> bool:
-    """Whether a run has words that the form with its options lacks, files and a folder it enters aside."""
+    """Return whether a run has words that the form with its options lacks, files and a folder it enters
+    aside."""
     if example.startswith("cd "):
         return False
     known = set(usual.split())
@@ -243,7 +245,7 @@ def _says_more(example: str, usual: str) -> bool:
 
 
 def fitting(lines: Iterable[str], budget: int, count: Callable[[str], int]) -> list[Line]:
-    """As many of ``lines`` as fit ``budget`` tokens, in order."""
+    """Return as many of ``lines`` as fit ``budget`` tokens, in order."""
     kept: list[Line] = []
     for line in lines:
         tokens = count(f"- {line}\n")

@@ -53,7 +53,7 @@ class SourceSegment:
 def selected(
     query: str, sources: Sequence[Source], budget: int, tokenizer: EmbeddingProvider
 ) -> list[SourceSegment]:
-    """The best segments that fit ``budget`` tokens together, in the order of sources and places.
+    """Return the best segments that fit ``budget`` tokens together, in the order of sources and places.
 
     Greedy by maximal marginal relevance. A segment's value only falls as others are chosen, so a heap finds
     the best, re-evaluating each entry when it comes up.
@@ -110,7 +110,8 @@ def _told(source: Source) -> Sequence[Segment]:
 
 
 def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:
-    """The share of the query's words that each segment of a source has, or gets from the one before."""
+    """Return the share of the query's words that each segment of a source has, or gets from the one
+    before."""
     whole = math.fsum(wanted.values())
     shares: list[float] = []
     passed_on = 0.0

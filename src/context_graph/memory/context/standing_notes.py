@@ -61,7 +61,7 @@ class _Rule:
         return _SOME_FOLDER if about.paths else 2 if about.file_types or about.commands else ALL_WORK
 
     def line(self, times: int) -> str:
-        """What is told of it, which was said so often."""
+        """Return what is told of it, which was said so often."""
         sentence = shortened(self.statement.text, _RULE_CHARS)
         often = f", {times} times" if times > 1 else ""
         who = "" if self.said_by == "user" else f", stored by {self.said_by}"
@@ -157,11 +157,11 @@ class StandingNotes(Follower):
         yield from self._untold(shown, rules)
 
     def concerning(self, session_id: str, prompt: str, shown: Container[str]) -> Iterator[Line]:
-        """The rules that concern a prompt, those that do most first. Cost: some 20 us a rule."""
+        """Yield the rules that concern a prompt, those that do most first. Cost: some 20 us a rule."""
         yield from self._told_at(session_id, shown, lambda rule: concerns(rule.statement, prompt=prompt))
 
     def about_path(self, session_id: str, path: str, shown: Container[str]) -> Iterator[Line]:
-        """The rules whose scope is a file: its path, its folder or its type."""
+        """Yield the rules whose scope is a file: its path, its folder or its type."""
         rules = self._told_at(
             session_id, shown, lambda rule: concerns(rule.statement, path=path), least=_IN_SCOPE
         )
@@ -170,7 +170,7 @@ class StandingNotes(Follower):
     def about_command(
         self, session_id: str, commands: Sequence[str], shown: Container[str]
     ) -> Iterator[Line]:
-        """The rules that name the program or act of one of ``commands``."""
+        """Yield the rules that name the program or act of one of ``commands``."""
 
         def concern(rule: _Rule) -> float:
             return max((_of_command(rule.statement, command) for command in commands), default=0.0)
@@ -178,7 +178,7 @@ class StandingNotes(Follower):
         yield from self._told_at(session_id, shown, concern, least=_NAMED)
 
     def contradicted(self, session_id: str, commands: Sequence[str]) -> Line | None:
-        """The user's newest rule that one of ``commands`` goes against; None for none."""
+        """Return the user's newest rule that one of ``commands`` goes against; None for none."""
         rules = [
             rule
             for rule in self._valid()
@@ -190,7 +190,8 @@ class StandingNotes(Follower):
         return None if newest is None else self._line(newest)
 
     def keys(self) -> dict[str, set[str]]:
-        """What a tool call must touch for a rule to be about it (`scope_keys`) -> ids of those rules."""
+        """Return what a tool call must touch for a rule to be about it (`scope_keys`) -> ids of those
+        rules."""
         kept: dict[str, set[str]] = {}
         for rule in self._valid():
             for key in scope_keys(rule.statement):
@@ -210,7 +211,7 @@ class StandingNotes(Follower):
         yield from self._untold(shown, [rule for *_, rule in rows])
 
     def sentences_of(self, shown: Container[str]) -> Iterator[str]:
-        """The words of the rules that were told."""
+        """Return the words of the rules that were told."""
         return (rule.statement.text for node_id, rule in self._rules.items() if str(node_id) in shown)
 
     def _untold(self, shown: Container[str], rules: Iterable[_Rule]) -> Iterator[Line]:
@@ -221,7 +222,7 @@ class StandingNotes(Follower):
         return Line(rule.line(rule.times + sum(again)), str(rule.node_id))
 
     def _valid(self) -> list[_Rule]:
-        """The rules that no later one says again or replaced."""
+        """Return the rules that no later one says again or replaced."""
         return [rule for rule in self._rules.values() if self._ended.get(rule.node_id) not in self._rules]
 
 
@@ -237,15 +238,16 @@ class _OfUser(Follower):
 
 
 def _of_command(statement: Statement, command: str) -> float:
-    """How much a rule concerns a command; one that already does what the rule asks for needs no telling."""
+    """Return how much a rule concerns a command; one that already does what the rule asks for needs no
+    telling."""
     chosen = statement.chosen.lower().split(" ")[0]
     follows = bool(statement.instead_of) and command_name(command).split(" ")[0] == chosen
     return 0.0 if follows else concerns(statement, command=command)
 
 
 def scope_keys(statement: Statement) -> Iterator[str]:
-    """What the launcher's filter has of a rule: `*.py` for a kind of file, `gen/` for a folder, `$npm` for a
-    program or what it is told to do, or a file's path.
+    """Yield what the launcher's filter has of a rule: `*.py` for a kind of file, `gen/` for a folder, `$npm`
+    for a program or what it is told to do, or a file's path.
     """
     about = statement.about
     for path in about.paths:

@@ -40,7 +40,7 @@ def add_step(steps: list[str], step: str) -> None:
 
 
 def changing_step(path: str, *, new: bool = False) -> str:
-    """The step of changing the file ``path``, or of writing it as a ``new`` one."""
+    """Return the step of changing the file ``path``, or of writing it as a ``new`` one."""
     folder, name = os.path.split(path.lower())
     stem, ending = os.path.splitext(name)
     if new and not folder and ending in _SCRIPT:
@@ -54,7 +54,7 @@ def changing_step(path: str, *, new: bool = False) -> str:
 
 
 def command_step(command: str) -> str:
-    """The step of a shell command; "" for one that only looks or prepares."""
+    """Return the step of a shell command; "" for one that only looks or prepares."""
     if not command or phrases.is_lookup(command):
         return ""
     words = command.split()
@@ -75,7 +75,7 @@ def command_step(command: str) -> str:
 
 
 def _written(words: list[str]) -> str:
-    """The step of `cat > FILE` and the like; "" if nothing is written."""
+    """Return the step of `cat > FILE` and the like; "" if nothing is written."""
     for place, word in enumerate(words[:-1]):
         if word in (">", ">>", "tee"):
             return changing_step(words[place + 1].strip("\"'"), new=word == ">")
@@ -83,7 +83,7 @@ def _written(words: list[str]) -> str:
 
 
 def _run(head: str, words: list[str]) -> str:
-    """The step of an interpreter: the module or the script that it runs."""
+    """Return the step of an interpreter: the module or the script that it runs."""
     if " -m " in head:
         return head.split(" -m ", 1)[1].split(".", 1)[0]
     script = next((word for word in words[1:4] if word.endswith(_SCRIPT) and word[0] != "-"), "")

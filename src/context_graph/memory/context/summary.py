@@ -155,24 +155,25 @@ class SessionWork:
         return new
 
     def has_something_to_say(self) -> bool:
-        """Whether something was asked and something was done about it."""
+        """Return whether something was asked and something was done about it."""
         if not self.prompts:
             return False
         came = self.changed or self.commands or self.failures or self.overcome or self.decisions
         return bool(came) or (self.tool_calls >= _LOOKED_ENOUGH and bool(self.last_words))
 
     def worked_on(self) -> list[str]:
-        """The files that it worked on, relative to `root`, newest first (`worked_files`)."""
+        """Return the files that it worked on, relative to `root`, newest first (`worked_files`)."""
         return worked_on(self.changed, self.read, self.made)
 
     def open_todos(self) -> list[str]:
-        """The open tasks and to-dos, those in progress first."""
+        """Return the open tasks and to-dos, those in progress first."""
         tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         return list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos]))
 
     def left_failing(self) -> dict[str, str]:
-        """The failing runs of tests that are the session's own to mend, as far as can be told: they worked in
-        it before, it changed these tests, or its last words name them. The others may fail for everybody.
+        """Return the failing runs of tests that are the session's own to mend, as far as can be told: they
+        worked in it before, it changed these tests, or its last words name them. The others may fail for
+        everybody.
         """
         words = f"{self.last_words} {' '.join(str(row[0]) for row in self.told)}"
 
@@ -195,7 +196,7 @@ class SessionWork:
         return changed and not self._words("cause", "fix")
 
     def left(self) -> list[str]:
-        """What its last words say is left to do."""
+        """Return what its last words say is left to do."""
         return self._words("left")[:_MAX_LEFT]
 
     def to_json(self) -> dict[str, Any]:
@@ -205,7 +206,7 @@ class SessionWork:
 
     @classmethod
     def from_json(cls, state: object) -> SessionWork:
-        """The record that to_json gave; a new one for anything else, because it is derived data."""
+        """Return the record that to_json gave; a new one for anything else, because it is derived data."""
         if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
             return cls()
         known = {item.name for item in fields(cls)}
@@ -216,7 +217,7 @@ class SessionWork:
             return cls()
 
     def text(self, noted: Collection[NoteKind] = ()) -> str:
-        """The summary, at most SUMMARY_CHARS; "" if there is nothing to say.
+        """Return the summary, at most SUMMARY_CHARS; "" if there is nothing to say.
 
         Args:
             noted: Kinds of the session's notes: what they say is said once, and a session that left some is
@@ -367,7 +368,7 @@ class SessionWork:
         self.last_words = shortened(" ".join(unit.text for unit in units), 220)
 
     def is_scratch(self, path: str) -> bool:
-        """Whether a file is no part of the project (`notes.changes`)."""
+        """Return whether a file is no part of the project (`notes.changes`)."""
         return is_scratch(path, self.made, self.ran)
 
     def _lines(self, elsewhere: Collection[str] = ()) -> list[str]:
@@ -402,7 +403,8 @@ class SessionWork:
         ]
 
     def chosen(self) -> list[str]:
-        """What was decided and is not the goal itself, the user's words first, each the newest last."""
+        """Return what was decided and is not the goal itself, the user's words first, each the newest
+        last."""
         goal = self.prompts[0] if self.prompts else ""
         return [
             decision for decision in (*self.decisions, *self._words("decision")) if not _says(goal, decision)
@@ -413,13 +415,13 @@ class SessionWork:
 
 
 def _has_failed(event: HookEvent) -> bool:
-    """Whether the call failed. Of a command whose host tells no outcome, its output is asked."""
+    """Return whether the call failed. Of a command whose host tells no outcome, its output is asked."""
     untold = event.success is None and event.tool_name in SHELLS and failed_by(event.output)
     return event.kind is EventKind.POST_TOOL_FAILURE or event.success is False or untold
 
 
 def _says(text: str, sentence: str) -> bool:
-    """Whether ``text`` has the sentence word for word."""
+    """Return whether ``text`` has the sentence word for word."""
     words = " ".join(sentence.rstrip("….!").casefold().split())
     return words in " ".join(text.casefold().split())
 
@@ -429,7 +431,7 @@ def _newest_first(counted: dict[str, int]) -> list[str]:
 
 
 def _line(name: str, parts: list[str], limit: int, *, each: int = 200) -> str:
-    """``name: part; part; …`` with as many parts as fit ``limit``; the first always stays."""
+    """Return ``name: part; part; …`` with as many parts as fit ``limit``; the first always stays."""
     shown: list[str] = []
     room = limit
     for part in parts:

@@ -31,7 +31,7 @@ def take(tasks: dict[str, list[str]], parts: EventParts) -> None:
 
 
 def open_todos(parts: EventParts) -> list[str]:
-    """What a to-do list still has open, the item in progress first."""
+    """Return what a to-do list still has open, the item in progress first."""
     items = [(todo[0], todo[1]) for todo in parts.todos if len(todo) == 2 and todo[1]]
     items.sort(key=lambda item: item[0] != "in_progress")
     return [shortened(what, _SUBJECT_CHARS) for state, what in items if state not in _DONE]

@@ -57,7 +57,7 @@ class Quote:
     created_at_ms: int
     relevance: float | None = None
     """[0, 1]; None without a query, as at a session's start."""
-    standing: str = ""
+    evidence: str = ""
     """How what it rests on is today (`evidence`)."""
     author: str = ""
     """The colleague who told it, if it is not one's own."""
@@ -99,7 +99,8 @@ def fenced(
     label: bool = True,
     near: Near | None = None,
 ) -> Fenced:
-    """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included; each text once.
+    """Return as many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included; each text
+    once.
 
     Args:
         query: Of a long memory, the sentences that share its words are told. "" for none.
@@ -162,9 +163,10 @@ def _line(
     count: Callable[[str], int],
     near: Near | None,
 ) -> tuple[str, str]:
-    """(the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be left."""
+    """Return (the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be
+    left."""
     head = f"- [{quote.node_id[:ID_CHARS]}] {lead_of(quote, now_ms)}: "
-    tail = f" - {quote.standing}" if quote.standing else ""
+    tail = f" - {quote.evidence}" if quote.evidence else ""
     limit = room - count(head + tail) - 2
     text = quote.content
     for _ in range(4):  # escapes cost tokens that the plain text does not have
@@ -186,5 +188,5 @@ def _on_one_line(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """What of two texts must be the same for one of them to be enough."""
+    """Return what of two texts must be the same for one of them to be enough."""
     return " ".join(text.removeprefix(_GOAL).split()).casefold()

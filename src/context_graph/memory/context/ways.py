@@ -83,7 +83,7 @@ def note_made(made: list[str], path: str) -> None:
 
 
 def _without_scratch(command: Command, made: list[str]) -> Command:
-    """A script of the session's own is as good as a snippet, and so is what runs in a folder it made."""
+    """Return the command, as a snippet if it runs a script of the session's own, or in a folder it made."""
     entered = _ENTERS.match(command.raw)
     folder = f"{entered[1].rstrip('/')}/" if entered else ""
     if folder + command.script in made or (folder and any(path.startswith(folder) for path in made)):
@@ -149,7 +149,7 @@ def _note_outcome(
 
 
 def _covers(passed: Command, failed: str) -> bool:
-    """Whether a run that worked is of all the tests of one that failed, or more."""
+    """Return whether a run that worked is of all the tests of one that failed, or more."""
     if passed.raw == failed:
         return True
     same = [
@@ -172,7 +172,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def _files(raw: str, form: str) -> list[str]:
-    """What a run of tests was given to run, each without the test's own name."""
+    """Return what a run of tests was given to run, each without the test's own name."""
     rest = _behind(raw, form).split(" | ")[0]
     return [word.split("::")[0] for word in rest.split() if not word.startswith(("-", "2>", ">"))]
 
@@ -182,5 +182,5 @@ def _first(output: str) -> list[Any]:
 
 
 def _behind(raw: str, form: str) -> str:
-    """What stands behind the program and its module."""
+    """Return what stands behind the program and its module."""
     return raw.rsplit(form, 1)[-1]

@@ -41,7 +41,7 @@ _LABELS: Final = {
 
 
 def observations_of(path: Path, project: str, odd: Counter[str]) -> Iterator[Note]:
-    """The rows of ``project``, the name of its folder, as notes; ``odd`` counts `rows` without a text.
+    """Yield the rows of ``project``, the name of its folder, as notes; ``odd`` counts `rows` without a text.
 
     Raises OSError where it is no such database, or can't be read.
     """
@@ -97,7 +97,7 @@ def _note(table: str, row: dict[str, Any]) -> Note | None:
 
 
 def _listed(value: object) -> list[str]:
-    """The texts of a JSON list."""
+    """Return the texts of a JSON list."""
     try:
         items = orjson.loads(value) if isinstance(value, str) else []
     except orjson.JSONDecodeError:

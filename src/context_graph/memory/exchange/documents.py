@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
 
 def notes_of(path: Path, source: str, odd: Counter[str]) -> Iterator[Note]:
-    """The parts of a Markdown file between its headings of the first two levels, without front matter.
+    """Yield the parts of a Markdown file between its headings of the first two levels, without front matter.
 
     Raises OSError where it can't be read.
     """
@@ -100,7 +100,7 @@ def _read(path: Path, most: int, odd: Counter[str]) -> tuple[str, int]:
 
 
 def _body(text: str) -> str:
-    """``text`` without the front matter that it may begin with."""
+    """Return ``text`` without the front matter that it may begin with."""
     if text.startswith("---\n"):
         end = text.find("\n---\n", 3)
         return text[end + 5 :] if end >= 0 else text
@@ -108,7 +108,7 @@ def _body(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, int, str]]:
-    """(heading, number of the part below it, text with the heading) of all that say something."""
+    """Yield (heading, number of the part below it, text with the heading) of all that say something."""
     heading, lines, fence = "", list[str](), ""
     for line in text.splitlines():
         begins = line.lstrip()
@@ -130,7 +130,7 @@ def _numbered(heading: str, whole: str) -> Iterator[tuple[str, int, str]]:
 
 
 def cut_up(text: str, limit: int) -> list[str]:
-    """``text`` in parts of at most ``limit`` characters, cut where a line, sentence or word ends."""
+    """Return ``text`` in parts of at most ``limit`` characters, cut where a line, sentence or word ends."""
     parts = []
     while len(text) > limit:
         half = text[limit // 2 : limit]
@@ -158,6 +158,6 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def note_id(source: str, place: str, name: str, number: int) -> UUID:
-    """The id that what stands at a place of another program always has here."""
+    """Return the id that what stands at a place of another program always has here."""
     name_bytes = "\0".join((source, place, name, str(number))).encode("utf-8", "replace")
     return UUID(bytes=blake2b(name_bytes, digest_size=16, person=b"imported-note").digest(), version=5)

@@ -61,7 +61,7 @@ class Page(NamedTuple):
 
 
 def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
-    """One page of JSONL: whole lines, some PAGE_BYTES at most.
+    """Return one page of JSONL: whole lines, some PAGE_BYTES at most.
 
     ``cursor`` is "" for the first page, then the last page's; ``embeddings`` adds each memory's vector.
 
@@ -99,7 +99,7 @@ def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) ->
 
 
 def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
-    """(files as {"name", "text"}, cursor of the next page): the live memories as Markdown.
+    """Return (files as {"name", "text"}, cursor of the next page): the live memories as Markdown.
 
     Raises as export_page.
     """
@@ -122,7 +122,7 @@ def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str
 def _rows(
     memex: Memories, stage: int, at: str, embeddings: bool
 ) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
-    """(stage, place after it, object) of all that follows ``at``."""
+    """Yield (stage, place after it, object) of all that follows ``at``."""
     if stage == 0:
         for stored in memex.stored_after(int(at or 0)):
             node = stored.node

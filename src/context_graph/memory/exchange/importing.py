@@ -130,7 +130,7 @@ class Import:
         return "1 fault" if self.problem_count == 1 else f"{self.problem_count} faults"
 
     def report(self) -> dict[str, Any]:
-        """The result: counts, and under ``masked`` the secrets removed, if any, by kind."""
+        """Return the result: counts, and under ``masked`` the secrets removed, if any, by kind."""
         names = ("added", "replaced", "skipped", "links", "tombstones")
         masked = {"masked": dict(sorted(self.masked.items()))} if self.masked else {}
         return {name: getattr(self, name) for name in names} | masked
@@ -246,7 +246,8 @@ class Import:
         return True
 
     def _is_said(self, edge: GraphEdge) -> bool:
-        """Whether a link with another id says the same already; that one stays, like an existing memory."""
+        """Return whether a link with another id says the same already; that one stays, like an existing
+        memory."""
         if self.memex.stored(edge.source_id) is None:
             return False
         return any(
@@ -278,7 +279,7 @@ class _NoRedaction:
 
 
 def _thing(row: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tombstone | None]:
-    """(kind, value) of one object of an export."""
+    """Return (kind, value) of one object of an export."""
     if row.get("format") == FORMAT:
         if row.get("version") != FORMAT_VERSION:
             raise InvalidInputError(f"version is {row.get('version')!r}, this build reads {FORMAT_VERSION}")
@@ -328,7 +329,8 @@ def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) 
 
 
 def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """(number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError if not UTF-8."""
+    """Yield (number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError if not
+    UTF-8."""
     number = 1
     while batch := list(islice(lines, size)):
         decoded = []
@@ -371,7 +373,7 @@ class Imports:
         return token
 
     def get(self, store: str, token: str) -> Import:
-        """The import of that token; InvalidInputError if this store has none."""
+        """Return the import of that token; InvalidInputError if this store has none."""
         opened = self._open.get(token)
         if opened is None or opened.store != store:
             raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")

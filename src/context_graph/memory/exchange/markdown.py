@@ -45,7 +45,7 @@ _MARK: Final = "---"
 
 
 def markdown_of(node: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> str:
-    """The file of a memory, given as `records` writes it, with the edges that leave it."""
+    """Return the file of a memory, given as `records` writes it, with the edges that leave it."""
     fields = {name: value for name, value in node.items() if name not in ("content", "embedding")}
     for shown, name in _TIMES.items():
         fields[shown] = _iso(fields.pop(name))
@@ -59,7 +59,7 @@ def markdown_of(node: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> 
 
 
 def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(memory, edges that leave it) of such a file, as `records` reads them.
+    """Return (memory, edges that leave it) of such a file, as `records` reads them.
 
     Raises:
         InvalidInputError: It has no front matter, or a line can't be read; names the line.
@@ -89,14 +89,14 @@ def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def file_name(node: Mapping[str, Any]) -> str:
-    """A name that sorts by time and tells what is inside; the id in it makes it unique."""
+    """Return a name that sorts by time and tells what is inside; the id in it makes it unique."""
     words = _SLUG_WORD.findall(node["content"][:200].lower())[:6]
     slug = "-".join(words)[:48].strip("-") or "memory"
     return f"{str(_iso(node['created_at_ms']))[:10]}-{slug}-{node['id']}.md"
 
 
 def _split(text: str) -> tuple[list[str], str, str]:
-    """(front matter's lines, its closing mark or "", content without the file's last newline)."""
+    """Return (front matter's lines, its closing mark or "", content without the file's last newline)."""
     lines = text.split("\n")
     if lines[0].rstrip() != _MARK:
         return [], "", ""

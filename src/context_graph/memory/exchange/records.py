@@ -33,7 +33,7 @@ Check = Callable[[str, Any], Any]
 
 
 def node_to_json(node: MemoryNode) -> dict[str, Any]:
-    """All fields of ``node`` except its commit number; the embedding if it is loaded."""
+    """Return all fields of ``node`` except its commit number; the embedding if it is loaded."""
     document = _to_json(node, _NODE)
     if node.embedding is None:
         del document["embedding"]
@@ -41,7 +41,7 @@ def node_to_json(node: MemoryNode) -> dict[str, Any]:
 
 
 def node_from_json(document: Mapping[str, Any]) -> MemoryNode:
-    """The memory of such an object; fields that have a default may be missing.
+    """Return the memory of such an object; fields that have a default may be missing.
 
     Raises:
         InvalidInputError: Names the field, what it holds and what it must be.
@@ -58,12 +58,12 @@ def node_from_json(document: Mapping[str, Any]) -> MemoryNode:
 
 
 def edge_to_json(edge: GraphEdge) -> dict[str, Any]:
-    """All fields of ``edge``."""
+    """Return all fields of ``edge``."""
     return _to_json(edge, _EDGE)
 
 
 def edge_from_json(document: Mapping[str, Any]) -> GraphEdge:
-    """The edge of such an object. Raises as node_from_json."""
+    """Return the edge of such an object. Raises as node_from_json."""
     values = _checked(document, _EDGE, required=("id", "source_id", "target_id"))
     if "neurotransmitter_weights" not in values and "domain" in values:
         values["neurotransmitter_weights"] = NeurotransmitterWeights.for_domain(values["domain"])
@@ -74,12 +74,12 @@ def edge_from_json(document: Mapping[str, Any]) -> GraphEdge:
 
 
 def tombstone_to_json(tombstone: Tombstone) -> dict[str, Any]:
-    """All fields of ``tombstone``."""
+    """Return all fields of ``tombstone``."""
     return _to_json(tombstone, _TOMBSTONE)
 
 
 def tombstone_from_json(document: Mapping[str, Any]) -> Tombstone:
-    """The tombstone of such an object. Raises as node_from_json."""
+    """Return the tombstone of such an object. Raises as node_from_json."""
     return Tombstone(**_checked(document, _TOMBSTONE, required=("id", "deleted_at_ms", "reason", "soft")))
 
 

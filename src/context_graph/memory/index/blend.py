@@ -33,12 +33,13 @@ _LEAST_CHARS: Final = 3
 
 
 def asks_nothing(query: str) -> bool:
-    """Whether ``query`` has only function words. Cost: one pass over it."""
+    """Return whether ``query`` has only function words. Cost: one pass over it."""
     return all(word in FUNCTION_WORDS for word in _words(query))
 
 
 def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
-    """Whether the embedder knows some word of ``query`` whole. Words in other scripts count as known."""
+    """Return whether the embedder knows some word of ``query`` whole. Words in other scripts count as
+    known."""
     return any(
         not word.isascii()
         or (
@@ -160,7 +161,7 @@ class Scores:
             self.extra = self.scratch = array("f")
 
     def zeros(self, name: Literal["extra", "lexical", "scratch"]) -> array[float]:
-        """The buffer of that name, all 0; most searches need no ``extra`` and no ``scratch``."""
+        """Return the buffer of that name, all 0; most searches need no ``extra`` and no ``scratch``."""
         buffer: array[float] = getattr(self, name)
         if len(buffer) < len(self.total):
             buffer = array("f", bytes(4 * len(self.total)))
@@ -180,17 +181,17 @@ class Scores:
 
 
 def hashes(terms: bytes) -> array[int]:
-    """The term hashes of packed terms (lexical.TERM)."""
+    """Return the term hashes of packed terms (lexical.TERM)."""
     return array("Q", [term for (term,) in _TERM.iter_unpack(terms)])
 
 
 def asks_when(text: str) -> bool:
-    """Whether the query asks for a time."""
+    """Return whether the query asks for a time."""
     return _WHEN.match(text) is not None
 
 
 def lead_of(text: str) -> str:
-    """The first line of a text that has more: what it is about. "" where it is one line."""
+    """Return the first line of a text that has more: what it is about. "" where it is one line."""
     first, _, more = text.strip().partition("\n")
     return first if more else ""
 
@@ -208,7 +209,7 @@ def names_in(text: str) -> list[str]:
 
 
 def read(text: str, provider: EmbeddingProvider, counts: Buffer, total: int, blend: Blend) -> Wanted:
-    """A query as `rank` takes it, without second vector and times.
+    """Return a query as `rank` takes it, without second vector and times.
 
     Args:
         counts: How often each piece is in the store, `total` their sum: rare ones say more.
@@ -231,7 +232,7 @@ def read(text: str, provider: EmbeddingProvider, counts: Buffer, total: int, ble
 
 
 def _beside(whole: memoryview[float], part: memoryview[float], weight: float) -> memoryview[float]:
-    """The sum of two vectors, the second with a weight, as long as the first."""
+    """Return the sum of two vectors, the second with a weight, as long as the first."""
     mixed = [a + weight * b for a, b in zip(whole, part, strict=True)]
     length = math.hypot(*mixed)
     factor = math.hypot(*whole) / length if length > 0.0 else 0.0

@@ -17,17 +17,18 @@ _CURSOR_VERSION: Final = 1
 
 
 def key_of(query: str, filters: str, recency: float) -> bytes:
-    """What tells one ranking from another."""
+    """Return what tells one ranking from another."""
     return blake2b(f"{query}\0{filters}\0{recency!r}".encode(), digest_size=8).digest()
 
 
 def cursor_of(start: int, watermark: int, key: bytes) -> str:
-    """The cursor of the place ``start`` in a ranking, as of the commit ``watermark``."""
+    """Return the cursor of the place ``start`` in a ranking, as of the commit ``watermark``."""
     return urlsafe_b64encode(_CURSOR.pack(_CURSOR_VERSION, start, watermark, key)).decode()
 
 
 def read_cursor(cursor: str | None, key: bytes) -> tuple[int, int | None]:
-    """(place, commit) of a cursor; (0, None) for none. InvalidParamsError for one of another ranking."""
+    """Return (place, commit) of a cursor; (0, None) for none. InvalidParamsError for one of another
+    ranking."""
     if cursor is None:
         return 0, None
     try:

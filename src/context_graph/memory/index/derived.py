@@ -46,12 +46,12 @@ class Derived:
         self.save_if_due()
 
     def forgotten(self, node: MemoryNode, embedding: bytes | None, edges: list[GraphEdge]) -> None:
-        """A live memory was soft-deleted."""
+        """Take in that a live memory was soft-deleted."""
         self.index.remove(node.id)
         self.metrics.removed(node, embedding or b"", edges)
 
     def restored(self, node: MemoryNode, embedding: bytes, edges: list[GraphEdge]) -> None:
-        """A soft-deleted memory is live again."""
+        """Take in that a soft-deleted memory is live again."""
         self.index.restore(node.id)
         self.metrics.added(node, embedding, edges)
 
@@ -75,7 +75,7 @@ class Derived:
             _LOG.warning("snapshot of %s: %s", self._folder.name, error)
 
     def _load_metrics(self) -> StoreMetrics:
-        """The metrics' snapshot, brought up to date; rebuilt if something was removed since."""
+        """Return the metrics' snapshot, brought up to date; rebuilt if something was removed since."""
         try:
             packed = (self._folder / METRICS_FILE).read_bytes()
             seq, uid = _METRICS_HEAD.unpack_from(packed)
@@ -89,7 +89,8 @@ class Derived:
             return StoreMetrics.rebuilt(self._live_nodes(), self._store.edges.all(), common_of(self.provider))
 
     def _brought_up(self, figures: StoreMetrics, seq: int) -> StoreMetrics:
-        """``figures`` as of commit ``seq`` plus later commits; ValueError if the records don't tell them."""
+        """Return ``figures`` as of commit ``seq`` plus later commits; ValueError if the records don't tell
+        them."""
         for change in self._store.changes_after(seq):
             if change.op in (Op.RELINK, Op.RUN):
                 continue  # an edge that is counted has other numbers; a run is in its changes
@@ -122,7 +123,7 @@ class Derived:
             figures.added(stored.node, vector, edges)
 
     def _live_nodes(self) -> Iterator[tuple[MemoryNode, bytes]]:
-        """Every live memory with its embedding, in order of commit: one pass over both families."""
+        """Yield every live memory with its embedding, in order of commit: one pass over both families."""
         for stored, embedding in with_vectors(self._store):
             if not stored.deleted:
                 yield stored.node, embedding or self.provider.encode(text_to_embed(stored.node)).embedding

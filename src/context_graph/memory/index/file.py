@@ -44,8 +44,8 @@ BATCH: Final = 64
 
 
 def with_vectors(store: GraphStore) -> Iterator[tuple[StoredNode, bytes | None]]:
-    """All memories, soft-deleted or not, in order of commit, each with its embedding. Cost: one pass over
-    both.
+    """Yield all memories, soft-deleted or not, in order of commit, each with its embedding. Cost: one pass
+    over both.
 
     The embedding is None if it is lost or can't be read. Unreadable memories are skipped. Both are logged.
     """
@@ -75,7 +75,7 @@ class Mending:
         self._waiting: list[tuple[int, bytes]] = []
 
     def put(self, seq: int, embedding: bytes) -> None:
-        """The embedding of the memory with that commit number."""
+        """Put the embedding of the memory with that commit number."""
         self.made += 1
         self._waiting.append((seq, embedding))
         if len(self._waiting) == BATCH:
@@ -127,7 +127,7 @@ _FOOT: Final = Struct("<II4s")
 
 
 def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> MemoryIndex:
-    """The store's index, up to date: from the snapshot at ``path`` and the change log, or rebuilt.
+    """Return the store's index, up to date: from the snapshot at ``path`` and the change log, or rebuilt.
 
     Cost: 0.05 s for a snapshot of 100,000 memories; rebuilding takes some 50 us a memory.
     """
@@ -148,7 +148,7 @@ def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> Me
 
 
 def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex:
-    """The index made from the records alone; equal to one that was updated all the time.
+    """Return the index made from the records alone; equal to one that was updated all the time.
 
     Lost vectors are computed again from the texts, and written.
     """
@@ -265,7 +265,8 @@ def _sections(index: MemoryIndex) -> Iterator[tuple[str, Any]]:
 
 
 def snapshot_commit(path: Path, uid: bytes, provider: EmbeddingProvider) -> int:
-    """The last commit in the snapshot at ``path``, if `load_index` would accept it; raises as `load_index`.
+    """Return the last commit in the snapshot at ``path``, if `load_index` would accept it; raises as
+    `load_index`.
 
     Cost: one pass over the file for its checksums; nothing is loaded.
     """
@@ -274,7 +275,7 @@ def snapshot_commit(path: Path, uid: bytes, provider: EmbeddingProvider) -> int:
 
 
 def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
-    """The index as it was saved.
+    """Return the index as it was saved.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -343,7 +344,7 @@ def _checked(
 
 
 def _table(view: memoryview) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """The table, and each section's bytes, with all checksums checked."""
+    """Return the table, and each section's bytes, with all checksums checked."""
     magic, version = _HEAD.unpack_from(view)
     length, crc, end = _FOOT.unpack_from(view, len(view) - _FOOT.size)
     if magic != MAGIC or end != MAGIC:

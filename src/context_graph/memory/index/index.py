@@ -97,7 +97,7 @@ class MemoryIndex:
             return self._live
 
     def __contains__(self, node_id: UUID) -> bool:
-        """Whether the memory has a live row."""
+        """Return whether the memory has a live row."""
         with self.lock:
             row = self.row_of(node_id)
             return row is not None and bool(self.rows.live[row])
@@ -235,7 +235,7 @@ class MemoryIndex:
                 self._together = None
 
     def together(self) -> float:
-        """How far the memories of a session are about one thing in this store, [0, 1].
+        """Return how far the memories of a session are about one thing in this store, [0, 1].
 
         1 where neighbours in a session are clearly more alike than other memories, 0 where they are no more
         alike than these; 1 where there is too little to tell. Cost: 0.1 ms after a change, else nothing.
@@ -275,11 +275,12 @@ class MemoryIndex:
             self.extra_done = max(self.extra_done, done)
 
     def arrived_after(self, seq: int) -> int:
-        """How many memories came after that commit, forgotten ones too. Cost: a microsecond."""
+        """Return how many memories came after that commit, forgotten ones too. Cost: a microsecond."""
         return len(self.rows) - bisect_right(self.rows.commit, seq)
 
     def anchors(self, terms: Buffer, tags: Iterable[str]) -> int:
-        """How many of a new memory's words and tags few live memories have: what it would connect them by.
+        """Return how many of a new memory's words and tags few live memories have: what it would connect them
+        by.
 
         Args:
             terms: Packed, as the provider encodes a text.
@@ -296,7 +297,7 @@ class MemoryIndex:
             return count
 
     def row_of(self, node_id: UUID) -> int | None:
-        """The memory's row, live or not."""
+        """Return the memory's row, live or not."""
         return self._ids.find(self.rows.ids, node_id.bytes)
 
     def adopt(self) -> None:

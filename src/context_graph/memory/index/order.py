@@ -42,7 +42,7 @@ class Order:
 
 
 def end_of_evidence(parts: Sequence[dict[str, float]]) -> int:
-    """How many of these memories, best first, something speaks for: a word, a meaning, a neighbour."""
+    """Return how many of these memories, best first, something speaks for: a word, a meaning, a neighbour."""
     speaks = [
         signs.get("opening", signs["terms"]) > 0.0 or signs["cosine"] >= NEAR or signs["others"] > 0.0
         for signs in parts

@@ -35,7 +35,7 @@ _LONGEST_QUESTION: Final = 300
 
 
 def asks(text: str) -> bool:
-    """Whether a sentence of ``text`` is a question. A `?` in code, a type or a URL makes none.
+    """Return whether a sentence of ``text`` is a question. A `?` in code, a type or a URL makes none.
 
     Cost: at most 300 characters are looked at for each question mark.
     """
@@ -59,7 +59,7 @@ def kind_tag(kind: NoteKind) -> str:
 
 
 def tags_of(node: MemoryNode) -> tuple[str, ...]:
-    """A memory's tags, with that of its kind if it is a note."""
+    """Return a memory's tags, with that of its kind if it is a note."""
     kind = kind_of_memory(node.metadata) if node.metadata else None
     return node.tags if kind is None else (*node.tags, kind_tag(kind))
 
@@ -79,7 +79,7 @@ class Names:
         return iter(self._texts[1:])
 
     def ordinal(self, text: str | None) -> int:
-        """The text's ordinal, a new one for a new text; 0 for none."""
+        """Return the text's ordinal, a new one for a new text; 0 for none."""
         if not text:
             return 0
         number = self._ordinals.get(text)
@@ -89,11 +89,11 @@ class Names:
         return number
 
     def find(self, text: str) -> int:
-        """The text's ordinal, 0 if no row ever had it."""
+        """Return the text's ordinal, 0 if no row ever had it."""
         return self._ordinals.get(text, 0)
 
     def those_in(self, column: array[int]) -> tuple[Names, array[int]]:
-        """The texts that ``column`` has, and the column with their ordinals there."""
+        """Return the texts that ``column`` has, and the column with their ordinals there."""
         used = sorted({0, *column})
         new = dict(zip(used, range(len(used)), strict=True))
         return Names(self._texts[old] for old in used[1:]), array("I", map(new.__getitem__, column))
@@ -180,7 +180,7 @@ class Rows:
         return moved
 
     def pairs(self, most: int) -> tuple[tuple[array[int], array[int]], tuple[array[int], array[int]]]:
-        """Up to ``most`` pairs of live neighbours of one session, and of live rows of different ones.
+        """Return up to ``most`` pairs of live neighbours of one session, and of live rows of different ones.
 
         Live rows are taken at equal distances; the second pairs join those half of the rows apart. So they
         depend on the live rows alone. Cost: one pass over ``live``, and some 0.1 ms for 512 pairs.
@@ -196,14 +196,14 @@ class Rows:
         return _columns(near), _columns(far)
 
     def _live_before(self, row: int) -> int | None:
-        """The live row of the same session before it."""
+        """Return the live row of the same session before it."""
         earlier = self.before[row]
         while earlier < row and not self.live[earlier]:
             row, earlier = earlier, self.before[earlier]
         return earlier if earlier < row else None
 
     def id_of(self, row: int) -> bytes:
-        """The 16 bytes of a row's id."""
+        """Return the 16 bytes of a row's id."""
         return bytes(self.ids[_ID * row : _ID * (row + 1)])
 
     def numbers(self) -> row_kernels.Ids:
@@ -213,7 +213,8 @@ class Rows:
         return ids
 
     def kept(self, keep: bytearray) -> Rows:
-        """A copy with those rows and their texts only, renumbered in order. Cost: a microsecond a row."""
+        """Return a copy with those rows and their texts only, renumbered in order. Cost: a microsecond a
+        row."""
         other = Rows()
         other.live = bytearray(compress(self.live, keep))
         other.ids = bytearray().join(node_id for (node_id,) in compress(_IDS.iter_unpack(self.ids), keep))
@@ -245,7 +246,7 @@ class Rows:
         self.newest = max(self.created, default=0)
 
     def columns(self) -> dict[str, bytearray | array[int] | array[float]]:
-        """Every column by name, not copied; for the snapshot."""
+        """Return every column by name, not copied; for the snapshot."""
         return {"live": self.live, "ids": self.ids} | {
             name: getattr(self, name) for name in (*NUMBERS, *CLASSES)
         }

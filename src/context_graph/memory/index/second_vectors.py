@@ -60,7 +60,7 @@ class SecondModel(Protocol):
         """Load the model now; otherwise the first `encode` does."""
 
     def encode(self, text: str) -> bytes:
-        """The vector of a text, float32, of length 1."""
+        """Return the vector of a text, float32, of length 1."""
 
 
 class OnnxModel:
@@ -102,7 +102,7 @@ class OnnxModel:
             self._loaded = self._session(), self._make_tokeniser()
 
     def encode(self, text: str) -> bytes:
-        """The vector of a text: float32, ``dim`` of them, of length 1."""
+        """Return the vector of a text: float32, ``dim`` of them, of length 1."""
         import numpy as np
 
         self.load()
@@ -136,7 +136,7 @@ class OnnxModel:
 
 
 def find_model(setting: str) -> SecondModel | None:
-    """The model that the setting ``memory_model`` asks for.
+    """Return the model that the setting ``memory_model`` asks for.
 
     Args:
         setting: ``off``: none. ``auto``: the packaged one if it is installed. ``minilm``: the packaged one.
@@ -260,7 +260,7 @@ class SecondVectors:
         self._thread: threading.Thread | None = None
 
     def encode_query(self, text: str) -> bytes | None:
-        """The vector of a query; None while the model is not loaded."""
+        """Return the vector of a query; None while the model is not loaded."""
         return self.model.encode(text) if self._ready else None
 
     def notify(self) -> None:
@@ -337,6 +337,6 @@ class SecondVectors:
 
 
 def is_there(store: GraphStore, node: MemoryNode) -> bool:
-    """Whether the memory was neither removed nor stored anew since it was read."""
+    """Return whether the memory was neither removed nor stored anew since it was read."""
     stored = store.read(node.id.bytes)
     return stored is not None and stored.node.commit_seq == node.commit_seq

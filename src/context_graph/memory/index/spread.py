@@ -33,7 +33,8 @@ class Spread(NamedTuple):
 
 
 def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
-    """``best`` with few notes of any one session among the ``first``; the others follow in their order.
+    """Return ``best`` with few notes of any one session among the ``first``; the others follow in their
+    order.
 
     What tells a session as a whole comes once: its best change note, where one was found, in the place of
     its summary, which finds it and says less. Of any other kind two come. A summary that has only its goal
@@ -70,7 +71,8 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
 def _taken(
     best: list[int], rows: Rows, kinds: dict[int, NoteKind | None], changes: dict[int, int], first: int
 ) -> list[int]:
-    """The ``first`` of ``best``: of each session one that tells it as a whole, and two of any other kind."""
+    """Return the ``first`` of ``best``: of each session one that tells it as a whole, and two of any other
+    kind."""
     taken = list[int]()
     seen: Counter[tuple[int, NoteKind | None]] = Counter()
     for row in best:
@@ -89,7 +91,8 @@ def _taken(
 
 
 def without_notes(live: bytearray, rows: Rows) -> bytearray:
-    """``live`` without the rows of notes; the same where there are none. Cost: one pass over a column."""
+    """Return ``live`` without the rows of notes; the same where there are none. Cost: one pass over a
+    column."""
     noted = rows.names["source"].find(NOTED)
     if not noted:
         return live
@@ -100,6 +103,7 @@ def without_notes(live: bytearray, rows: Rows) -> bytearray:
 
 
 def _is_bare(node: MemoryNode) -> bool:
-    """Whether it is a summary that says what was asked, of a session that left nothing else to find it by."""
+    """Return whether it is a summary that says what was asked, of a session that left nothing else to find it
+    by."""
     searched = str(node.metadata.get(SEARCHED) or "")
     return node.source == CAPTURED and "\n" not in node.content and 0 < len(searched) <= len(node.content)

@@ -17,7 +17,8 @@ _SHARE: Final = 20
 
 
 def rare_most(memories: int) -> int:
-    """The most of so many memories that may have a word for it to be an anchor: 3, or a twentieth of them."""
+    """Return the most of so many memories that may have a word for it to be an anchor: 3, or a twentieth of
+    them."""
     return max(_FEWEST, memories // _SHARE)
 
 

@@ -63,7 +63,7 @@ def _edge_entry(edge: GraphEdge) -> dict[str, Any]:
 
 
 def entailment_cones(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[str, Any]]:
-    """Which of ``nodes`` are general, and which memories are special cases of them.
+    """Return which of ``nodes`` are general, and which memories are special cases of them.
 
     A memory is below another if an edge leads up to it (part_of, is_a, ...) in at most three steps, or if its
     text has nearly all informative words of the other and many more.
@@ -201,7 +201,7 @@ class Insights:
         }
 
     def named(self, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-        """Those of ``names`` (`INSIGHTS`), each once, in order."""
+        """Return those of ``names`` (`INSIGHTS`), each once, in order."""
         return {name: self._makers[name]() for name in dict.fromkeys(names)}
 
     def metrics(self) -> Metrics:

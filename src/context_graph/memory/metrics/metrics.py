@@ -33,7 +33,7 @@ class Metrics:
     topics: int = 0
 
     def as_dict(self) -> dict[str, float]:
-        """The three that seed 003's `utl_metrics` has, rounded."""
+        """Return the three that seed 003's `utl_metrics` has, rounded."""
         return {
             "entropy": round(self.entropy, 4),
             "coherence": round(self.coherence, 4),
@@ -62,7 +62,8 @@ def with_conflict(diversity: float, novelty: float, conflict: float, trust: floa
 def result_metrics(
     nodes: Sequence[MemoryNode], packed: Sequence[bytes | None], edges: Iterable[GraphEdge]
 ) -> Metrics:
-    """The metrics of a result: of some memories and the edges among them, whatever else the store holds.
+    """Return the metrics of a result: of some memories and the edges among them, whatever else the store
+    holds.
 
     Diversity is how different they are, novelty how new each was when it was stored. Coherence is
     1 - (1 - edge density) * (1 - likeness), times the share without a contradiction. A single memory has its
@@ -105,7 +106,7 @@ def result_metrics(
 
 
 def _pairs(ids: set[UUID], edges: Iterable[GraphEdge]) -> tuple[set[frozenset[UUID]], set[frozenset[UUID]]]:
-    """(pairs that are linked, pairs that contradict each other) among ``ids``."""
+    """Return (pairs that are linked, pairs that contradict each other) among ``ids``."""
     linked: set[frozenset[UUID]] = set()
     opposed: set[frozenset[UUID]] = set()
     settled: set[frozenset[UUID]] = set()
@@ -186,8 +187,8 @@ _KNOWN: Final[dict[str, bytes]] = {}
 
 
 def common_of(provider: EmbeddingProvider) -> bytes:
-    """Up to two orthogonal unit vectors of 256 float32: what all texts share in this embedder's Semantic
-    space.
+    """Return up to two orthogonal unit vectors of 256 float32: what all texts share in this embedder's
+    Semantic space.
 
     Cost: two texts encoded, once for each embedder.
     """

@@ -87,7 +87,8 @@ class PulsePast:
         """Whether there is something to be written."""
 
     def due(self, memories: int, arrived: int) -> bool:
-        """Whether to `sample` a store of so many memories, of which ``arrived`` came since `sampled`."""
+        """Return whether to `sample` a store of so many memories, of which ``arrived`` came since
+        `sampled`."""
         return memories >= FIRST_AT and arrived >= max(1, memories // _STEPS)
 
     def sample(self, entropy: float, coherence: float, seq: int) -> None:
@@ -112,7 +113,7 @@ class PulsePast:
     def suggestion(
         self, entropy: float, coherence: float, memories: int, pending: Pending, arrived: Callable[[int], int]
     ) -> Suggestion:
-        """What to do now (docs/memory-metrics.md has the table), and note that it was asked for.
+        """Return what to do now (docs/memory-metrics.md has the table), and note that it was asked for.
 
         Args:
             arrived: Commit number -> live and forgotten memories that came after it.
@@ -157,7 +158,7 @@ class PulsePast:
 
     @classmethod
     def from_fact(cls, fact: Mapping[str, Any] | None) -> PulsePast:
-        """What `as_fact` gave; an empty past for None, another version or other content."""
+        """Return what `as_fact` gave; an empty past for None, another version or other content."""
         made = cls()
         if fact is None or fact.get("version") != _VERSION:
             return made
@@ -174,7 +175,8 @@ class PulsePast:
 
 
 def rank(value: float, past: Sequence[float]) -> float:
-    """The share of ``past`` below ``value``, equal ones counting half; in [0, 1]. ``past`` is not empty."""
+    """Return the share of ``past`` below ``value``, equal ones counting half; in [0, 1]. ``past`` is not
+    empty."""
     below = sum(earlier < value for earlier in past)
     return (below + sum(earlier == value for earlier in past) / 2.0) / len(past)
 

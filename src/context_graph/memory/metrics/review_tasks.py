@@ -161,16 +161,16 @@ class ReviewTasks:
         self._lone_at_ms: int | None = None
 
     def noticed(self, node: UUID, near: UUID) -> None:
-        """A new memory is very similar to another."""
+        """Take in that a new memory is very similar to another."""
         self._waiting.append(frozenset((node, near)))
 
     def arrived(self, node: MemoryNode) -> None:
-        """There is a new memory: what says nearly the same may have been stored long ago."""
+        """Take in a new memory: what says nearly the same may have been stored long ago."""
         if len(node.content) <= MAX_APART_CHARS and node.source not in (CAPTURED, NOTED):
             self._apart.append(node.id)
 
     def linked(self, edge: GraphEdge) -> None:
-        """An edge was added or removed: it may state a contradiction, or settle one."""
+        """Take in that an edge was added or removed: it may state a contradiction, or settle one."""
         pair = frozenset((edge.source_id, edge.target_id))
         if pair in self._found or edge.relationship_type == CONTRADICTS:
             self._drop(pair)
@@ -179,13 +179,13 @@ class ReviewTasks:
         self._lone.pop(edge.target_id, None)
 
     def removed(self, node: UUID) -> None:
-        """A memory was deleted: drop what was found about it."""
+        """Drop what was found about a memory that was deleted."""
         for pair in list(self._pairs_of.get(node, ())):
             self._drop(pair)
         self._lone.pop(node, None)
 
     def touched(self, node: UUID) -> None:
-        """A memory was used, tagged or accepted, so it is no orphan."""
+        """Take in that a memory was used, tagged or accepted, so it is no orphan."""
         self._lone.pop(node, None)
 
     def look(
@@ -269,7 +269,7 @@ class ReviewTasks:
                 del self._pairs_of[node]
 
     def tasks(self) -> list[ReviewTask]:
-        """At most 20, most urgent first; duplicates by group, orphans as one task."""
+        """Return at most 20 tasks, most urgent first; duplicates by group, orphans as one task."""
         opposed = [pair for pair, finding in self._found.items() if finding.kind is TaskType.CONTRADICTION]
         tasks = [
             ReviewTask(TaskType.CONTRADICTION, tuple(sorted(pair)), 2, self._found[pair].reason)
@@ -282,7 +282,8 @@ class ReviewTasks:
         return tasks[:MAX_TASKS]
 
     def contradiction_of(self, nodes: Iterable[UUID]) -> str:
-        """The unsettled contradiction that one of ``nodes`` is part of, by ids and words; "" for none."""
+        """Return the unsettled contradiction that one of ``nodes`` is part of, by ids and words; "" for
+        none."""
         pairs = (pair for node in nodes for pair in sorted(self._pairs_of.get(node, ()), key=sorted))
         for pair in pairs:
             if self._found[pair].kind is TaskType.CONTRADICTION:
@@ -305,7 +306,7 @@ class ReviewTasks:
         return sorted(map(sorted, distinct.values()), key=len, reverse=True)
 
     def pairs(self) -> list[Pair]:
-        """What is found and what waits, to be examined again after a restart."""
+        """Return what is found and what waits, to be examined again after a restart."""
         return [*self._found, *self._long, *self._waiting]
 
     def apart(self) -> list[UUID]:
@@ -318,7 +319,8 @@ def _overlap(words: frozenset[str], other: frozenset[str]) -> float:
 
 
 def may_be_orphan(node: MemoryNode) -> bool:
-    """Whether a memory that nothing is connected to should be reviewed: not if it was accepted, say."""
+    """Return whether a memory that nothing is connected to should be reviewed: not if it was accepted,
+    say."""
     return not (node.pinned or node.tags or ACCEPTED in node.metadata or node.importance >= LONE_IMPORTANCE)
 
 
@@ -327,7 +329,7 @@ def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> ReviewTask:
 
 
 def _finding(node: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
-    """What two memories are to each other; None once an edge has settled it."""
+    """Return what two memories are to each other; None once an edge has settled it."""
     if relations & SETTLES:
         return None
     if CONTRADICTS in relations:

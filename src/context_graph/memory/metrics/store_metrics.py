@@ -121,7 +121,7 @@ class StoreMetrics:
         links: int = 0,
         session_id: str | None = None,
     ) -> Measured:
-        """What a memory with that embedding would be to the store; nothing changes. Cost: some 10 us.
+        """Return what a memory with that embedding would be to the store; nothing changes. Cost: some 10 us.
 
         The first memory of a store, and one whose embedding is empty, gets seed 003's defaults.
 
@@ -187,7 +187,8 @@ class StoreMetrics:
         self._count_uses(node)
 
     def _slot_for(self, node: MemoryNode, packed: bytes | None) -> int:
-        """The slot of its recorded topic, else -1 for a free one, or the nearest topic's if none is free."""
+        """Return the slot of its recorded topic, else -1 for a free one, or the nearest topic's if none is
+        free."""
         slot = self._slot_of_topic.get(node.semantic_cluster, -1) if node.semantic_cluster else -1
         if slot < 0 and packed is not None and len(self._slot_of_topic) == TOPIC_SLOTS:
             return self._kernel.place(packed)[0]
@@ -295,11 +296,13 @@ class StoreMetrics:
     # What is asked
 
     def pack(self, embedding: bytes) -> bytes | None:
-        """An embedding in the form that the metrics compare, for `result_metrics`; None if it is empty."""
+        """Return an embedding in the form that the metrics compare, for `result_metrics`; None if it is
+        empty."""
         return kernel.pack(embedding, self._common)
 
     def metrics(self) -> Metrics:
-        """The store's metrics now, 0 while it is empty. Cost: up to 60 us after a change, else nothing."""
+        """Return the store's metrics now, 0 while it is empty. Cost: up to 60 us after a change, else
+        nothing."""
         if self._metrics is None:
             self._metrics = self._computed()
         return self._metrics
@@ -326,7 +329,8 @@ class StoreMetrics:
         )
 
     def _spread(self) -> tuple[int, float, float]:
-        """(topics in use, diversity, connectedness), the latter two in [0, 1] and 0 below two memories.
+        """Return (topics in use, diversity, connectedness), the latter two in [0, 1] and 0 below two
+        memories.
 
         Diversity: the entropy of "which memory is it", counting within a topic only as far as its members
         differ, as a share of its maximum. Connectedness: the mean over memories of
@@ -358,7 +362,7 @@ class StoreMetrics:
         empty_recall: bool = False,
         touched: Sequence[UUID] = (),
     ) -> CognitivePulse:
-        """The header of an answer (REQ-CORE-003, 019).
+        """Return the header of an answer (REQ-CORE-003, 019).
 
         Whatever ``past`` says, after an empty recall it is to explore (EC-CORE-004), and to clarify where a
         ``touched`` memory contradicts another.
@@ -422,7 +426,7 @@ class StoreMetrics:
     # On disk
 
     def to_bytes(self) -> bytes:
-        """The state without what belongs to running sessions: some 50 bytes a memory."""
+        """Return the state without what belongs to running sessions: some 50 bytes a memory."""
         state = {
             "sums": [self._memories, self._surprise, self._emotion, self._phase],
             "topics": {topic.hex: slot for topic, slot in sorted(self._slot_of_topic.items())},
@@ -440,7 +444,7 @@ class StoreMetrics:
 
     @classmethod
     def from_bytes(cls, packed: bytes, common: bytes = b"") -> StoreMetrics:
-        """The state that `to_bytes` wrote, with the same ``common``.
+        """Return the state that `to_bytes` wrote, with the same ``common``.
 
         Raises ValueError for other or damaged bytes; `rebuilt` then gives the same metrics from the records.
         """
@@ -469,7 +473,7 @@ class StoreMetrics:
     def rebuilt(
         cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge], common: bytes = b""
     ) -> StoreMetrics:
-        """The state made from the live records, in order of commit; equal to one kept up to date."""
+        """Return the state made from the live records, in order of commit; equal to one kept up to date."""
         made = cls(common)
         for node, embedding in nodes:
             made.added(node, embedding)
@@ -483,7 +487,7 @@ def _by_count(entry: tuple[UUID, int]) -> tuple[int, int]:
 
 
 def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
-    """The memory, None also where its record is damaged."""
+    """Return the memory, None also where its record is damaged."""
     try:
         return reader.get(node)
     except UNREADABLE_RECORD:

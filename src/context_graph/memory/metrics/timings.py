@@ -86,7 +86,7 @@ class Timings:
         }
 
     def prometheus(self) -> list[str]:
-        """A histogram and a count of failures, labelled by operation."""
+        """Return a histogram and a count of failures, labelled by operation."""
         if not self._rows:
             return []
         name = "context_graph_memory_operation_seconds"
@@ -119,7 +119,7 @@ def bloom_figures(tickers: Mapping[str, int]) -> dict[str, float]:
 
 
 def prometheus_text(figures: Mapping[str, object], timings: Timings, store: str) -> str:
-    """The numbers of ``figures`` in Prometheus' text format, labelled with the store's name."""
+    """Return the numbers of ``figures`` in Prometheus' text format, labelled with the store's name."""
     label = store.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     lines: list[str] = []
     for key, value in figures.items():

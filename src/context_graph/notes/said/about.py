@@ -83,7 +83,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 @cache
 def names() -> Names:
-    """The names of `names.toml`. Reads it the first time."""
+    """Return the names of `names.toml`. Reads it the first time."""
     with (Path(__file__).parent / "names.toml").open("rb") as file:
         content: dict[str, Any] = tomllib.load(file)
     return Names(
@@ -96,7 +96,7 @@ def names() -> Names:
 
 @lru_cache(maxsize=512)
 def about(text: str, of: Language) -> About:
-    """What ``text`` is about. Linear in its length, which is that of a sentence or a short prompt."""
+    """Return what ``text`` is about. Linear in its length, which is that of a sentence or a short prompt."""
     paths = _paths(text)
     return About(
         paths[:_MOST],
@@ -119,7 +119,8 @@ def _paths(text: str) -> tuple[str, ...]:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a run of letters and signs is a path: `docs/img`, `src/`, `.env`, `app.js`; not `1/2`."""
+    """Return whether a run of letters and signs is a path: `docs/img`, `src/`, `.env`, `app.js`; not
+    `1/2`."""
     if len(name) < 3 or name.endswith("(") or not any(letter.isalpha() for letter in name):
         return False
     if "/" in name:
@@ -166,25 +167,25 @@ def _commands(text: str, of: Language) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)  # texts have most of their words in common, and there are some hundred beginnings
 def _acts_of(word: str) -> tuple[str, ...]:
-    """The commands that do what ``word`` says."""
+    """Return the commands that do what ``word`` says."""
     return tuple(act for begin, act in names().acts if begins(word, begin))
 
 
 def begins(word: str, begin: str) -> bool:
-    """Whether ``word`` is a form of one that begins so; a short beginning is the whole word."""
+    """Return whether ``word`` is a form of one that begins so; a short beginning is the whole word."""
     return word == begin or (
         len(begin) >= _LEAST_BEGINNING and word.startswith(begin) and len(word) <= len(begin) + 5
     )
 
 
 def _says(word: str, of: Language) -> bool:
-    """Whether a word behind a program's name is one of the sentence, not what the program is to do."""
+    """Return whether a word behind a program's name is one of the sentence, not what the program is to do."""
     kinds = {mark.kind for mark in of.marks(of.words(word))}
     return bool(kinds & {"instead", "forbid", "reason", "only", "be", "must", "standing", "house", "env"})
 
 
 def command_name(command: str) -> str:
-    """The program of a command line and, where it has one, what it is told to do: `git commit`."""
+    """Return the program of a command line and, where it has one, what it is told to do: `git commit`."""
     known = names()
     words = command.split()
     while words and (words[0] in ("sudo", "env", "time", "nohup") or "=" in words[0]):
@@ -216,7 +217,7 @@ def _stemmer(name: str) -> Any:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str, name: str) -> str:
-    """``word`` without its inflection, by Snowball."""
+    """Return ``word`` without its inflection, by Snowball."""
     return str(_stemmer(name).stemWord(word)) if name else word
 
 
@@ -235,7 +236,7 @@ def _topics(text: str, of: Language) -> tuple[str, ...]:
 
 
 def _without_quiet(text: str, of: Language) -> str:
-    """``text`` with a blank for each sign that only says how something is meant."""
+    """Return ``text`` with a blank for each sign that only says how something is meant."""
     signs = list(text[:_MOST_SIGNS])
     for mark in of.marks(of.words(text)):
         if mark.kind in _QUIET and not "".join(signs[mark.start : mark.end]).isascii():
@@ -244,7 +245,7 @@ def _without_quiet(text: str, of: Language) -> str:
 
 
 def _pairs(text: str) -> list[str]:
-    """Each two signs that stand side by side: ideographs, or one and a katakana."""
+    """Return each two signs that stand side by side: ideographs, or one and a katakana."""
     pairs: list[str] = []
     for run in _SIGNS.findall(text):
         pairs += [run[at : at + 2] for at in range(len(run) - 1)]

@@ -21,7 +21,7 @@ _LEAST_PIECE: Final = 5
 
 
 def concerns(statement: Statement, *, prompt: str = "", path: str = "", command: str = "") -> float:
-    """How much ``statement`` concerns what is given, 0 to 1: a prompt, a file's path, a command line.
+    """Return how much ``statement`` concerns what is given, 0 to 1: a prompt, a file's path, a command line.
 
     The most that any of them gives; `FLOOR` says from where on it is worth telling. Linear in what is given;
     of a prompt the first 4,000 characters count.
@@ -59,7 +59,7 @@ def _subjects(statement: Statement) -> frozenset[str]:
 
 
 def _within(path: str, named: str) -> bool:
-    """Whether ``path`` is the file ``named``, or lies in the folder of that name, wherever that is."""
+    """Return whether ``path`` is the file ``named``, or lies in the folder of that name, wherever that is."""
     wanted = named.strip("*").rstrip("/").removeprefix("./")
     if not wanted:
         return False

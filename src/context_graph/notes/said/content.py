@@ -25,7 +25,7 @@ _ASKS: Final = frozenset({"keep", "choose", "task"})
 
 
 def read_content(kind: Kind, text: str, of: Language, score: float) -> Statement:
-    """The statement that ``text``, one sentence of a user, makes."""
+    """Return the statement that ``text``, one sentence of a user, makes."""
     text = text[:MOST_CHARS]
     order = _without_denial(text, of)
     words = of.words(order)
@@ -73,8 +73,8 @@ def _wants(marks: list[Mark], kinds: frozenset[str], swap: Swap) -> Wants:
 
 
 def _scope(kinds: frozenset[str], of_what: About) -> Scope:
-    """What holds for all of the user's work says so, or what language he speaks; what is only about him and
-    how he is answered may be meant for this project.
+    """Return how far a statement holds. For all of the user's work only if it says so, or says what language
+    he speaks; what is about him and how he is answered may be meant for this project.
     """
     if of_what.paths:
         return "project"
@@ -88,7 +88,8 @@ def _scope(kinds: frozenset[str], of_what: About) -> Scope:
 
 
 def _reason(text: str, of: Language) -> str:
-    """The part that gives a reason: a clause that begins as one, or what follows a word like `because`."""
+    """Return the part that gives a reason: a clause that begins as one, or what follows a word like
+    `because`."""
     for part in _CLAUSE.split(text)[1:]:
         words = of.words(part.strip())
         if any(mark.kind == "reason" and mark.start == 0 for mark in of.marks(words[:4])):

@@ -27,7 +27,8 @@ _LEAST: Final = 3
 
 
 def contradicts(statement: Statement, command: str) -> bool:
-    """Whether one command, of no line of several, does what ``statement`` rules out. Linear in both."""
+    """Return whether one command, of no line of several, does what ``statement`` rules out. Linear in
+    both."""
     bare = _QUOTED.sub(" ", command)
     words = [word.lower() for word in bare.split()]
     if not words:
@@ -41,7 +42,7 @@ def contradicts(statement: Statement, command: str) -> bool:
 
 
 def _runs(command: str, name: str) -> bool:
-    """Whether the command runs the program of ``name``, with what it tells it to do."""
+    """Return whether the command runs the program of ``name``, with what it tells it to do."""
     called = command_name(command.lower())
     wanted = command_name(name)
     return bool(wanted) and (called == wanted or called.split(" ")[0] == wanted)
@@ -72,7 +73,7 @@ def _forbids(clause: str, command: str, of: Language) -> bool:
 
 
 def _has(command: str, option: str) -> bool:
-    """Whether the command has the option; a short one may stand among others, as in `-rf`."""
+    """Return whether the command has the option; a short one may stand among others, as in `-rf`."""
     if option.startswith("--") or len(option) != len("-f"):
         return option.lower() in command.split()
     return any(

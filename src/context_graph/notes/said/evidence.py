@@ -101,7 +101,7 @@ class Counted:
 
 @lru_cache(maxsize=256)
 def counted(text: str, language: Language) -> Counted:
-    """The marks of a clause. Linear in its length."""
+    """Return the marks of a clause. Linear in its length."""
     words = language.words(text)
     marks = language.marks(words)
     begin = 0
@@ -132,8 +132,8 @@ def counted(text: str, language: Language) -> Counted:
 
 
 def _forms(word: str, *, plain: bool) -> Iterator[str]:
-    """Whether an English clause that begins with ``word`` speaks of a kind of things: `flags start out off`,
-    or of what happens when one does something: `renaming a file fails`.
+    """Yield whether an English clause that begins with ``word`` speaks of a kind of things: `flags start
+    out off`, or of what happens when one does something: `renaming a file fails`.
     """
     if plain and len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         yield "bare"
@@ -142,7 +142,7 @@ def _forms(word: str, *, plain: bool) -> Iterator[str]:
 
 
 def _following(words: list[str], heads: list[Mark], language: Language) -> str:
-    """What follows the longest of ``heads``; "" in scripts without spaces, and where nothing does."""
+    """Return what follows the longest of ``heads``; "" in scripts without spaces, and where nothing does."""
     at = max((mark.end for mark in heads), default=0)
     if language.signs or not 0 < at < len(words):
         return ""
@@ -173,7 +173,7 @@ class Evidence:
     """The names that may tell more together than alone."""
 
     def names(self) -> list[str]:
-        """All of them, and each two that are paired, as `one+two` in the order of the alphabet."""
+        """Return all of them, and each two that are paired, as `one+two` in the order of the alphabet."""
         return [
             *self.single,
             *(f"{first}+{second}" for first, second in combinations(sorted(self.paired), 2)),
@@ -200,7 +200,7 @@ class Reading:
         return [frozenset().union(*(clause.kinds for clause in each)) for each in self.clauses]
 
     def evidence(self, at: int, start: int, end: int) -> Evidence:
-        """What is known of clauses ``start`` to ``end`` of sentence ``at``."""
+        """Return what is known of clauses ``start`` to ``end`` of sentence ``at``."""
         key = (at, start, end)
         if key not in self._known:
             self._known[key] = self._evidence(at, start, end)
@@ -229,7 +229,7 @@ class Reading:
         return len(sentence.clauses) >= _LEAST_KEYED and _KEYED.match(sentence.text) is not None
 
     def _size(self, words: int) -> str:
-        """How long a span is; two signs count as one word."""
+        """Return how long a span is; two signs count as one word."""
         words = words // 2 if self.prompt.language.signs else words
         return "size:1" if words < 3 else "size:2" if words < 6 else "size:3" if words < 18 else "size:4"
 

@@ -53,7 +53,7 @@ class _Candidate(NamedTuple):
 
 
 def statements(prompt: str) -> list[Statement]:
-    """The rules and decisions in ``prompt``, in its order; [] for most prompts.
+    """Return the rules and decisions in ``prompt``, in its order; [] for most prompts.
 
     At most `MOST_STATEMENTS`. Of a prompt beyond 64 KB, or with more than some hundred sentences, the first
     are read. Raises nothing. Takes some 1.5 ms for 1 KB, in proportion to its length.
@@ -76,12 +76,13 @@ def statements(prompt: str) -> list[Statement]:
 
 
 def read(kind: Kind, text: str) -> Statement:
-    """The statement that ``text`` makes, which is known to be one; its score is 0."""
+    """Return the statement that ``text`` makes, which is known to be one; its score is 0."""
     return read_content(kind, text, language_of(text), 0.0)
 
 
 def _best(reading: Reading, at: int) -> _Candidate | None:
-    """What sentence ``at`` is, and which of its clauses say it; None if it holds for this task only."""
+    """Return what sentence ``at`` is, and which of its clauses say it; None if it holds for this task
+    only."""
     rule = best_span(reading, at, weights("rule"))
     rule = replace(rule, score=rule.score + _lasts(reading, at, rule))
     decision = best_span(reading, at, weights("decision"))
@@ -95,7 +96,7 @@ def _best(reading: Reading, at: int) -> _Candidate | None:
 
 
 def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
-    """Whether it would be a rule in a text of this length too; what asks is none, unless it orders."""
+    """Return whether it would be a rule in a text of this length too; what asks is none, unless it orders."""
     clauses, count = reading.clauses[candidate.at], len(reading.clauses)
     asks = candidate.span.end == len(clauses) or "ask" in clauses[candidate.span.start].kinds
     if asks and reading.prompt.sentences[candidate.at].asks:
@@ -112,13 +113,13 @@ def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
 
 
 def _orders(reading: Reading, text: str) -> bool:
-    """Whether it begins with a word that says how long it holds: `from now on`, `never`."""
+    """Return whether it begins with a word that says how long it holds: `from now on`, `never`."""
     language = reading.prompt.language
     return any(mark.kind == "standing" and mark.start == 0 for mark in language.marks(language.words(text)))
 
 
 def _lasts(reading: Reading, at: int, span: Span) -> float:
-    """What the sentence's first words, and the sentence behind it, say of how long it holds."""
+    """Return what the sentence's first words, and the sentence behind it, say of how long it holds."""
     if _orders(reading, _text(reading, at, span)) or _binds_all(reading, at):
         return _ORDERED
     if _allows_after_all(reading, at):
@@ -127,21 +128,22 @@ def _lasts(reading: Reading, at: int, span: Span) -> float:
 
 
 def _binds_all(reading: Reading, at: int) -> bool:
-    """Whether a sentence says what all things must be, and is no report: `everything has to stay here`."""
+    """Return whether a sentence says what all things must be, and is no report: `everything has to stay
+    here`."""
     first = reading.clauses[at][0]
     return "s:universal" in first.leading and "must" in first.kinds and not first.kinds & _REPORTS
 
 
 def _allows_after_all(reading: Reading, at: int) -> bool:
-    """Whether somebody changed his mind and says where alone something may be; without a limit it may be a
-    task: `you can run the tests after all`.
+    """Return whether somebody changed his mind and says where alone something may be; without a limit it may
+    be a task: `you can run the tests after all`.
     """
     kinds = reading.around[at]
     return {"revised", "must", "only"} <= kinds and not kinds & {"hearsay", "state", "symptom"}
 
 
 def _is_for_once(reading: Reading, at: int) -> bool:
-    """Whether a sentence begins by saying that it holds this time: `for this one`, no single `now`."""
+    """Return whether a sentence begins by saying that it holds this time: `for this one`, no single `now`."""
     language = reading.prompt.language
     marks = language.marks(language.words(reading.prompt.sentences[at].text))
     first = [mark for mark in marks if mark.start == 0]
@@ -152,14 +154,16 @@ def _is_for_once(reading: Reading, at: int) -> bool:
 
 
 def _is_reported(reading: Reading, at: int) -> bool:
-    """Whether the next sentence asks to find out why it is so, and it says of nothing that it should be."""
+    """Return whether the next sentence asks to find out why it is so, and it says of nothing that it should
+    be."""
     if at + 1 >= len(reading.clauses) or reading.around[at] & _SHOULD:
         return False
     return reading.around[at + 1] >= {"ask", "task"}
 
 
 def _with_limits(reading: Reading, at: int, span: Span) -> Span:
-    """The span with the clauses behind it that limit it: `use signals, but only to clear the cache`."""
+    """Return the span with the clauses behind it that limit it: `use signals, but only to clear the
+    cache`."""
     language, clauses = reading.prompt.language, reading.prompt.sentences[at].clauses
     end = span.end
     while end < len(clauses) and "s:task" not in reading.clauses[at][end].leading:
@@ -177,7 +181,7 @@ def _text(reading: Reading, at: int, span: Span) -> str:
 
 
 def _is_tied(reading: Reading, before: _Candidate, candidate: _Candidate) -> bool:
-    """Whether a rule is the other side of the one before it: `Use tabs. Never use spaces.`"""
+    """Return whether a rule is the other side of the one before it: `Use tabs. Never use spaces.`"""
     if (
         (before.kind, candidate.kind) != ("rule", "rule")
         or candidate.at != before.at + 1
@@ -196,7 +200,8 @@ def _is_tied(reading: Reading, before: _Candidate, candidate: _Candidate) -> boo
 
 
 def decisions(message: str) -> list[Statement]:
-    """What an agent's ``message`` says that it chose, in its order: one thing for another, or with a reason.
+    """Return what an agent's ``message`` says that it chose, in its order: one thing for another, or with a
+    reason.
 
     At most `MOST_STATEMENTS`. Cost and limits are those of `statements`.
     """

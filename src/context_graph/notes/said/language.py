@@ -62,14 +62,15 @@ class Language:
     """Ways to say that one thing takes the place of another: `{new} instead of {old}`."""
 
     def words(self, text: str) -> list[str]:
-        """Its words, or its signs, in lower case."""
+        """Return its words, or its signs, in lower case."""
         lower = text.lower()
         if self.signs:
             return list(lower[:_MOST_SIGNS])
         return _WORD.findall(_APOSTROPHE.sub("" if self.code == "en" else " ", lower))
 
     def marks(self, words: list[str]) -> list[Mark]:
-        """The marks among ``words``, in order, but none inside a longer one: as `this` in `in this repo`.
+        """Return the marks among ``words``, in order, but none inside a longer one: as `this` in `in this
+        repo`.
 
         Linear in their number.
         """
@@ -85,7 +86,7 @@ class Language:
 
 
 def _outermost(marks: list[Mark]) -> list[Mark]:
-    """``marks`` without those that lie inside a longer one that hides them."""
+    """Return ``marks`` without those that lie inside a longer one that hides them."""
     kept: list[Mark] = []
     widest = (0, 0)
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
@@ -107,7 +108,7 @@ def _beginning(code: str, word: str) -> tuple[str, ...]:
 
 @cache
 def language(code: str) -> Language:
-    """The marks of ``code``. Reads its file the first time, in some 2 ms."""
+    """Return the marks of ``code``. Reads its file the first time, in some 2 ms."""
     with (Path(__file__).parent / "languages" / f"{code}.toml").open("rb") as file:
         content = tomllib.load(file)
     signs = content["script"] == "signs"
@@ -132,7 +133,8 @@ def language(code: str) -> Language:
 
 
 def language_of(text: str) -> Language:
-    """The language of ``text``: by its script, and between those in Latin letters by its common words."""
+    """Return the language of ``text``: by its script, and between those in Latin letters by its common
+    words."""
     seen = text[:_SEEN_CHARS]
     latin = len(_LATIN.findall(seen))
     kana, han = len(_KANA.findall(seen)), len(_HAN.findall(seen))

@@ -24,7 +24,8 @@ _FEW: Final = 2
 
 
 def repeated(statement: Statement, other: Statement) -> bool:
-    """Whether both say the same, if in other words: alike in what they want, in numbers and most topics."""
+    """Return whether both say the same, if in other words: alike in what they want, in numbers and most
+    topics."""
     if statement.text.casefold().strip(" .!") == other.text.casefold().strip(" .!"):
         return True
     if (statement.wants == "dont") != (other.wants == "dont") or _values(statement) != _values(other):
@@ -45,7 +46,7 @@ def repeated(statement: Statement, other: Statement) -> bool:
 
 
 def replaces(new: Statement, old: Statement) -> bool:
-    """Whether ``new``, the later one, ends ``old``.
+    """Return whether ``new``, the later one, ends ``old``.
 
     It gives up what the old one asks for, forbids or allows just it, or has another value of the same thing.
     In doubt it does not.
@@ -56,7 +57,8 @@ def replaces(new: Statement, old: Statement) -> bool:
 
 
 def ending(text: str) -> Statement | None:
-    """The statement of ``text`` if it says that something holds no longer, else None. Cost: some 100 us."""
+    """Return the statement of ``text`` if it says that something holds no longer, else None. Cost: some 100
+    us."""
     of, begin = language_of(text), text[:MOST_CHARS]
     says_over = any(mark.kind == "ends" for mark in of.marks(of.words(begin)))
     if not says_over and not swap_in(begin, of).instead_of:
@@ -65,7 +67,7 @@ def ending(text: str) -> Statement | None:
 
 
 def ends(new: Statement, old: str) -> bool:
-    """Whether ``new``, as `ending` gives it, says plainly that ``old`` is over.
+    """Return whether ``new``, as `ending` gives it, says plainly that ``old`` is over.
 
     Nearly all that ``old`` is about stands in it, and not each is about something that the other does not
     name: what is over for search may hold for payments. Stricter than `replaces`, for texts that nobody said
@@ -138,14 +140,16 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _says_all(text: str, names: frozenset[str]) -> bool:
-    """Whether all ``names`` are words of ``text``, or parts of it where words have no blanks between them."""
+    """Return whether all ``names`` are words of ``text``, or parts of it where words have no blanks between
+    them."""
     if language_of(text).signs:
         return all(name in text.casefold() for name in names)
     return names <= _names(text)
 
 
 def _few(statement: Statement) -> int:
-    """How many topics a sentence about one thing has besides its name: a word is some pairs of signs."""
+    """Return how many topics a sentence about one thing has besides its name: a word is some pairs of
+    signs."""
     return 2 * _FEW if language_of(statement.text).signs else _FEW
 
 
@@ -155,5 +159,5 @@ def _kinds(statement: Statement) -> frozenset[str]:
 
 
 def _shared(words: frozenset[str], other: frozenset[str]) -> float:
-    """The share of words that both have, of all that either has."""
+    """Return the share of words that both have, of all that either has."""
     return len(words & other) / len(words | other) if words and other else 0.0

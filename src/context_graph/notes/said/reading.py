@@ -101,7 +101,7 @@ class Prompt:
 
 
 def _without_pasted(text: str) -> str:
-    """``text`` without paragraphs that look like output or a quotation, and what a colon announces."""
+    """Return ``text`` without paragraphs that look like output or a quotation, and what a colon announces."""
     kept: list[str] = []
     lines: list[str] = []
     before = ""
@@ -119,14 +119,14 @@ def _without_pasted(text: str) -> str:
 
 
 def _unspaced(text: str) -> str:
-    """``text`` without the blanks that French puts inside its quotation marks."""
+    """Return ``text`` without the blanks that French puts inside its quotation marks."""
     for blank in (" ", "\u00a0", "\u202f"):
         text = text.replace(f"«{blank}", "«").replace(f"{blank}»", "»")
     return text
 
 
 def _sentences(text: str) -> list[tuple[str, bool]]:
-    """Each sentence with whether it asks."""
+    """Return each sentence with whether it asks."""
     sentences: list[tuple[str, bool]] = []
     begin = 0
     for stop in _STOP.finditer(text):
@@ -138,7 +138,7 @@ def _sentences(text: str) -> list[tuple[str, bool]]:
 
 
 def _ends(text: str, start: int, end: int) -> bool:
-    """Whether the stop there ends a sentence: `e.g.`, `3.5` and `a.py` hold none that does."""
+    """Return whether the stop there ends a sentence: `e.g.`, `3.5` and `a.py` hold none that does."""
     stop, after = text[start:end], text[end : end + 1]
     if "\n" in stop or _WIDE & set(stop):
         return True
@@ -164,7 +164,7 @@ def _is_quotation(letter: str) -> bool:
 
 
 def _clauses(text: str, code: str) -> tuple[Clause, ...]:
-    """The clauses of a sentence; behind the eleventh cut all is one."""
+    """Return the clauses of a sentence; behind the eleventh cut all is one."""
     cuts = {match.end() for match in _COMMA.finditer(text) if _cuts(text, match.start())}
     for joint in _JOINTS.get(code, ()):
         at = text.find(joint)
@@ -178,7 +178,8 @@ def _clauses(text: str, code: str) -> tuple[Clause, ...]:
 
 
 def _cuts(text: str, at: int) -> bool:
-    """Whether the sign at ``at`` ends a clause: one of a wide script, or one with a blank behind it."""
+    """Return whether the sign at ``at`` ends a clause: one of a wide script, or one with a blank behind
+    it."""
     sign, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
     if sign in _WIDE:
         return True

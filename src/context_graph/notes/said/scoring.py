@@ -25,7 +25,7 @@ class Weights:
     floor: float
 
     def score(self, evidence: Evidence) -> float:
-        """The sum of the weights: the logarithm of the odds, above the floor."""
+        """Return the sum of the weights: the logarithm of the odds, above the floor."""
         single, paired = self.single, evidence.paired
         total = sum([single[name] for name in evidence.single if name in single]) - self.floor
         for name in paired:
@@ -48,7 +48,7 @@ def weights_of(weights: dict[str, float], floor: float) -> Weights:
 
 @cache
 def weights(kind: Kind) -> Weights:
-    """The weights that ship. Reads their file the first time, in some ms."""
+    """Return the weights that ship. Reads their file the first time, in some ms."""
     content = json.loads((Path(__file__).parent / "weights.json").read_text("utf-8"))
     return weights_of(content[kind], content[f"{kind}_floor"])
 
@@ -68,7 +68,8 @@ class Span:
 
 
 def best_span(reading: Reading, at: int, by: Weights) -> Span:
-    """The clauses of sentence ``at`` for which most speaks: the best, and those beside it that belong to it.
+    """Return the clauses of sentence ``at`` for which most speaks: the best, and those beside it that belong
+    to it.
 
     Scores at most some three spans for each clause.
     """

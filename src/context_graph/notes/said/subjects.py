@@ -48,7 +48,7 @@ def _subjects() -> _Subjects:
 
 @lru_cache(maxsize=512)
 def subjects_of_text(text: str, of: Language) -> frozenset[str]:
-    """The subjects that a sentence or a short prompt names. Linear in its length."""
+    """Return the subjects that a sentence or a short prompt names. Linear in its length."""
     known = _subjects()
     subjects: set[str] = set()
     lower = text.lower()
@@ -66,7 +66,7 @@ def subjects_of_text(text: str, of: Language) -> frozenset[str]:
 
 
 def subjects_of_path(path: str) -> frozenset[str]:
-    """The subjects that a file's folders, name and ending tell."""
+    """Return the subjects that a file's folders, name and ending tell."""
     known, it = _subjects(), PurePosixPath(path.lower())
     subjects: set[str] = set(known.endings.get(it.suffix.lstrip("."), ()))
     for part in (*it.parts, it.stem, *it.stem.replace("-", "_").replace(".", "_").split("_")):
@@ -75,5 +75,5 @@ def subjects_of_path(path: str) -> frozenset[str]:
 
 
 def subjects_of_program(program: str) -> frozenset[str]:
-    """The subjects that a program tells."""
+    """Return the subjects that a program tells."""
     return _subjects().programs.get(program, frozenset())

@@ -42,7 +42,7 @@ class _Way(NamedTuple):
 
 @cache
 def _ways(code: str) -> dict[str, tuple[_Way, ...]]:
-    """The ways of a language by the first unit of their words."""
+    """Return the ways of a language by the first unit of their words."""
     of = language(code)
     by_first: dict[str, list[_Way]] = {}
     for template in of.swaps:
@@ -64,7 +64,8 @@ def _units(text: str, of: Language) -> list[str]:
 
 
 def swap_in(text: str, of: Language) -> Swap:
-    """What ``text`` asks for and gives up: by the way of saying it that names most. Linear in its length."""
+    """Return what ``text`` asks for and gives up: by the way of saying it that names most. Linear in its
+    length."""
     units = _units(text, of)
     best = Swap("", "")
     ways = _ways(of.code)
@@ -81,7 +82,7 @@ def swap_in(text: str, of: Language) -> Swap:
 
 
 def _matched(way: _Way, units: list[str], at: int, of: Language) -> dict[str, str] | None:
-    """The names that ``way`` gives where its first words stand at ``at``; None where they do not."""
+    """Return the names that ``way`` gives where its first words stand at ``at``; None where they do not."""
     reach = 2 * _REACH if of.signs else _REACH
     parts = way.parts
     named: dict[str, str] = {}
@@ -119,7 +120,8 @@ def _stands(words: tuple[str, ...], units: list[str], at: int) -> bool:
 
 
 def _name(units: list[str], of: Language, *, last: bool) -> str:
-    """The part of ``units`` that is a name: its ``last`` words, or its first, up to one that is none."""
+    """Return the part of ``units`` that is a name: its ``last`` words, or its first, up to one that is
+    none."""
     if of.signs:
         foreign = [unit for unit in units if unit[0].isascii() and unit[0].isalpha()]
         if foreign:

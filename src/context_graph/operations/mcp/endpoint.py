@@ -322,7 +322,7 @@ class _Batch:
         return notes.take()
 
     def late(self, answer: bytes) -> None:
-        """A late answer has come, b"" for one that was cancelled."""
+        """Take a late answer, b"" for one that was cancelled."""
         self._waiting -= 1
         if answer:
             self._answers.append(answer)

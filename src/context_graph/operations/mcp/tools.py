@@ -105,7 +105,8 @@ class Toolbox:
 
 
 def bare_name(name: str) -> str:
-    """``store_memory`` for `mcp__context-graph__store_memory` and the plugin's form of it, else ``name``."""
+    """Return ``store_memory`` for `mcp__context-graph__store_memory` and the plugin's form of it, else
+    ``name``."""
     prefix, mark, rest = name.rpartition("__")
     if not mark or not prefix.startswith("mcp__"):
         return name
@@ -280,7 +281,7 @@ def _run(call: ToolCall, arguments: Any) -> ToolResult | Deferred:
 
 
 def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """``outcome`` with its lists cut to what a model can read, and a note where one was."""
+    """Return ``outcome`` with its lists cut to what a model can read, and a note where one was."""
     fitting = dict(outcome)
     for name in _LIST_CHARS.keys() & outcome.keys():
         ends = accumulate(len(orjson.dumps(entry)) + 1 for entry in outcome[name])

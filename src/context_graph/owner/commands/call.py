@@ -34,21 +34,21 @@ class Call:
         return self.store
 
     def option(self, name: str, default: str = "") -> str:
-        """The text of option ``--name``; a non-text value is an error that names it."""
+        """Return the text of option ``--name``; a non-text value is an error that names it."""
         value = self.request.params.get(name, default)
         if not isinstance(value, str):
             raise InvalidInputError(f"--{name} must be text, not {type(value).__name__}")
         return value
 
     def count(self, name: str, default: int, most: int) -> int:
-        """The number of option ``--name``: digits, from 1 to ``most`` (below 10 ** 9)."""
+        """Return the number of option ``--name``: digits, from 1 to ``most`` (below 10 ** 9)."""
         text = self.option(name, str(default))
         if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
             raise InvalidInputError(f"--{name} {text[:60]!r} must be a number from 1 to {most}")
         return int(text)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """The truth of option ``--name``: a JSON boolean, or the words true and false."""
+        """Return the truth of option ``--name``: a JSON boolean, or the words true and false."""
         value = self.request.params.get(name, default)
         if isinstance(value, bool):
             return value
@@ -57,7 +57,7 @@ class Call:
         raise InvalidInputError(f"--{name} must be true or false, not {value!r}")
 
     def clean_id(self, text: str | None) -> str | None:
-        """``text`` with everything removed that can only be a key, so that it may be written down."""
+        """Return ``text`` with everything removed that can only be a key, so that it may be written down."""
         return self.redactor.redact_id(text) if text else text
 
     def elapsed_ms(self) -> int:
@@ -67,7 +67,7 @@ class Call:
 
 
 def reply(stdout: str | bytes = b"", *, stderr: str = "", exit_code: int = 0, flags: int = 0) -> Reply:
-    """A reply from texts; each text gets a final newline if it lacks one."""
+    """Return a reply from texts; each text gets a final newline if it lacks one."""
     out = stdout.encode() if isinstance(stdout, str) else stdout
     if out and not out.endswith(b"\n"):
         out += b"\n"

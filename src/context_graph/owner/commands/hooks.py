@@ -41,8 +41,8 @@ FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
 def failure(request: Request, error: ContextGraphError, gates: Gates, *, flags: int) -> Reply:
-    """A hook's failure in its own format: a client is told what the gates decide, the others get seed 001's
-    exit code.
+    """Return a hook's failure in its own format: a client is told what the gates decide, the others get seed
+    001's exit code.
 
     Behind the gates' document and a NUL stands what a failing store says of itself, for the user.
     """
@@ -84,7 +84,7 @@ class _Answering:
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
-        """The document in the client's format: the context to add, and the gates' decision.
+        """Return the document in the client's format: the context to add, and the gates' decision.
 
         Args:
             refusal: Why a call is refused that the gates let through.
@@ -97,7 +97,7 @@ class _Answering:
         return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 
     def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
-        """The answer in one of seed 001's formats."""
+        """Return the answer in one of seed 001's formats."""
         text = render_output(output, self.format)
         return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
 
@@ -120,7 +120,7 @@ class _Answering:
 
 
 def serve(call: Call) -> Reply:
-    """The answer to one of VERBS.
+    """Return the answer to one of VERBS.
 
     Raises InvalidInputError for an unknown format, or an input of no documented shape.
     """
@@ -164,7 +164,7 @@ def _acknowledged(call: Call, fmt: str) -> Reply:
 
 def _session_start(answering: _Answering) -> Reply:
     started = answering.applied
-    if started.twin and answering.for_client:
+    if started.is_duplicate and answering.for_client:
         return reply(flags=APPLIED)
     follows = answering.call.context.notices.at_start(started.text, answering.mode)
     text = "\n".join(part for part in (follows, _last_summary(answering, started)) if part)
@@ -212,9 +212,10 @@ def _pre_tool(answering: _Answering) -> Reply:
 
 
 def _before_call(answering: _Answering) -> str:
-    """What the model is told with a call; of a host that shows nothing then, with the call's result."""
+    """Return what the model is told with a call; of a host that shows nothing then, with the call's
+    result."""
     # The brief is about the session, not about its subagents.
-    if answering.applied.twin or answering.event.agent_id:
+    if answering.applied.is_duplicate or answering.event.agent_id:
         return ""
     due = earlier = ""
     if not is_late(answering.call.request):
@@ -239,7 +240,7 @@ def _subagent_start(answering: _Answering) -> Reply:
 
 
 def _at_call(answering: _Answering, *, before: bool) -> str:
-    """What is known of the file and the command of a call of this session's own."""
+    """Return what is known of the file and the command of a call of this session's own."""
     if answering.event.agent_id or is_late(answering.call.request):
         return ""
     return answering.call.context.memory_hooks.for_call(
@@ -248,8 +249,8 @@ def _at_call(answering: _Answering, *, before: bool) -> str:
 
 
 def _held(answering: _Answering) -> str:
-    """Why a call is refused that goes against a rule of the user; "" where it is let through."""
-    if answering.applied.twin or is_late(answering.call.request):
+    """Return why a call is refused that goes against a rule of the user; "" where it is let through."""
+    if answering.applied.is_duplicate or is_late(answering.call.request):
         return ""
     rule = answering.call.context.memory_hooks.held_by(answering.event, answering.call.settings)
     return f"{rule} Repeat the call if you still mean it: it is held once." if rule else ""
@@ -258,7 +259,7 @@ def _held(answering: _Answering) -> str:
 def _post_tool(answering: _Answering) -> Reply:
     applied, notices = answering.applied, answering.call.context.notices
     if answering.for_client:
-        if applied.twin:
+        if applied.is_duplicate:
             return reply(flags=APPLIED)
         is_told_before = takes_context(answering.format, EventKind.PRE_TOOL)
         is_own = is_told_before and not answering.event.agent_id
@@ -278,7 +279,7 @@ def _post_tool(answering: _Answering) -> Reply:
 
 def _prompt_submit(answering: _Answering) -> Reply:
     applied = answering.applied
-    if applied.twin and answering.for_client:
+    if applied.is_duplicate and answering.for_client:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, answering.call.settings, ""
     if answering.event.is_prompt:  # else nobody asked for anything
@@ -298,7 +299,9 @@ def _quiet(answering: _Answering) -> Reply:
         return answering.say(answering.output(applied.live, ""))
     # A Stop is held by one hook; two would tell the model the same reason twice.
     return (
-        reply(flags=APPLIED) if applied.twin and answering.event.kind is EventKind.STOP else answering.tell()
+        reply(flags=APPLIED)
+        if applied.is_duplicate and answering.event.kind is EventKind.STOP
+        else answering.tell()
     )
 
 
@@ -316,7 +319,7 @@ def _stop(answering: _Answering) -> Reply:
 def _post_compact(answering: _Answering) -> Reply:
     """Compare the compaction's summary with what the session had; the client takes no context here."""
     applied = answering.applied
-    if not applied.twin and not answering.event.agent_id:
+    if not applied.is_duplicate and not answering.event.agent_id:
         answering.call.context.memory_hooks.compacted(answering.event, answering.hook.input.last_message)
     return answering.tell() if answering.for_client else answering.say(answering.output(applied.live, ""))
 
@@ -332,7 +335,8 @@ def _session_end(answering: _Answering) -> Reply:
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:
-    """The session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21, --generate-summary)."""
+    """Return the session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21,
+    --generate-summary)."""
     counts = live.events_by_kind
     failed = counts.get(EventKind.POST_TOOL_FAILURE.value, 0)
     tools = counts.get(EventKind.POST_TOOL.value, 0) + failed

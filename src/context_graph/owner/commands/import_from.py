@@ -52,7 +52,7 @@ def _place(call: Call) -> Place:
 
 
 def _end(call: Call, work: ImportFrom) -> None:
-    """The project's profile counts the sessions that came."""
+    """Have the project's profile count the sessions that came."""
     if not work.dry_run and work.source in SESSIONS and work.done["added"] + work.done["updated"]:
         call.context.memory_hooks.works.profiles.count_anew()
 

@@ -56,7 +56,7 @@ def _look(call: Call) -> Reply:
 
 
 def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any]:
-    """The store's health. A part that fails reports that in its place; the others are still reported.
+    """Return the store's health. A part that fails reports that in its place; the others are still reported.
 
     ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
     is from when on memories that were shown are counted, by default a day. ``now_ms`` is where its spans end.
@@ -158,7 +158,7 @@ def _last_capture_ms(call: Call) -> int | None:
 
 
 def _texts(call: Call, now_ms: int) -> dict[str, Any]:
-    """The tokens of what is put into contexts, in WordPieces, which memory's budgets use."""
+    """Return the tokens of what is put into contexts, in WordPieces, which memory's budgets use."""
     from context_graph.memory.embed import default_provider
     from context_graph.operations.mcp.protocol import INSTRUCTIONS
     from context_graph.operations.mcp.tools import memory_tools
@@ -181,14 +181,14 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
 
 
 def _client(call: Call) -> Path:
-    """The client's own folder, as the one that asks has it."""
+    """Return the client's own folder, as the one that asks has it."""
     works = call.context.memory_hooks.works
     works.serve(call.request.env)
     return client_dir(works.env)
 
 
 def _skills(project: Path | None, client: Path) -> Iterator[str]:
-    """The lines by which the client tells its model of our skills, where they are set up."""
+    """Yield the lines by which the client tells its model of our skills, where they are set up."""
     from context_graph.claude.install.plan import plugin_folder
 
     places = [client / "skills", *([project / ".claude" / "skills"] if project else [])]

@@ -86,7 +86,7 @@ class StoreHost:
         return self._open().settings.identity_lines != ALARMS
 
     def memory(self) -> Memex:
-        """The store's memory, after everything that its hooks still have to write."""
+        """Return the store's memory, after everything that its hooks still have to write."""
         context = self._open()
         context.memory_hooks.tidy()
         return context.memory
@@ -210,7 +210,7 @@ class _Context:
 
 
 def body_of(call: Call) -> dict[str, Any]:
-    """The JSON object in the request's body. Raises InvalidInputError if it holds something else."""
+    """Return the JSON object in the request's body. Raises InvalidInputError if it holds something else."""
     try:
         body = orjson.loads(call.request.body) if call.request.body.strip() else {}
     except orjson.JSONDecodeError as error:
@@ -243,7 +243,7 @@ def _serve(operation: Operation, call: Call) -> Reply:
 
 
 def _whole_session(body: dict[str, Any], call: Call) -> dict[str, Any]:
-    """``body`` with the whole id of the session that its filters name by its first digits.
+    """Return ``body`` with the whole id of the session that its filters name by its first digits.
 
     A memory may be of a session that the store has no record of: such an id is left as it is.
     """
@@ -257,7 +257,8 @@ def _whole_session(body: dict[str, Any], call: Call) -> dict[str, Any]:
 
 
 def _by_option(operation: Operation, error: InvalidParamsError) -> str:
-    """What ``error`` says, with the command's option in place of the tool's parameter, as it was typed."""
+    """Return what ``error`` says, with the command's option in place of the tool's parameter, as it was
+    typed."""
     name = error.parameter.removeprefix("filters.")
     filters = "filters" in {parameter.name for parameter in parameters(operation.arguments)}
     known = {
@@ -271,7 +272,7 @@ def _by_option(operation: Operation, error: InvalidParamsError) -> str:
 
 
 def _named(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request's arguments by the operation's names; filters are among the others there."""
+    """Return a request's arguments by the operation's names; filters are among the others there."""
     arguments = dict(body)
     known = {parameter.name: parameter for parameter in parameters(operation.arguments)}
     if "filters" in known:
@@ -325,7 +326,7 @@ class McpHost:
         self.sessions = Sessions(settings.mcp_session_s)
 
     def endpoint(self, request: Request) -> Endpoint:
-        """The conversation of a client that attached with ``request``; opens nothing yet.
+        """Return the conversation of a client that attached with ``request``; opens nothing yet.
 
         Raises InvalidInputError if the request names no store.
         """
@@ -334,7 +335,7 @@ class McpHost:
         return self._endpoint(request, client=request.event_id.encode())
 
     def endpoint_of(self, pid: int) -> Endpoint:
-        """The conversation of a client of which only the process is known: its store is that of the
+        """Return the conversation of a client of which only the process is known: its store is that of the
         project it works in, as for every command that is run there.
 
         Raises OSError if the process is gone, or not ours to look at.

@@ -25,7 +25,8 @@ _MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic"
 
 
 def find_session(call: Call) -> LiveSession:
-    """The session that a command means: --session-id (alias allowed), the environment's, else the latest.
+    """Return the session that a command means: --session-id (alias allowed), the environment's, else the
+    latest.
 
     Raises SessionNotFoundError if there is none, naming what was looked for.
     """
@@ -223,7 +224,7 @@ def _row_view(row: SessionRow) -> dict[str, object]:
 
 
 def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, Any]:
-    """Where a session stands; without one what waits in the store."""
+    """Return where a session stands; without one what waits in the store."""
     view: dict[str, Any] = {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",

@@ -112,7 +112,7 @@ def _text(body: dict[str, Any], name: str, *, empty: bool = False) -> str:
 
 
 def _as(kind: Any, body: dict[str, Any], name: str) -> Any:
-    """``given[name]`` as that type. Raises InvalidInputError."""
+    """Return ``given[name]`` as that type. Raises InvalidInputError."""
     import msgspec
 
     try:

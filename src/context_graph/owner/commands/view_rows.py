@@ -130,7 +130,7 @@ def _pane(call: Call) -> Reply:
 
 
 def _each_once(call: Call) -> Iterator[Shown]:
-    """The memories that were put before the model last, newest first, each once."""
+    """Yield the memories that were put before the model last, newest first, each once."""
     context = call.context
     if not context.memory_count() and context.memory_seq() is None:
         return
@@ -145,7 +145,7 @@ def _each_once(call: Call) -> Iterator[Shown]:
 
 
 def _compaction(call: Call) -> Reply:
-    """What a summary of this session must not lose; "" if there is nothing."""
+    """Return what a summary of this session must not lose; "" if there is nothing."""
     from context_graph.memory.context.after_compaction import facts_of, instructions_of
     from context_graph.memory.embed import default_provider
 

@@ -86,7 +86,7 @@ def _close_crisis(context: StoreContext, session_id: str) -> None:
 
 
 def found_view(context: StoreContext, session_id: str | None, plan: Plan) -> dict[str, Any]:
-    """The goals that a search found as JSON, the most certain first, and how much was looked at."""
+    """Return the goals that a search found as JSON, the most certain first, and how much was looked at."""
     return {
         **_goals_view(context, session_id, plan.goals),
         "memory_count": plan.memories,
@@ -97,14 +97,14 @@ def found_view(context: StoreContext, session_id: str | None, plan: Plan) -> dic
 
 
 def kept_view(context: StoreContext, session_id: str | None) -> dict[str, Any]:
-    """The goals that consolidations keep, as JSON."""
+    """Return the goals that consolidations keep, as JSON."""
     with context.memory.core.operation("goals") as core:
         kept = decode_goals(core.store.meta(GOALS_FACT))
     return _goals_view(context, session_id, kept)
 
 
 def _goals_view(context: StoreContext, session_id: str | None, goals: Sequence[Goal]) -> dict[str, Any]:
-    """The goals, each with how the purpose vector of that session, or the latest, aligns with it."""
+    """Return the goals, each with how the purpose vector of that session, or the latest, aligns with it."""
     live = (context.sessions.get(session_id) if session_id else None) or context.sessions.latest()
     aligned = alignments(context, live, goals)
     return {

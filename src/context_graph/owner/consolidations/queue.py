@@ -151,7 +151,7 @@ class Consolidations:
         )
 
     def job(self, job_id: str) -> Job:
-        """The job of that id. Raises GraphQueryError if it is unknown or ended long ago."""
+        """Return the job of that id. Raises GraphQueryError if it is unknown or ended long ago."""
         job = self._jobs.get(job_id)
         if job is None:
             raise GraphQueryError(
@@ -161,7 +161,7 @@ class Consolidations:
         return job
 
     def available(self, store: Path) -> bool:
-        """Whether a consolidation of that store could begin now."""
+        """Return whether a consolidation of that store could begin now."""
         if self._schedule is None or len(self._queue) >= _WAITING_MOST:
             return False
         asked = list(self._queue)
@@ -238,7 +238,8 @@ class Consolidations:
             job.finish(OwnerError(_LEAVING))
 
     def unattended(self, store: Path) -> str:
-        """What the store's own runs did of which nobody was told yet, in one sentence; "" for nothing."""
+        """Return what the store's own runs did of which nobody was told yet, in one sentence; "" for
+        nothing."""
         try:
             return self._last_run(store).tell()
         except OSError as error:  # told all the same, and once more then
@@ -319,7 +320,8 @@ class Consolidations:
         any_state: bool = False,
         **more: Any,
     ) -> Job:
-        """A job that passes the gate, with the consciousness of that session, or of the one saved last.
+        """Return a job that passes the gate, with the consciousness of that session, or of the one saved
+        last.
 
         Raises InvalidParamsError for an unknown parameter, or a mode that is wanted strictly and C forbids.
         """
@@ -420,7 +422,8 @@ class Consolidations:
         self._start(job)
 
     def _watched(self, what: str, place: Place, work: Callable[[], Made]) -> Made:
-        """``work`` in bounded time. Raises TookTooLongError if it was ended; the store is to be read anew."""
+        """Return ``work`` in bounded time. Raises TookTooLongError if it was ended; the store is to be read
+        anew."""
         try:
             return watchdog.run(Piece(what, str(place.store)), work)
         except TookTooLong as ended:

@@ -170,7 +170,7 @@ class Execution:
         self._ended(outcome)
 
     def _tried(self, work: Callable[[], Any]) -> Any:
-        """The result of ``work``, or the exception to report to a caller."""
+        """Return the result of ``work``, or the exception to report to a caller."""
         try:
             return work()
         except ContextGraphError as error:

@@ -58,15 +58,15 @@ class ScheduledRuns:
         return known
 
     def has(self, store: Path, trigger: Trigger | None = None) -> bool:
-        """Whether a run of that store (for that reason) is wanted."""
+        """Return whether a run of that store (for that reason) is wanted."""
         return any(key[0] == store and trigger in (None, key[1]) for key in self._runs)
 
     def of(self, store: Path | None = None) -> list[ScheduledRun]:
-        """The scheduled runs of one store, or all."""
+        """Return the scheduled runs of one store, or all."""
         return [scheduled for scheduled in self._runs.values() if store in (None, scheduled.place.store)]
 
     def due_at(self, scheduled: ScheduledRun, busy_at: float) -> float:
-        """When the run may begin, if no request comes after ``busy_at``; inf in a store that keeps
+        """Return when the run may begin, if no request comes after ``busy_at``; inf in a store that keeps
         failing.
         """
         store = scheduled.place.store
@@ -75,7 +75,7 @@ class ScheduledRuns:
         return max(scheduled.not_before, self._rests.get(store, 0.0), busy_at + QUIET_S)
 
     def next(self, busy_at: float, now: float) -> tuple[float, ScheduledRun] | None:
-        """The most urgent run that is due, or the first to be due, and when."""
+        """Return the most urgent run that is due, or the first to be due, and when."""
         due = [(max(now, self.due_at(scheduled, busy_at)), scheduled) for scheduled in self._runs.values()]
         due = [(at, scheduled) for at, scheduled in due if at != _NEVER]
         return min(due, key=lambda pair: (pair[0], _URGENCY[pair[1].trigger]), default=None)
@@ -164,7 +164,7 @@ class Schedule:
         self._stopped = False
 
     def session_ended(self, store: Path, client: int) -> None:
-        """The session of process ``client`` ends: a run for it waits until that process is gone."""
+        """Note that the session of process ``client`` ends: a run for it waits until that process is gone."""
         if store in self._clients or client <= 0:
             return
         stop = when_ended(self.loop, client, partial(self._client_gone, store))
@@ -237,7 +237,8 @@ class Schedule:
             self._timer = None
 
     def _due(self) -> float | None:
-        """When the next thing may have to be done, if no request comes before; None if nothing is pending."""
+        """Return when the next thing may have to be done, if no request comes before; None if nothing is
+        pending."""
         times: list[float | None] = []
         for context in self._contexts():
             watch = self._entropy.get(context.folder)
@@ -247,7 +248,8 @@ class Schedule:
         return min((at for at in times if at is not None), default=None)
 
     def _idle_at(self, context: StoreContext) -> float | None:
-        """When the store will have been idle long enough; None if it has not changed since its last run.
+        """Return when the store will have been idle long enough; None if it has not changed since its last
+        run.
 
         Nor is one scheduled for an empty store, however it became so: no run could be noted, and it would be
         scheduled again at once.
@@ -298,12 +300,12 @@ class Schedule:
             self._log.error("store %s: no more automatic consolidations, too many have failed", name)
 
     def soon(self, seconds: float) -> bool:
-        """Whether a run may begin within so many seconds if no request comes."""
+        """Return whether a run may begin within so many seconds if no request comes."""
         first = self.runs.next(self.busy_at, self.loop.time())
         return first is not None and first[0] <= self.loop.time() + seconds
 
     def view(self, store: Path | None = None) -> list[dict[str, Any]]:
-        """What is scheduled, of one store or all, the next first."""
+        """Return what is scheduled, of one store or all, the next first."""
         now = self.loop.time()
         rows: list[dict[str, Any]] = []
         for scheduled in self.runs.of(store):

@@ -89,7 +89,7 @@ class BriefSlot:
 
 
 def session_bytes(session_id: str) -> bytes:
-    """A session id as a slot keeps it, cut as everywhere (REQ-SESSION-01): SESSION_BYTES or less."""
+    """Return a session id as a slot keeps it, cut as everywhere (REQ-SESSION-01): SESSION_BYTES or less."""
     session_id = cut_session_id(session_id)
     try:
         return session_id.encode("utf-8", "surrogateescape")
@@ -103,7 +103,7 @@ def first_slot(session: bytes) -> int:
 
 
 def encode_slot(slot: BriefSlot) -> bytes:
-    """The SLOT_BYTES bytes of ``slot``.
+    """Return the SLOT_BYTES bytes of ``slot``.
 
     Raises MalformedFrameError if a text is too long, the line holds a newline, or a number does not fit.
     """
@@ -126,7 +126,7 @@ def encode_slot(slot: BriefSlot) -> bytes:
 
 
 def decode_slot(data: bytes) -> BriefSlot | None:
-    """The slot in ``data``, or None if it is empty, torn, damaged or of an unknown layout."""
+    """Return the slot in ``data``, or None if it is empty, torn, damaged or of an unknown layout."""
     if len(data) != SLOT_BYTES or int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]):
         return None
     _, magic, sequence, state, line_length, session_length, updated_ms, *numbers = _SLOT.unpack(data)
@@ -154,15 +154,15 @@ def decode_slot(data: bytes) -> BriefSlot | None:
 
 
 def key_of(path: str) -> int:
-    """The filter's key of a file, 64 bits; of its path only its folder's name and its own count, so that it
-    is the same in each checkout.
+    """Return the filter's key of a file, 64 bits; of its path only its folder's name and its own count, so
+    that it is the same in each checkout.
     """
     hashed = fnv1a64("/".join(path.split("/")[-2:]).encode("utf-8", "surrogateescape"))
     return hashed ^ hashed >> 32
 
 
 def mark(path: str) -> int:
-    """The file as a slot's `done` names it, 1 to 2 ** 32 - 1."""
+    """Return the file as a slot's `done` names it, 1 to 2 ** 32 - 1."""
     return max(1, key_of(path) >> 32)
 
 
@@ -281,7 +281,7 @@ class BriefCache:
         return None if number is None else self._slots[number]
 
     def _number(self, session: bytes) -> int:
-        """The session's slot, else a free one of its window, else the least recently updated one."""
+        """Return the session's slot, else a free one of its window, else the least recently updated one."""
         known = self._number_of.get(session)
         if known is not None:
             return known
@@ -319,7 +319,8 @@ class BriefCache:
             return source.read(FILE_BYTES + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
 
     def _create(self, damaged: bytes) -> bytes:
-        """A whole new file by rename, all blocks written now, with the valid slots of a damaged one."""
+        """Return a whole new file by rename, all blocks written now, with the valid slots of a damaged
+        one."""
         data = bytearray(HEADER.ljust(FILE_BYTES, b"\0"))
         if damaged.startswith(HEADER[:HEADER_USED]):
             for number in range(SLOTS):

@@ -13,7 +13,7 @@ from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import SHELLS
 from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.standing import Standing
+from context_graph.owner.sessions.rules_and_lessons import RulesAndLessons
 from context_graph.store.layout import ALIKE_FACT
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CallLines:
     def __init__(
         self,
         memex: Callable[[], Memex],
-        standing: Standing,
+        rules: RulesAndLessons,
         brief: BriefCache,
         holds: Callable[[Sequence[MemoryNode], str], dict[str, str]],
         profile: Callable[[], Profile],
@@ -95,14 +95,14 @@ class CallLines:
             self.files.asked(session_id, prompt)
 
     def forget(self, session_id: str) -> None:
-        """The session's context was compacted: all may be told again."""
+        """Note that the session's context was compacted: all may be told again."""
         self._ways.pop(session_id, None)
         self._brief.forget_done_in(session_id)
         if self.files is not None:
             self.files.forget(session_id)
 
     def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
-        """The lines about the file that a call reads, changes or names; [] in nearly every call.
+        """Return the lines about the file that a call reads, changes or names; [] in nearly every call.
 
         Args:
             left: Tokens that the session may still be told.
@@ -118,9 +118,7 @@ class CallLines:
         session_id = event.session_id
         paths = list(files.touched(event, editing=editing))
         rules = [
-            line
-            for path in paths[:1]
-            for line in self._standing.at_path(session_id, path, shown, _RULE_TOKENS)
+            line for path in paths[:1] for line in self._rules.at_path(session_id, path, shown, _RULE_TOKENS)
         ]
         room = min(FILE_TOKENS, left) - _FENCE_TOKENS
         room -= sum(_tokens(line.text) for line in rules)
@@ -128,7 +126,7 @@ class CallLines:
         done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
         node_ids = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]
-        done += self._standing.done(keys, {*shown, *node_ids})
+        done += self._rules.done(keys, {*shown, *node_ids})
         self._brief.add_done(session_id, done, over)
         return [*rules, *notes]
 
@@ -192,12 +190,12 @@ class CallLines:
         return line_about(node, path, now_ms=event.at_ms, fits=fits, standing=stands)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
-        """The rules that name what a command runs, and what always failed in its stead."""
+        """Return the rules that name what a command runs, and what always failed in its stead."""
         commands = commands_of(event)
         if not commands:
             return []
         room = COMMAND_TOKENS - _FENCE_TOKENS
-        lines = self._standing.at_command(event.session_id, commands, shown, room)
+        lines = self._rules.at_command(event.session_id, commands, shown, room)
         room -= sum(_tokens(line.text) for line in lines)
         lines += [
             line for line in self._never_worked(event.session_id, commands) if _tokens(line.text) <= room
@@ -205,11 +203,11 @@ class CallLines:
         if settings.rule_reminders != HOLD:  # else a rule that was told may still hold a call
             node_ids = {line.node_id for line in lines}
             keys = [f"${word.lower()}" for command in commands for word in command.split()]
-            self._brief.add_done(event.session_id, self._standing.done(keys, {*shown, *node_ids}))
+            self._brief.add_done(event.session_id, self._rules.done(keys, {*shown, *node_ids}))
         return lines
 
     def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
-        """The way of working that one of ``commands`` is and that always failed, once a session."""
+        """Return the way of working that one of ``commands`` is and that always failed, once a session."""
         from context_graph.memory.context.following import keep_newest
         from context_graph.text.quoting import Line
 
@@ -227,8 +225,8 @@ class CallLines:
         left: int,
         moved: Callable[[float, str], float],
     ) -> Line | None:
-        """The line of the session whose work is most like this one's, if that much; None where the context
-        has something of that session already.
+        """Return the line of the session whose work is most like this one's, if that much; None where the
+        context has something of that session already.
 
         Args:
             moved: `Ledger.moved`.
@@ -251,15 +249,16 @@ class CallLines:
         )
 
     def at_error(self, event: HookEvent, shown: set[str]) -> Line | None:
-        """What solved the error of a call that failed, or of a run of tests whose failure a pipe hid."""
+        """Return what solved the error of a call that failed, or of a run of tests whose failure a pipe
+        hid."""
         if event.kind is not EventKind.POST_TOOL_FAILURE and not _is_failed_test(event):
             return None
-        line = self._standing.at_error(event, shown)
+        line = self._rules.at_error(event, shown)
         return line if line is not None and _tokens(line.text) <= ERROR_TOKENS - _FENCE_TOKENS else None
 
 
 def commands_of(event: HookEvent) -> list[str]:
-    """The commands of a shell's call, each by itself; [] for another tool."""
+    """Return the commands of a shell's call, each by itself; [] for another tool."""
     if event.tool_name not in SHELLS:
         return []
     from context_graph.notes.command_lines import line_of, parts_of
@@ -277,7 +276,8 @@ def _is_failed_test(event: HookEvent) -> bool:
 
 
 def keys_of_path(path: str) -> list[str]:
-    """The keys of the launcher's filter that a file has besides itself: its type and the folders above it."""
+    """Return the keys of the launcher's filter that a file has besides itself: its type and the folders above
+    it."""
     *folders, name = path.split("/")
     kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
     return [*(f"{folder}/" for folder in folders if folder), *kinds]

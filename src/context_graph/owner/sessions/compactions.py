@@ -37,13 +37,13 @@ class Compactions:
         self._open: OrderedDict[str, _Compaction] = OrderedDict()
 
     def begins(self, session_id: str) -> None:
-        """A compaction begins (PreCompact): what was known of an earlier one is over."""
+        """Begin a compaction (PreCompact): what was known of an earlier one is over."""
         self._open.pop(session_id, None)
 
     def starts(
         self, session_id: str, work: SessionWork, at_ms: int, *, budget: int, count: Callable[[str], int]
     ) -> str:
-        """What the session is told as it starts with its compacted context; "" if it had nothing."""
+        """Return what the session is told as it starts with its compacted context; "" if it had nothing."""
         from context_graph.memory.context.after_compaction import facts_of, text_of
 
         compaction = self._of(session_id)

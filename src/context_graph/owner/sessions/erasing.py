@@ -19,7 +19,8 @@ _TEXTS: Final = ("input_text", "output_text")
 
 
 def recorded(context: StoreContext, words: Words, *, erase: bool) -> list[str]:
-    """The sessions whose events or compactions have these words; ``erase`` takes them out, off the disk too.
+    """Return the sessions whose events or compactions have these words; ``erase`` takes them out, off the
+    disk too.
 
     Raises StoreError, CorruptedIdentityError. Cost: a look at each recorded event, some 20 us.
     """
@@ -38,7 +39,7 @@ def recorded(context: StoreContext, words: Words, *, erase: bool) -> list[str]:
 
 
 def _changed(store: SessionStore, session_id: str, words: Words) -> dict[int, HookEvent]:
-    """The events of a session that have the words, without them."""
+    """Return the events of a session that have the words, without them."""
     changed = {}
     for number, event in store.event_log.numbered_after(session_id, 0):
         texts = {name: words.taken_out(getattr(event, name)) for name in _TEXTS}

@@ -46,7 +46,7 @@ _EXIT: Final = "Exit code "
 
 
 def parts_of(hook: HookInput, redactor: TextRedactor) -> EventParts:
-    """The parts of one hook call. Cost: some 10 us, and a pass of the redactor over what is kept."""
+    """Return the parts of one hook call. Cost: some 10 us, and a pass of the redactor over what is kept."""
     if hook.kind is EventKind.PROMPT_SUBMIT:
         return EventParts(words=_long(hook.prompt, redactor))
     if hook.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
@@ -98,7 +98,7 @@ def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, 
 
 
 def _common(old: str, new: str) -> int:
-    """Where two texts begin to differ, at a line's begin."""
+    """Return where two texts begin to differ, at a line's begin."""
     at = 0
     while (end := old.find("\n", at) + 1) > 0 and old[at:end] == new[at:end]:
         at = end
@@ -142,7 +142,7 @@ def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: An
 
 
 def _read_text(result: Mapping[str, Any]) -> str:
-    """What a Read gave, without the numbers that may stand before its lines."""
+    """Return what a Read gave, without the numbers that may stand before its lines."""
     file = result.get("file")
     text = _text(file.get("content")) if isinstance(file, Mapping) else ""
     return _NUMBERS.sub("", text[:_OUTPUT_CHARS]) if _NUMBERS.match(text) else text
@@ -179,7 +179,7 @@ def _todo(call: Mapping[str, Any], result: Mapping[str, Any], text: str) -> list
 
 
 def _result(answer: Any) -> str:
-    """The text that a subagent, a page or a search gave."""
+    """Return the text that a subagent, a page or a search gave."""
     if isinstance(answer, str):
         return answer[: _WINDOW * _RESULT_CHARS]
     if not isinstance(answer, Mapping):
@@ -210,7 +210,7 @@ def _output(answer: Any) -> str:
 
 
 def _long(message: str, redactor: TextRedactor) -> str:
-    """A message that is longer than an event's text, up to 16 KB; "" for a shorter one."""
+    """Return a message that is longer than an event's text, up to 16 KB; "" for a shorter one."""
     if len(message.encode("utf-8", "replace")) <= EVENT_TEXT_BYTES:
         return ""
     return redactor.redact_cut(message, _WORDS_CHARS)
@@ -233,14 +233,14 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _head(text: str, limit: int) -> str:
-    """The first ``limit`` characters, after a whole word: half a secret is one that nobody knows."""
+    """Return the first ``limit`` characters, after a whole word: half a secret is one that nobody knows."""
     if len(text) <= limit:
         return text
     return text[:limit].rsplit(None, 1)[0] if not text[:limit].isspace() else ""
 
 
 def _clean(parts: EventParts, redactor: TextRedactor) -> EventParts:
-    """``parts`` without secrets: one look at all of them tells, and is all that most calls cost."""
+    """Return ``parts`` without secrets: one look at all of them tells, and is all that most calls cost."""
     content = parts.to_json()
     if not redactor.finds(_BETWEEN.join(_strings(content.values()))):
         return parts

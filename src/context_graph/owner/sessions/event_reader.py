@@ -76,7 +76,7 @@ class OpenStore(Protocol):
     notices: IdentityNotices
 
     def has_session(self, session_id: str) -> bool:
-        """Whether the store knows the session."""
+        """Return whether the store knows the session."""
         ...
 
     def note_tool_use(self, event: HookEvent) -> None:
@@ -129,7 +129,7 @@ class EventReader:
         return self._read(time.monotonic() + seconds, least)
 
     def outcome(self, request: Request, seconds: float) -> Outcome | None:
-        """A hook's event and what it led to; None if those before it and it take longer.
+        """Return a hook's event and what it led to; None if those before it and it take longer.
 
         One that stands in no log is applied all the same. Raises as `read`, and the error that the event met.
         """
@@ -258,7 +258,7 @@ class EventReader:
             context.memory_hooks.works.branches[session_id] = record.branch
 
     def _apply_hook(self, request: Request) -> str:
-        """The session's id."""
+        """Return the session's id."""
         hook = HookCall.parse(request, self._context.redactor)
         self._note(request.event_id, (hook.event, self._applied(hook)))
         return hook.event.session_id
@@ -279,7 +279,7 @@ class EventReader:
         applied = context.sessions.apply(event)
         context.note_tool_use(event)
         self._note_task(hook, event)
-        if is_client and not applied.twin:
+        if is_client and not applied.is_duplicate:
             context.notices.note(applied, event)
         return applied
 

@@ -62,7 +62,8 @@ class HookCall:
 
     @classmethod
     def parse(cls, request: Request, redactor: TextRedactor, *, event: HookEvent | None = None) -> HookCall:
-        """The call that a request with one of the verbs ``hooks.*`` makes; ``event`` if it was made already.
+        """Return the call that a request with one of the verbs ``hooks.*`` makes; ``event`` if it was made
+        already.
 
         The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5). Raises
         InvalidInputError: If the verb is no hook, the input of no documented shape, or no session named.
@@ -92,7 +93,7 @@ def recorded_event(
     redactor: TextRedactor,
     env: Mapping[str, str] | None = None,
 ) -> HookEvent:
-    """The event that a hook would have made of what a record of a session tells.
+    """Return the event that a hook would have made of what a record of a session tells.
 
     Args:
         name: The client's name of the event, a value of EVENT_OF_VERB.
@@ -109,7 +110,7 @@ def recorded_event(
 
 
 def _event(request: Request, hook_input: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
-    """The part of ``hook_input`` that may be kept; nothing raw goes further than here."""
+    """Return the part of ``hook_input`` that may be kept; nothing raw goes further than here."""
     parts = parts_of(hook_input, redactor)
     if hook_input.kind is EventKind.PROMPT_SUBMIT:
         parts.account = account_of(request.env)
@@ -145,7 +146,7 @@ def _event(request: Request, hook_input: HookInput, session_id: str, redactor: T
 
 
 def _short(text: str, redactor: TextRedactor) -> str:
-    """A name or reason: redacted like all text, unless it is too short to hold any secret."""
+    """Return a name or reason: redacted like all text, unless it is too short to hold any secret."""
     return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text
 
 
@@ -156,7 +157,8 @@ def _clean(value: object, redactor: TextRedactor) -> str:
 
 
 def _both_ends(message: str, redactor: TextRedactor) -> str:
-    """The start and the end of the model's message: the start says what was done, the end what is left."""
+    """Return the start and the end of the model's message: the start says what was done, the end what is
+    left."""
     if not message:
         return ""
     clean = redactor.redact_cut(message[:_MESSAGE_CHARS], 4 * _MESSAGE_CHARS).encode()
@@ -191,8 +193,8 @@ class Gates:
         message: str = "",
         refusal: str = "",
     ) -> Reply:
-        """The reply in the client's format: the others' ``context`` and ``message``, and the gate's decision;
-        where that lets a call through, their ``refusal``.
+        """Return the reply in the client's format: the others' ``context`` and ``message``, and the gate's
+        decision; where that lets a call through, their ``refusal``.
 
         The event is durable already. Never raises: a gate that fails allows, and says so.
         """
@@ -209,7 +211,7 @@ class Gates:
         return Reply(0, APPLIED, stdout=rendered(name, result, context=context, message=message))
 
     def without_event(self, request: Request) -> bytes:
-        """The gates' document on a hook whose event can't be applied, in the client's format.
+        """Return the gates' document on a hook whose event can't be applied, in the client's format.
 
         The input is read as far as it can be: no call passes because some other field is odd.
         """
@@ -253,7 +255,7 @@ class Gates:
             self._log.error("requirement log: %s", error)
 
     def git(self, request: Request) -> Reply:
-        """The decision on a commit or push that git asks about; opens no store.
+        """Return the decision on a commit or push that git asks about; opens no store.
 
         Raises:
             InvalidInputError: If the body names no hook.
@@ -277,7 +279,7 @@ class Gates:
         return Reply(stdout=git_answer(event, result))
 
     def status_line(self, request: Request) -> Reply:
-        """The status line for the client's status JSON; opens no store and never raises."""
+        """Return the status line for the client's status JSON; opens no store and never raises."""
         from context_graph.gates.decide.messages import status_line
 
         env = request.env
@@ -310,7 +312,8 @@ class Gates:
         return self._cache
 
     def _decide(self, event: GateEvent) -> GateResult:
-        """The gate's result. One that failed is asked for again without what was remembered of files."""
+        """Return the gate's result. One that failed is asked for again without what was remembered of
+        files."""
         from context_graph.gates.decide.hooks import decide
 
         result = decide(event, self._known())
@@ -321,7 +324,7 @@ class Gates:
         return result
 
     def _gate_event(self, hook: HookCall) -> GateEvent:
-        """The gate's event, from the client's raw input: the stored event holds redacted and shortened
+        """Return the gate's event, from the client's raw input: the stored event holds redacted and shortened
         texts.
         """
         return self._event_of(hook.input, hook.request, hook.event.session_id, hook.event.at_ms)
@@ -357,7 +360,7 @@ def _object(body: bytes) -> dict[str, object]:
 
 
 def _common(session_id: str, event: str, tool: str, result: GateResult) -> dict[str, object]:
-    """What all records of one decision share."""
+    """Return what all records of one decision share."""
     place = {"project": result.project, "branch": result.branch}
     return {"session_id": session_id, "event": event, "tool": tool, **place}
 
@@ -368,7 +371,7 @@ _MOST = 200
 def entries_of(
     records: object, common: Mapping[str, object], redactor: TextRedactor
 ) -> list[dict[str, object]]:
-    """One log entry per record; ``common`` fills in what a record lacks.
+    """Return one log entry per record; ``common`` fills in what a record lacks.
 
     A record is an object as `gates.state.journal` writes it: ``kind`` and ``at`` (Unix seconds), and what is
     known of requirements, session, tool, branch, by and detail. Raises InvalidInputError if ``records`` is

@@ -45,7 +45,7 @@ class IdentityNotices:
         self._looks_back: OrderedDict[str, bool] = OrderedDict()
         """Of sessions with work: whether an earlier one that worked on the like is to be looked for; none of
         those that were told of one."""
-        self._standings: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
+        self._steady: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
 
     def note(self, applied: Applied, event: HookEvent) -> None:
@@ -54,9 +54,9 @@ class IdentityNotices:
         if event.kind not in MEASURED or event.agent_id:
             return
         now = state_and_level(live.metrics)
-        last, calls = self._standings.pop(session_id, (now, 0))
-        self._standings[session_id] = now, calls + 1 if last == now else 1
-        _keep_newest(self._standings)
+        last, calls = self._steady.pop(session_id, (now, 0))
+        self._steady[session_id] = now, calls + 1 if last == now else 1
+        _keep_newest(self._steady)
         text = notice(applied.outcome, queues=self._settings.auto_dream)
         if text:
             self._alarms[session_id] = text
@@ -70,11 +70,11 @@ class IdentityNotices:
             self._brief.set_at_stop(session_id, asks=True)
 
     def at_start(self, text: str, mode: str) -> str:
-        """The line that says which session this one follows, if the mode lets it."""
+        """Return the line that says which session this one follows, if the mode lets it."""
         return text if mode in (CHANGES, ALWAYS) else ""
 
     def at_call(self, live: LiveSession, mode: str) -> str:
-        """What the session's earlier calls led to and nobody was told yet; from now on it is told.
+        """Return what the session's earlier calls led to and nobody was told yet; from now on it is told.
 
         Of calls made at once the first has it: the owner answers one after the other.
         """
@@ -88,7 +88,7 @@ class IdentityNotices:
         return _joined(lines)
 
     def of_earlier_work(self, session_id: str, tell: Callable[[], str]) -> str:
-        """What ``tell`` says of an earlier session, if it is time to ask; a session is told once."""
+        """Return what ``tell`` says of an earlier session, if it is time to ask; a session is told once."""
         if not self._looks_back.pop(session_id, False):
             return ""
         text = tell()
@@ -103,7 +103,7 @@ class IdentityNotices:
         return ask()
 
     def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
-        """What a prompt is told: the alarm, what changed, what repeats.
+        """Return what a prompt is told: the alarm, what changed, what repeats.
 
         Args:
             is_awaited: Whether somebody still waits for it; else it is not told.
@@ -122,7 +122,8 @@ class IdentityNotices:
         return _joined((alarm, state))
 
     def alarm(self, live: LiveSession, mode: str) -> str:
-        """The alarm that the session was not told yet, which it is now; "" for none, or one that is over."""
+        """Return the alarm that the session was not told yet, which it is now; "" for none, or one that is
+        over."""
         text, ic = self._alarms.pop(live.snapshot.session_id, ""), live.snapshot.last_ic
         if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
             return ""
@@ -132,7 +133,7 @@ class IdentityNotices:
         return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
     def _wants_line(self, live: LiveSession, mode: str) -> bool:
-        """Whether a line goes to the model with the session's next tool call, alarms aside."""
+        """Return whether a line goes to the model with the session's next tool call, alarms aside."""
         if not live.has_evidence:
             return False
         now, before = state_and_level(live.metrics), live.told
@@ -145,14 +146,14 @@ class IdentityNotices:
         return before != now and (self._is_steady(live, now) or (before[0] != now[0] and bool(live.circle)))
 
     def _is_steady(self, live: LiveSession, now: StateAndLevel) -> bool:
-        """Whether the session stands where it stood at the last few calls: a state that comes and goes says
-        nothing of the work, and each line of it stays in the context."""
-        last, calls = self._standings.get(live.snapshot.session_id, (now, 0))
+        """Return whether the session stands where it stood at the last few calls: a state that comes and goes
+        says nothing of the work, and each line of it stays in the context."""
+        last, calls = self._steady.get(live.snapshot.session_id, (now, 0))
         return last == now and calls >= STEADY_CALLS
 
 
 def notice(outcome: Outcome | None, *, queues: bool) -> str:
-    """The words of seed 000 REQ-SESSION-14, if the event crossed a line."""
+    """Return the words of seed 000 REQ-SESSION-14, if the event crossed a line."""
     if outcome is None or not outcome.measured or not (outcome.crisis_entered or outcome.warning_entered):
         return ""
     queued = outcome.dream_requested and queues

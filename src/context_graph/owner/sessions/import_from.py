@@ -182,7 +182,7 @@ class ImportFrom:
             yield
 
     def _session(self, path: Path) -> Iterator[None]:
-        """The summary of one transcript."""
+        """Yield the summary of one transcript."""
         from context_graph.memory.capture import absorb, keep_imported, templates_of
         from context_graph.memory.context.summary import SessionWork
         from context_graph.notes.gather import Gathered
@@ -221,7 +221,7 @@ class ImportFrom:
         self._count(did, (work.prompts or [path.name])[0])
 
     def _notes(self, path: Path) -> Iterator[None]:
-        """The memories of one file of notes, and the links of a memory server's graph."""
+        """Yield the memories of one file of notes, and the links of a memory server's graph."""
         from context_graph.memory.exchange.documents import Note
 
         for item in self._read(path):

@@ -88,7 +88,8 @@ class Injections:
         recall: Recall | None = None,
         label: bool = True,
     ) -> str:
-        """The fenced text of ``lines``, and of ``quotes`` as far as the budget goes; "" for nothing to tell.
+        """Return the fenced text of ``lines``, and of ``quotes`` as far as the budget goes; "" for nothing to
+        tell.
 
         Args:
             what: The ledger's name of the occasion.
@@ -166,7 +167,7 @@ def composed(
     recall: Recall | None = None,
     label: bool = True,
 ) -> tuple[Fenced, list[Injected]]:
-    """The fenced text as `Injections.show` tells it, and the memories in it."""
+    """Return the fenced text as `Injections.show` tells it, and the memories in it."""
     from context_graph.memory.context.told_lines import fenced
     from context_graph.memory.embed import default_provider
     from context_graph.memory.nearest import closeness
@@ -189,7 +190,7 @@ def composed(
 
 
 def _near(recall: Recall, shown: Container[str]) -> list[tuple[str, float]]:
-    """The best of what was recalled and not shown."""
+    """Return the best of what was recalled and not shown."""
     rest = ((str(row.node.id), row.score) for row in recall.nodes)
     return [row for row in rest if row[0] not in shown][:_NEAR]
 

@@ -49,8 +49,8 @@ class Lineage:
             self._tasks.popitem(last=False)
 
     def task_of(self, event: HookEvent, agent_type: str) -> str:
-        """The task of the subagent that begins: the oldest of its kind under the same prompt that none has
-        taken. "" if there is none."""
+        """Return the task of the subagent that begins: the oldest of its kind under the same prompt that none
+        has taken. "" if there is none."""
         tasks = self._tasks.get(event.session_id, [])
         for task in tasks:
             if task.prompt_id == event.prompt_id and agent_type in (task.agent_type or agent_type, ""):
@@ -81,13 +81,13 @@ class Lineage:
                 self._by_client.popitem(last=False)
 
     def forked_from(self, client: int) -> str:
-        """The session that a fork in this client came from, "" if that can't be told. Cost: a read of
+        """Return the session that a fork in this client came from, "" if that can't be told. Cost: a read of
         /proc, or a ps."""
         return self._by_client.get(client) or _resumed(client)
 
 
 def _resumed(client: int) -> str:
-    """The session that the client was started to resume."""
+    """Return the session that the client was started to resume."""
     words = arguments(client) if client > 0 else []
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")

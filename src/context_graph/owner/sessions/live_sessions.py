@@ -45,7 +45,7 @@ class Applied:
 
     live: LiveSession
     outcome: Outcome | None = None
-    twin: bool = False
+    is_duplicate: bool = False
     """Another installation of our hooks brought the event before; what there is to tell was told then."""
     text: str = ""
     """What a start says."""
@@ -88,7 +88,7 @@ class LiveSessions:
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         """By id, the one that was used last at the end."""
         self._unsettled: dict[str, Unsettled] = {}
-        self._twins = TwinHooks()
+        self._duplicates = DuplicateHooks()
         self._earlier: EarlierWork | None = None
         """None until somebody asks."""
         self.canaries = CanaryEvents(store.engine)
@@ -97,7 +97,7 @@ class LiveSessions:
         return len(self._live)
 
     def get(self, session_id: str) -> LiveSession | None:
-        """The live session of that id, loaded from the store if need be; None if there is none."""
+        """Return the live session of that id, loaded from the store if need be; None if there is none."""
         session_id = cut_session_id(session_id)
         live = self._live.get(session_id)
         if live is None:
@@ -113,7 +113,7 @@ class LiveSessions:
         return live
 
     def latest(self) -> LiveSession | None:
-        """The session that was saved last, or None in an empty store."""
+        """Return the session that was saved last, or None in an empty store."""
         snapshot = self._store.load_latest()
         return None if snapshot is None else self.get(snapshot.session_id)
 
@@ -124,10 +124,10 @@ class LiveSessions:
         new session starts unlinked and ``Applied.warning`` says why: its events must go on.
         """
         self.settle()  # the session that it follows is the one saved last
-        existing, twin = self.get(event.session_id), self._twins.is_second(event)
-        if existing is not None and twin:
+        existing, is_duplicate = self.get(event.session_id), self._duplicates.is_second(event)
+        if existing is not None and is_duplicate:
             self._count_duplicate(existing)
-            return Applied(existing, twin=True)
+            return Applied(existing, is_duplicate=True)
         # Only once: a second beginning would drop what the session has done since.
         cleared = event.source == "clear" and (existing is None or not self._is_applied(existing, event))
         if existing is not None and not cleared:
@@ -155,10 +155,10 @@ class LiveSessions:
             self.canaries.append(event)
             return Applied(canary)
         live = self.get(event.session_id) or self._begin_implicitly(event)
-        twin = self._twins.is_second(event)
-        if twin or self._is_applied(live, event):
+        is_duplicate = self._duplicates.is_second(event)
+        if is_duplicate or self._is_applied(live, event):
             self._count_duplicate(live)
-            return Applied(live, twin=twin)
+            return Applied(live, is_duplicate=is_duplicate)
         return Applied(live, self._apply_new(live, event, event.dedupe_key()))
 
     def _is_applied(self, live: LiveSession, event: HookEvent) -> bool:
@@ -184,7 +184,7 @@ class LiveSessions:
         return True
 
     def alike(self, session_id: str) -> list[Alike]:
-        """The earlier sessions whose work is like what that one has done so far, most alike first.
+        """Return the earlier sessions whose work is like what that one has done so far, most alike first.
 
         [] before it has three tool results that say something. Cost: some 4 ms at 1,000 sessions; the first
         time another 30.
@@ -280,7 +280,8 @@ class LiveSessions:
             self._log.warning("brief cache %s: %s", self._store.path.parent.name, error)
 
     def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
-        """The event is durable on return; what it did to the session follows in `settle`, or on loading."""
+        """Apply an event, which is durable on return; what it did to the session follows in `settle`, or on
+        loading."""
         outcome = live.apply(event)
         session_id = live.snapshot.session_id
         try:
@@ -336,7 +337,8 @@ class LiveSessions:
         return self.start(start).live
 
     def _previous(self, event: HookEvent, *, strict: bool) -> tuple[LiveSession | None, str]:
-        """The session to continue, and a warning when the one asked for or the latest can't be read."""
+        """Return the session to continue, and a warning when the one asked for or the latest can't be
+        read."""
         wanted = event.previous_session_id
         try:
             if not wanted:
@@ -380,7 +382,8 @@ def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
 
 
 def _restored_text(source: LiveSession) -> str:
-    """The line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last IC."""
+    """Return the line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last
+    IC."""
     text = f"Identity restored from {source.snapshot.session_id}. IC:"
     if not source.has_evidence:
         return f"{text} ? (no events yet)"
@@ -391,17 +394,18 @@ def _restored_text(source: LiveSession) -> str:
 WINDOW_MS: Final = 5_000
 """Between the starts of two hooks that bring one event; a busy machine starts the second late."""
 _KEPT: Final = 64
-"""Events that may still have a twin: those of a few seconds, of all sessions of a store."""
+"""Events that may still have a duplicate: those of a few seconds, of all sessions of a store."""
 
 
-class TwinHooks:
+class DuplicateHooks:
     """The last events, each with the installation of our hooks that sent it. Cost: 1 to 3 us an event."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, str], tuple[bool, int]] = OrderedDict()
 
     def is_second(self, event: HookEvent) -> bool:
-        """Whether the other installation has sent ``event`` within WINDOW_MS; if not, it is remembered.
+        """Return whether the other installation has sent ``event`` within WINDOW_MS; if not, it is
+        remembered.
 
         Two events from the same installation are two events, however much alike they are.
         """
@@ -418,7 +422,8 @@ class TwinHooks:
 
 
 def _sign(event: HookEvent) -> str:
-    """A key that both hooks of one event share, and no other event of their session has at that time."""
+    """Return a key that both hooks of one event share, and no other event of their session has at that
+    time."""
     if event.has_own_key:
         return event.dedupe_key()
     names = (event.kind.value, event.prompt_id, event.source, event.reason, event.tool_name)

@@ -75,7 +75,7 @@ FIELDS: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 def decode_line(line: bytes) -> LoggedEvent:
-    """The event of one line, its newlines optional.
+    """Return the event of one line, its newlines optional.
 
     Raises MalformedFrameError if the line is torn, damaged, of another version or lacks a field.
     """
@@ -103,7 +103,7 @@ def _json(data: bytes) -> object:
 
 
 def event_of(event_id: str, value: object) -> LoggedEvent:
-    """The event whose JSON is ``value``. Raises MalformedFrameError if it lacks a field."""
+    """Return the event whose JSON is ``value``. Raises MalformedFrameError if it lacks a field."""
     if not isinstance(value, dict):
         raise MalformedFrameError(f"a record holds a {type(value).__name__}, not an object")
     for name, kind in FIELDS.items():
@@ -149,7 +149,8 @@ class LogReader:
         return [*self._locked, *self._broken.values()]
 
     def next_line(self) -> bytes | None:
-        """The next line, with `position` behind it; None at the end of what there is of this segment."""
+        """Return the next line, with `position` behind it; None at the end of what there is of this
+        segment."""
         try:
             while not self._lines:
                 if self._handle < 0 or not self._fill():
@@ -240,7 +241,7 @@ class LogReader:
 
 
 def why_shut(path: Path, error: OSError) -> str:
-    """A sentence about a file that can't be read: a hook that ran as root may have left it."""
+    """Return a sentence about a file that can't be read: a hook that ran as root may have left it."""
     whose = ""
     with contextlib.suppress(OSError):
         status = os.lstat(path)
@@ -299,7 +300,7 @@ def _append(path: Path, entry: bytes) -> None:
 
 
 def has_waiting(store_dir: Path) -> bool:
-    """Whether there is anything to read. Cost: one listing of a small folder."""
+    """Return whether there is anything to read. Cost: one listing of a small folder."""
     try:
         return bool(segments(store_dir))
     except OSError:  # whoever reads finds out and says so

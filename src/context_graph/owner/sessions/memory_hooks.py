@@ -21,8 +21,8 @@ from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.injections import Injections, context_of
+from context_graph.owner.sessions.rules_and_lessons import PROMPT_TOKENS, RulesAndLessons
 from context_graph.owner.sessions.session_works import SessionWorks, pointer
-from context_graph.owner.sessions.standing import PROMPT_TOKENS, Standing
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class MemoryHooks:
     # What events leave behind
 
     def wants_capture(self, event: HookEvent) -> bool:
-        """Whether the session is to be captured after this event; the event then announces it."""
+        """Return whether the session is to be captured after this event; the event then announces it."""
         return event.kind in CAPTURING and not event.agent_id and self._settings.memory_capture
 
     def noted(self, event: HookEvent) -> None:
@@ -163,7 +163,7 @@ class MemoryHooks:
     def _ask_git(self, nodes: Sequence[MemoryNode], folder: str) -> None:
         from context_graph.memory.evidence import TOOL_S
 
-        self._memex().standing(nodes, folder, within_s=TOOL_S, asks_git=True)
+        self._memex().verdicts(nodes, folder, within_s=TOOL_S, asks_git=True)
 
     def _read_files(self) -> None:
         """One step of the index of files: the rest comes with the next requests."""
@@ -172,14 +172,14 @@ class MemoryHooks:
     @property
     def is_behind(self) -> bool:
         """Whether something was stored that calls are not told of yet. Cost: two comparisons."""
-        return (self._calls.is_behind and not self._files_due) or self._standing.is_behind
+        return (self._calls.is_behind and not self._files_due) or self._rules.is_behind
 
     def note_stored(self) -> None:
         """Take what was stored since into what calls are told from: the next one may be about it."""
         if self._calls.is_behind and not self._files_due:
             self._guarded("file", self._read_files)
-        if self._standing.is_behind:
-            self._guarded("rules", self._standing.note)
+        if self._rules.is_behind:
+            self._guarded("rules", self._rules.note)
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory import relevance  # noqa: F401
@@ -192,7 +192,7 @@ class MemoryHooks:
     # What goes into contexts
 
     def for_prompt(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
+        """Return the fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         if not budget or not self._has_any():
             return ""
@@ -220,7 +220,7 @@ class MemoryHooks:
         return self.injections.show(own, "subagent", lines=rules or [])
 
     def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
-        """The fenced lines about what a tool call touches or runs; "" in nearly every call.
+        """Return the fenced lines about what a tool call touches or runs; "" in nearly every call.
 
         Until the index of files is built, after the first session's start, nothing is known of them.
 
@@ -242,7 +242,8 @@ class MemoryHooks:
         return text
 
     def for_work(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
+        """Return the fenced line about an earlier session that worked on the like; "" for none alike
+        enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
@@ -250,7 +251,7 @@ class MemoryHooks:
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced solution of an error that was solved here before; "" if none is known."""
+        """Return the fenced solution of an error that was solved here before; "" if none is known."""
         if event.agent_id or not (settings.memory_inject and self._has_memory()):
             return ""
         shown = self.ledger.shown(event.session_id)
@@ -258,13 +259,13 @@ class MemoryHooks:
         return self.injections.show(event, "failure", lines=[line] if line else [], label=False)
 
     def held_by(self, event: HookEvent, settings: Settings) -> str:
-        """The user's rule that a command goes against, where such calls are to be held; "" for none.
+        """Return the user's rule that a command goes against, where such calls are to be held; "" for none.
 
         Each rule holds one call of a session, also across a restart: what held is written at once.
         """
         if settings.rule_reminders != HOLD or event.agent_id or not self._has_any():
             return ""
-        rule = self._guarded("rules", self._standing.contradicted, event.session_id, commands_of(event))
+        rule = self._guarded("rules", self._rules.contradicted, event.session_id, commands_of(event))
         shown = self.ledger.told_at(event.session_id, "held") if rule is not None else ()
         if rule is None or rule.node_id in shown:
             return ""
@@ -273,7 +274,7 @@ class MemoryHooks:
         return rule.text
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
-        """What a session's start is told: the project's profile and what the last session left open.
+        """Return what a session's start is told: the project's profile and what the last session left open.
 
         A session that goes on has its own summary; after a clear one line says where the last one's is.
 
@@ -293,7 +294,7 @@ class MemoryHooks:
         self._files_due = self._files_due or (self._warm and self._settings.memory_at_file)
 
     def memexes(self) -> list[Memex]:
-        """The project's memory, and that of what the served account's user said of all his work."""
+        """Return the project's memory, and that of what the served account's user said of all his work."""
         of_user = self._of_user()
         return [self._memex(), *([of_user] if of_user is not None else ())]
 
@@ -314,7 +315,7 @@ class MemoryHooks:
         return self.injections.ledger
 
     def stats(self) -> dict[str, Any]:
-        """The captures due, and the ledger's totals if there is a memory."""
+        """Return the captures due, and the ledger's totals if there is a memory."""
         return {"captures_due": len(self._due), **(self.ledger.totals() if self._has_memory() else {})}
 
     def report(self, now_ms: int) -> dict[str, Any]:
@@ -351,7 +352,7 @@ class MemoryHooks:
         floor = settings.memory_floor
         rows = brought(rows, floor, self.ledger.moved(floor, what), asks=asks)
         scores = {row.node.id: row.score for row in rows}
-        nodes = self._standing.untold_of([row.node for row in rows], known)
+        nodes = self._rules.untold_of([row.node for row in rows], known)
         quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
         count = default_provider().count_tokens
         left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
@@ -361,7 +362,7 @@ class MemoryHooks:
         )
 
     def _of_user(self) -> Memex | None:
-        """The memory of what the served account's user said of all his work; None if there is none."""
+        """Return the memory of what the served account's user said of all his work; None if there is none."""
         return self._users(self.works.account, False)
 
     def _has_any(self) -> bool:
@@ -371,7 +372,7 @@ class MemoryHooks:
         return of_user is not None and of_user.count() > 0
 
     def _recalled_of_user(self, asked: str) -> Sequence[Recalled]:
-        """What the user's own memory has for a prompt, judged as if it were the project's."""
+        """Return what the user's own memory has for a prompt, judged as if it were the project's."""
         from context_graph.memory.of_user import recalled_of_user
 
         memex = self._of_user()
@@ -391,7 +392,7 @@ class MemoryHooks:
     def _holding(self, nodes: Sequence[MemoryNode], folder: str) -> dict[str, str]:
         """Ids of those of ``nodes`` that no other memory superseded, with how what each rests on is today."""
         quotes = self._quotes([(node, 1.0) for node in nodes], folder)
-        return {quote.node_id: quote.standing for quote in quotes}
+        return {quote.node_id: quote.evidence for quote in quotes}
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context.profile import MAX_TOKENS
@@ -429,11 +430,11 @@ class MemoryHooks:
         return "\n".join(filter(None, (text, again)))
 
     def _rules_of_before(self, event: HookEvent, sentences: Sequence[str]) -> list[Line]:
-        """The rules that the session's start told, without the ``sentences`` in it, which its facts have, and
-        what that ended.
+        """Return the rules that the session's start told, without the ``sentences`` in it, which its facts
+        have, and what that ended.
         """
         shown = self.ledger.shown(event.session_id)
-        rules = self._guarded("rules", self._standing.at_start, shown, sentences) or []
+        rules = self._guarded("rules", self._rules.at_start, shown, sentences) or []
         kept = [
             line for line in rules if line.is_head or not any(sentence in line.text for sentence in sentences)
         ]
@@ -447,7 +448,8 @@ class MemoryHooks:
     def start_parts(
         self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int
     ) -> tuple[list[Line], list[Quote]]:
-        """What a new session is told: the rules, how the project is worked on, and what was left open."""
+        """Return what a new session is told: the rules, how the project is worked on, and what was left
+        open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
         from context_graph.memory.embed import default_provider
@@ -463,7 +465,7 @@ class MemoryHooks:
         self._guarded("command", self._calls.note_ways)
         quotes = self.works.left_open(event, previous)
         count, there = default_provider().count_tokens, files_are_there(event.cwd or self._project or "")
-        rules = self._guarded("rules", self._standing.at_start, self.ledger.shown(event.session_id)) or []
+        rules = self._guarded("rules", self._rules.at_start, self.ledger.shown(event.session_id)) or []
         room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
         room -= open_ends.TOKENS if quotes else 0
         lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
@@ -488,7 +490,8 @@ class MemoryHooks:
         self._store.event_log.captured(session_id)
 
     def _guarded(self, what: str, work: Callable[[*Ts], T], *args: *Ts) -> T | None:
-        """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
+        """Return the result of ``work``; None if it failed, which is logged: a hook goes on without its
+        memory."""
         try:
             return work(*args)
         except (ContextGraphError, OSError) as error:

@@ -104,7 +104,7 @@ class NextStart:
 
 
 def _rests_on(project: Path, env: Mapping[str, str], text: str) -> Iterable[Path]:
-    """The files without which, or with other words in which, ``text`` would be another."""
+    """Yield the files without which, or with other words in which, ``text`` would be another."""
     yield from setting_files(project)
     for folder in (project, project / ".claude", client_dir(env)):
         yield folder / "CLAUDE.md"

@@ -28,7 +28,8 @@ class SaidAlready:
         self._windows: list[set[str]] = []
 
     def says(self, text: str) -> bool:
-        """Whether nine in ten words of ``text`` stand together there. Cost: a stat, and 1 ms at most."""
+        """Return whether nine in ten words of ``text`` stand together there. Cost: a stat, and 1 ms at
+        most."""
         self._read()
         words = _words(text) if self._windows else set()
         if len(words) < _LEAST:

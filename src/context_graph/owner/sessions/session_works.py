@@ -109,7 +109,7 @@ class SessionWorks:
         return None if note.deleted else replace(quote, node_id=str(note.node.id))
 
     def profile(self) -> Profile:
-        """The project's profile, with what the sessions did whose summary is still to be refreshed."""
+        """Return the project's profile, with what the sessions did whose summary is still to be refreshed."""
         from context_graph.memory.context.profile import Profile
 
         profile = self.profiles.current() if self._has_memory() else Profile()
@@ -120,7 +120,7 @@ class SessionWorks:
         return profile
 
     def work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
-        """All that a session did so far; None if its summary was forgotten, or there can be none."""
+        """Return all that a session did so far; None if its summary was forgotten, or there can be none."""
         if not (own or session_id in self._due or self._has_memory()):
             return None
         stored = self._stored(session_id)
@@ -156,7 +156,7 @@ class SessionWorks:
         return self.quote(session_id, work, work.text() if work is not None else "", "capture")
 
     def client_s_own_files(self) -> Callable[[str], bool]:
-        """Whether a path is in the client's own memory, which summaries leave out."""
+        """Return whether a path is in the client's own memory, which summaries leave out."""
         from context_graph.claude.own_memory import own_files_of
 
         return own_files_of(os.fspath(client_dir(self.env)), self._project or "")
@@ -174,7 +174,7 @@ class SessionWorks:
 
 
 def pointer(quote: Quote, now_ms: int) -> str:
-    """One line that says where the summary is: whoever cleared the context wants it clear."""
+    """Return one line that says where the summary is: whoever cleared the context wants it clear."""
     from context_graph.text.quoting import age_text
 
     age = age_text(quote.created_at_ms, now_ms)

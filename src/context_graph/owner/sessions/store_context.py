@@ -150,7 +150,7 @@ class StoreContext:
         return self.settings.dream and not self.chores.aside.holds(CONSOLIDATION)
 
     def memory_seq(self) -> int | None:
-        """The number of the memory's last change; None while nobody has used it here."""
+        """Return the number of the memory's last change; None while nobody has used it here."""
         return None if self._memory is None else self._memory.seq
 
     def note_tool_use(self, event: HookEvent) -> None:
@@ -170,7 +170,8 @@ class StoreContext:
             self._tool_sessions.popitem(last=False)
 
     def session_of_tool_use(self, tool_use_id: str, own: str) -> str | None:
-        """The session that `note_tool_use` was told of; ``own`` if it is one of several that have the id.
+        """Return the session that `note_tool_use` was told of; ``own`` if it is one of several that have the
+        id.
 
         Args:
             own: The session that the MCP client was started for; /clear leaves it behind.
@@ -226,7 +227,7 @@ class StoreContext:
             follower.look()
 
     def has_session(self, session_id: str) -> bool:
-        """Whether the store knows the session."""
+        """Return whether the store knows the session."""
         try:
             return self.sessions.get(session_id) is not None
         except CorruptedIdentityError:
@@ -272,7 +273,8 @@ class StoreContext:
             note_origin(self.folder, self.project)
 
     def elsewhere(self) -> str:
-        """What the user should know of memories of this project elsewhere, while there are none here."""
+        """Return what the user should know of memories of this project elsewhere, while there are none
+        here."""
         if self.project is None or self.memory_count():
             return ""
         if self._elsewhere is None:

@@ -67,7 +67,7 @@ class FollowConnection(Channel):
             self._tell()
 
     def leave(self) -> None:
-        """The owner leaves."""
+        """Close, as the owner leaves."""
         self.close()
 
     def _tell(self) -> None:

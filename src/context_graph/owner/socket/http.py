@@ -205,7 +205,7 @@ def _check_length(count: int) -> None:
 
 
 def request_of(head: h11.Request, body: bytes, root: Path) -> Request:
-    """The frame's request that this HTTP request means.
+    """Return the frame's request that this HTTP request means.
 
     Raises:
         HttpRefusedError: Another method or path.

@@ -46,7 +46,7 @@ class _Waiting:
         self._request: tuple[object, str] | None = None
 
     def is_request(self, wanted: object) -> bool:
-        """Whether it is the request of that id, and one that may be cancelled."""
+        """Return whether it is the request of that id, and one that may be cancelled."""
         if self._request is None:
             message = parse(self.line)
             self._request = (message.id, message.method) if isinstance(message, Request) else (None, "")
@@ -116,7 +116,7 @@ class LineConnection(Channel):
         self._next()
 
     def leave(self) -> None:
-        """The owner is leaving: serve what has arrived whole, then close. A bridge sends the rest again, and
+        """Serve what has arrived whole, then close, as the owner leaves. A bridge sends the rest again, and
         what is not answered yet; other clients are told."""
         self._leaving = True
         if self._plain:
@@ -226,7 +226,8 @@ class LineConnection(Channel):
             self._next()
 
     def _hung_up(self) -> bool:
-        """Whether the client's end is closed in both directions: to its last word alone, it would read on."""
+        """Return whether the client's end is closed in both directions: to its last word alone, it would read
+        on."""
         poller = select.poll()
         poller.register(self._socket, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poller.poll(0))
@@ -320,13 +321,13 @@ class MessageSplitter:
         self._in_text = self._refused = False
 
     def tail(self) -> bytes:
-        """The rest at the stream's end: a last message without its newline."""
+        """Return the rest at the stream's end: a last message without its newline."""
         left = bytes(self._buffer).strip()
         self.drop()
         return left
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The messages that ``data`` completes."""
+        """Yield the messages that ``data`` completes."""
         self._buffer += data
         while (end := self._end()) >= 0:
             message = bytes(memoryview(self._buffer)[:end])
@@ -339,7 +340,7 @@ class MessageSplitter:
             self.drop()  # white space is no unfinished message
 
     def _end(self) -> int:
-        """Where the first message of the buffer ends, -1 if it does not yet."""
+        """Return where the first message of the buffer ends, -1 if it does not yet."""
         if self._spread:
             return self._end_of_value()
         end = self._buffer.find(b"\n", self._seen)

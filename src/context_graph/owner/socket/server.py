@@ -205,15 +205,15 @@ class OwnerServer:
         return reply
 
     def refuse(self, error: WireError) -> Answer:
-        """The answer to bytes that are no request; the connection ends, because no frame boundary can be
-        trusted.
+        """Return the answer to bytes that are no request; the connection ends, because no frame boundary can
+        be trusted.
         """
         self._status.malformed += 1
         data = encode_reply(Reply(1, KEEP_IT, stderr=f"context-graph: {error}\n".encode()))
         return Answer(data, True, lambda: self._log.warning("refused: %s", error))
 
     def too_much_held(self) -> WireError | None:
-        """Why no more unfinished bytes may be kept; None while there is room."""
+        """Return why no more unfinished bytes may be kept; None while there is room."""
         waiting = sum(connection.buffered for connection in self._connections)
         if waiting <= _HELD_BYTES:
             return None
@@ -330,7 +330,8 @@ class OwnerServer:
                 self._outgrown = limits.wider(peer_pid(connected), self._narrow)
 
     def _admitted(self, connected: socket.socket) -> bool:
-        """Whether this client is ours and there is room; otherwise it is told, if it may know, and closed."""
+        """Return whether this client is ours and there is room; otherwise it is told, if it may know, and
+        closed."""
         try:
             uid = peer_uid(connected)
         except OSError:
@@ -392,7 +393,7 @@ class OwnerServer:
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
 
     def _is_past(self, request: Request) -> str:
-        """Why this owner makes way for one of a later build or with wider limits; "" if it stays."""
+        """Return why this owner makes way for one of a later build or with wider limits; "" if it stays."""
         own = owner_build()
         if is_newer(request.version, own):
             return f"client {request.version} is newer than this owner, {own}"
@@ -431,7 +432,7 @@ class OwnerServer:
 
 
 def _told_store(name: bytes) -> tuple[Path, Path | None] | None:
-    """The store that a hook names, and behind a NUL the project; None for what is no absolute path."""
+    """Return the store that a hook names, and behind a NUL the project; None for what is no absolute path."""
     store, _, project = name.partition(b"\0")
     if not store.startswith(b"/") or b"\0" in project:
         return None
@@ -452,7 +453,7 @@ def _encoded(reply: Reply) -> tuple[Reply, bytes]:
 
 
 def request_line(request: Request | None, reply: Reply, *, took_ms: float, received: int, sent: int) -> str:
-    """The log line of one request: who, how long, how much, how it ended; no content."""
+    """Return the log line of one request: who, how long, how much, how it ended; no content."""
     verb = store = session = "-"
     if request is not None:
         verb = _word(request.verb)
@@ -465,6 +466,6 @@ def request_line(request: Request | None, reply: Reply, *, took_ms: float, recei
 
 
 def _word(text: str) -> str:
-    """``text`` as one short word: a client must not be able to write lines of its own into the log."""
+    """Return ``text`` as one short word: a client must not be able to write lines of its own into the log."""
     kept = "".join(char if char.isalnum() or char in "._-+:" else "?" for char in text[:64])
     return kept or "-"

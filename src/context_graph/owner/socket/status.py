@@ -52,7 +52,7 @@ class OwnerStatus:
         self._by_verb[verb if verb in self._by_verb or len(self._by_verb) < _VERBS else "other"] += 1
 
     def view(self, clients: int, service: dict[str, object]) -> dict[str, object]:
-        """The counters as a JSON object, with what ``service`` tells of its stores."""
+        """Return the counters as a JSON object, with what ``service`` tells of its stores."""
         times = sorted(self._recent_ms)
         return {
             "pid": os.getpid(),

@@ -23,7 +23,7 @@ _ALL: Final = 10_000
 
 
 def gates_of(context: StoreContext, *, limit: int = 500) -> Gates:
-    """The log, newest first, and the requirements of the project that the store belongs to."""
+    """Return the log, newest first, and the requirements of the project that the store belongs to."""
     everything = gate_rows(context, limit=_ALL)
     refused = Counter(
         (name, entry.branch) for entry in everything if entry.kind in _REFUSALS for name in entry.requirements
@@ -36,7 +36,7 @@ def gates_of(context: StoreContext, *, limit: int = 500) -> Gates:
 
 
 def gate_rows(context: StoreContext, *, limit: int, session_id: str = "") -> list[GateRow]:
-    """The newest entries of the gates' log first."""
+    """Return the newest entries of the gates' log first."""
     entries = context.store.requirement_log.entries(limit=limit, session_id=session_id)
     return [_row(entry) for entry in entries]
 

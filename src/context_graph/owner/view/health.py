@@ -18,7 +18,7 @@ def health_of(
     *,
     hooks_set_up: bool = True,
 ) -> Health:
-    """The health of one store.
+    """Return the health of one store.
 
     Whether hooks are set up is the client's side of it, which the commands look at.
 
@@ -50,13 +50,13 @@ def health_of(
 
 
 def _problems(report: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong, in sentences."""
+    """Return what is wrong, in sentences."""
     parts = [part["error"] for part in (report["sessions"], report["memory"]) if "error" in part]
     return [*parts, *report["problems"]]
 
 
 def _week(memory: Mapping[str, Any]) -> str:
-    """What was put before the model in the last seven days."""
+    """Return what was put before the model in the last seven days."""
     shown = memory.get("week_injections", 0)
     return f"{memory.get('week_tokens', 0)} tokens of memories, shown on {counted(shown, 'occasion')}"
 

@@ -22,7 +22,7 @@ _LATER_MS: Final = 60_000
 
 
 def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") -> Ledger:
-    """What was put before the model, newest first; the days are those of all sessions.
+    """Return what was put before the model, newest first; the days are those of all sessions.
 
     Cost: some 5 ms for a full ledger, and a read a row.
     """
@@ -40,7 +40,7 @@ def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") 
 
 
 def shown_rows(context: StoreContext) -> Iterator[Shown]:
-    """Each memory of each injection that is kept, newest first."""
+    """Yield each memory of each injection that is kept, newest first."""
     memex = context.memory
     texts: dict[str, str | None] = {}
     occasions = _Occasions(context)
@@ -81,7 +81,7 @@ class _Occasions:
         self._events: dict[str, list[tuple[int, str]]] = {}
 
     def about(self, session_id: str, at_ms: int) -> str:
-        """The prompt or call of that time, its beginning on one line; "" where it is not kept."""
+        """Return the prompt or call of that time, its beginning on one line; "" where it is not kept."""
         name = session_id.split("/")[0]  # a subagent's context is named after its session
         if name not in self._events:
             if len(self._events) == _SESSIONS:

@@ -18,7 +18,7 @@ _TEXT_CHARS: Final = 80
 
 
 def map_of(context: StoreContext) -> Map:
-    """The map as the last deep or rem consolidation drew it, without what was forgotten since.
+    """Return the map as the last deep or rem consolidation drew it, without what was forgotten since.
 
     Cost: a read for each of up to 2,000 memories, some 20 ms.
     """

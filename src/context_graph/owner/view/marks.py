@@ -9,7 +9,7 @@ from context_graph.store.graph.history import Run
 
 
 def changes(context: StoreContext) -> Callable[[], tuple[str, ...]]:
-    """A function that names the parts (`rows.PARTS`) which changed since it was called last.
+    """Return a function that names the parts (`rows.PARTS`) which changed since it was called last.
 
     Cost of a call: some 2 us; 20 us more after a change of the memory.
     """

@@ -49,7 +49,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def one_line(text: str, chars: int = TEXT_CHARS) -> str:
-    """The beginning of ``text`` on one line."""
+    """Return the beginning of ``text`` on one line."""
     line = " ".join(text[: 4 * chars].split())
     return line if len(line) <= chars else line[: chars - 1] + "…"
 
@@ -63,8 +63,8 @@ def memory_page(
     limit: int = 200,
     chars: int = TEXT_CHARS,
 ) -> MemoryPage:
-    """One page of memories, rules before all others, the newest first; of a ``query`` the best, most relevant
-    first, on one page.
+    """Return one page of memories, rules before all others, the newest first; of a ``query`` the best, most
+    relevant first, on one page.
 
     Cost: some 20 us a memory, and up to TOOL_S for looking at the files that they rest on.
     """
@@ -107,7 +107,7 @@ def _rows(
     chars: int,
     relevance: Mapping[UUID, float] | None = None,
 ) -> list[MemoryRow]:
-    verdicts = context.memory.standing(nodes, _folder(context), within_s=TOOL_S)
+    verdicts = context.memory.verdicts(nodes, _folder(context), within_s=TOOL_S)
     uses = context.memory_hooks.ledger.by_memory()
     scores = relevance or {}
     return [
@@ -125,7 +125,7 @@ def memory_row(
     is_forgotten: bool = False,
     chars: int = TEXT_CHARS,
 ) -> MemoryRow:
-    """The row of one memory; ``uses`` as `Ledger.by_memory`."""
+    """Return the row of one memory; ``uses`` as `Ledger.by_memory`."""
     counts = uses.get(str(node.id), {})
     return MemoryRow(
         id=str(node.id),
@@ -137,7 +137,7 @@ def memory_row(
         shown=counts.get("injected", 0),
         used=counts.get("used", 0),
         standing="" if verdict is None else verdict.text(),
-        standing_kind="" if verdict is None else verdict.standing.value.split()[0],
+        standing_kind="" if verdict is None else verdict.state.value.split()[0],
         tags=node.tags,
         session_id=node.session_id or "",
         is_pinned=node.pinned,
@@ -147,7 +147,7 @@ def memory_row(
 
 
 def memory_detail(context: StoreContext, named: str, as_of_ms: int | None = None) -> MemoryDetail:
-    """One memory, now or as it was; ``named`` is its id or a unique beginning of it.
+    """Return one memory, now or as it was; ``named`` is its id or a unique beginning of it.
 
     Raises GraphQueryError if there is none, InvalidParamsError for an id that fits several.
     """
@@ -164,7 +164,7 @@ def memory_detail(context: StoreContext, named: str, as_of_ms: int | None = None
             if then is None:
                 raise GraphQueryError(f"memory {named} was not in this store at that time")
             node, is_forgotten, edges = then.node, then.deleted, then.edges
-        verdict = memex.standing([node], _folder(context), within_s=TOOL_S, asks_git=True)[0]
+        verdict = memex.verdicts([node], _folder(context), within_s=TOOL_S, asks_git=True)[0]
         uses = context.memory_hooks.ledger.by_memory()
         return MemoryDetail(
             row=memory_row(node, uses, verdict, is_forgotten=is_forgotten),
@@ -250,7 +250,7 @@ def _readable(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """A JSON value as a person reads it, cut to what fits a cell."""
+    """Return a JSON value as a person reads it, cut to what fits a cell."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

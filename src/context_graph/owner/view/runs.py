@@ -27,7 +27,7 @@ _READ: Final = 20_000
 
 
 def run_rows(context: StoreContext, *, limit: int = 100) -> list[RunRow]:
-    """The consolidations of the last 30 days, newest first."""
+    """Return the consolidations of the last 30 days, newest first."""
     if not context.memory_count() and context.memory_seq() is None:
         return []
     memex = context.memory
@@ -48,7 +48,7 @@ def run_row(run: Run) -> RunRow:
 
 
 def run_detail(context: StoreContext, token: str, *, limit: int = 200) -> RunDetail:
-    """One run as a difference: what was merged, forgotten and linked first, then what else changed.
+    """Return one run as a difference: what was merged, forgotten and linked first, then what else changed.
 
     Raises GraphQueryError if there is no such run. Cost: some 50 us a change.
     """
@@ -112,7 +112,7 @@ def _edge(store: GraphStore, entry: Entry) -> GraphEdge | None:
 
 
 def _before(entry: Entry) -> str:
-    """The text of a memory that is gone for good since."""
+    """Return the text of a memory that is gone for good since."""
     image = entry.image(NODES)
     if image is None or image.before is None:
         return ""

@@ -36,7 +36,7 @@ _GATE_ROWS: Final = 1000
 
 
 def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -> SessionPage:
-    """One page of sessions, newest first. Cost: some 0.1 ms a session, for its first kept prompt."""
+    """Return one page of sessions, newest first. Cost: some 0.1 ms a session, for its first kept prompt."""
     rows, following = context.store.list_sessions(limit, cursor or None)
     return SessionPage(
         rows=[session_row(context, row) for row in rows],
@@ -46,8 +46,8 @@ def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -
 
 
 def work_of_session(context: StoreContext, session_id: str) -> dict[str, Any]:
-    """What is known of a session's work: ``goal``, and once it is summarised ``branch``, ``began_ms`` and
-    ``ended_ms`` (Unix), and ``outcome`` in a few words. Cost: some 0.5 ms.
+    """Return what is known of a session's work: ``goal``, and once it is summarised ``branch``, ``began_ms``
+    and ``ended_ms`` (Unix), and ``outcome`` in a few words. Cost: some 0.5 ms.
     """
     work = context.memory_hooks.works.work(session_id)
     if work is None or not work.prompts:
@@ -100,7 +100,7 @@ def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
 
 
 def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
-    """One session: its identity continuity over time, what happened, and the sessions before it."""
+    """Return one session: its identity continuity over time, what happened, and the sessions before it."""
     session_id = live.snapshot.session_id
     events, damage = _events(context, session_id)
     chain = context.store.chain(session_id, limit=_CHAIN)
@@ -124,7 +124,7 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
 
 
 def _events(context: StoreContext, session_id: str) -> tuple[list[HookEvent], str]:
-    """The events that are kept, oldest first, up to the first that can't be read, and why it can't."""
+    """Return the events that are kept, oldest first, up to the first that can't be read, and why it can't."""
     events: list[HookEvent] = []
     try:
         events.extend(context.store.event_log.after(session_id, 0))  # keeps what came before an error
@@ -134,7 +134,8 @@ def _events(context: StoreContext, session_id: str) -> tuple[list[HookEvent], st
 
 
 def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[Point]:
-    """Each value with the time of its event: the last ones belong to the last results that say anything."""
+    """Yield each value with the time of its event: the last ones belong to the last results that say
+    anything."""
     values = list(history)
     measured = [
         event

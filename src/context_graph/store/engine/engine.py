@@ -299,7 +299,7 @@ class Engine:
         call(self.path, handle.compact_range, start, end, choice)
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """A consistent copy of the database in the new folder ``path`` (hard links where possible).
+        """Make a consistent copy of the database in the new folder ``path`` (hard links where possible).
 
         Raises StoreError if ``path`` exists.
         """

@@ -67,7 +67,7 @@ def translate(error: BaseException, path: Path) -> StoreError:
 
 
 def call(path: Path, function: Callable[..., T], *args: object) -> T:
-    """``function(*args)``; what RocksDict raises is classified (`translate`).
+    """Call ``function(*args)``; what RocksDict raises is classified (`translate`).
 
     An exception keeps this frame alive, and whatever of RocksDict's is in the frame keeps the database open,
     and locked. So nothing is left in it.

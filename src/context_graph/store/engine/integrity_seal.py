@@ -208,7 +208,7 @@ def bad_frame(file: Path) -> int | None:
 
 
 def frames(content: bytes) -> Iterator[tuple[int, int]]:
-    """(offset, type) of each record header of a log or MANIFEST."""
+    """Yield (offset, type) of each record header of a log or MANIFEST."""
     at, end = 0, len(content)
     while at + _HEADER <= end:
         left = _BLOCK - at % _BLOCK

@@ -162,7 +162,7 @@ def _remove_drafts(path: Path) -> None:
 def check_markers(
     path: Path, schema: Schema, get: Callable[[str, bytes], bytes | None], families: Container[str]
 ) -> None:
-    """Whether this build knows the format that a database has, and all families that it promises are there.
+    """Check that this build knows a database's format, and that all families it promises are there.
 
     Args:
         get: Finds a record by family and key.

@@ -328,12 +328,12 @@ def put_edge_edit(store: GraphReader, edge: GraphEdge) -> Edit:
 
 
 def unrecorded(edit: Edit) -> Edit:
-    """``edit`` without anything for the history."""
+    """Return ``edit`` without anything for the history."""
     return edit._replace(images=(), ends=())
 
 
 def with_uses(engine: Engine, edits: Sequence[Edit]) -> list[Edit]:
-    """``edits`` with the uses of their edges that were counted after these were worked out.
+    """Return ``edits`` with the uses of their edges that were counted after these were worked out.
 
     A use has no commit number (`GraphStore.put_uses`), so it is no reason to leave the change out. Cost: one
     lookup for each changed edge.

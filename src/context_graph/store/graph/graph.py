@@ -88,8 +88,8 @@ class GraphStore(GraphReader):
             raise
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """A consistent copy of the database in the new folder ``path``, made of hard links; it costs the disk
-        what is written to neither of the two afterwards. Raises StoreError.
+        """Make a consistent copy of the database in the new folder ``path``, made of hard links; it costs
+        the disk what is written to neither of the two afterwards. Raises StoreError.
 
         Cost: a flush of what is in memory; some 5 ms, with full buffers 50.
         """

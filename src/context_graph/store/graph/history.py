@@ -85,17 +85,17 @@ class Entry(NamedTuple):
 
 
 def change_key(seq: int) -> bytes:
-    """``c:`` + commit number."""
+    """Return ``c:`` + commit number."""
     return CHANGE_PREFIX + _BE64.pack(seq)
 
 
 def run_key(seq: int, *, act: bool = False) -> bytes:
-    """``r:``, or of an act ``u:``, and the number of its first commit."""
+    """Return ``r:``, or of an act ``u:``, and the number of its first commit."""
     return (ACT_PREFIX if act else RUN_PREFIX) + _BE64.pack(seq)
 
 
 def subject_key(subject: bytes, seq: int) -> bytes:
-    """``s:`` + id + commit number."""
+    """Return ``s:`` + id + commit number."""
     return SUBJECT_PREFIX + subject + _BE64.pack(seq)
 
 
@@ -366,7 +366,7 @@ class HistoryTable:
         return dropped
 
     def _purge_acts(self, batch: Batch, before_ms: int) -> None:
-        """An act need not have overwritten anything, so no entry takes its record along."""
+        """Drop the records of old acts: one need not have overwritten anything, so no entry takes it."""
         for key, record in self._engine.scan(HISTORY, ACT_PREFIX, after(ACT_PREFIX)):
             if decode_run(key, record).at_ms >= before_ms:
                 break

@@ -77,7 +77,7 @@ class GraphReader:
     def page(
         self, prefix: bytes, limit: int, *, start: Place | None = None, newest_first: bool = True
     ) -> list[Place]:
-        """At most ``limit`` live memories of one kind in order of time, from after ``start``.
+        """Return at most ``limit`` live memories of one kind in order of time, from after ``start``.
 
         Args:
             prefix: `layout.index_prefix` of a session, agent, project, tag, or of all.
@@ -91,7 +91,8 @@ class GraphReader:
         return [Place(*layout.split_index_key(key), node_id) for key, node_id in islice(scan, limit)]
 
     def ids_with_prefix(self, start: bytes, limit: int) -> list[bytes]:
-        """At most ``limit`` ids of memories, soft-deleted or not, that begin with the bytes ``start``."""
+        """Return at most ``limit`` ids of memories, soft-deleted or not, that begin with the bytes
+        ``start``."""
         ids: list[bytes] = []
         for key, _ in self._engine.scan(NODES, start):
             if not key.startswith(start) or len(ids) == limit:
@@ -121,11 +122,11 @@ class GraphReader:
                 yield stored
 
     def node_records(self) -> Iterator[tuple[bytes, bytes]]:
-        """(id, record) of all memories, soft-deleted or not, by id and unchecked."""
+        """Return (id, record) of all memories, soft-deleted or not, by id and unchecked."""
         return self._engine.rows(NODES, whole=True)
 
     def embeddings(self, after_seq: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(commit number, embedding) in order of commit from after ``after_seq``."""
+        """Return (commit number, embedding) in order of commit from after ``after_seq``."""
         return self.vectors.after(after_seq)
 
     def changes_after(self, seq: int) -> Iterator[Change]:

@@ -27,7 +27,7 @@ MAX_METADATA_BYTES: Final = 1 << 20
 
 
 def encode_json(name: str, content: Mapping[str, Any]) -> bytes:
-    """``content`` as JSON.
+    """Return ``content`` as JSON.
 
     Raises InvalidParamsError if it is no JSON object, or has more than 1 MiB; names ``name``.
     """
@@ -72,7 +72,7 @@ class Cutter:
 
 
 def open_record(key: bytes, record: bytes) -> tuple[int, bytes]:
-    """(version, payload) of ``record``, which was read from ``key``. Cost: one CRC pass.
+    """Return (version, payload) of ``record``, which was read from ``key``. Cost: one CRC pass.
 
     Raises CorruptedMemoryError if length or checksum don't fit; names the memory, the fault and the cure.
     """
@@ -114,7 +114,7 @@ def damaged_memory(key: bytes, what: str) -> CorruptedMemoryError:
 
 
 def text_bytes(text: str) -> bytes:
-    """``text`` as it stands in records."""
+    """Return ``text`` as it stands in records."""
     # surrogatepass: a project's path may hold bytes that are no UTF-8, which Python carries as surrogates.
     return text.encode("utf-8", "surrogatepass")
 

@@ -331,7 +331,7 @@ def _edge_edits(store: GraphStore, entries: list[Entry], kept: list[bytes]) -> l
 
 
 def _with_uses(back: GraphEdge, now: GraphEdge) -> GraphEdge:
-    """``back`` with the traversals that came since; a run makes none."""
+    """Return ``back`` with the traversals that came since; a run makes none."""
     return replace(
         back,
         traversal_count=now.traversal_count,

@@ -31,7 +31,8 @@ class SyncTable:
     def scan(
         self, prefix: str, after_name: str = "", limit: int = 1 << 30
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """At most ``limit`` (name, note) whose names begin with ``prefix``, from after ``after_name``."""
+        """Yield at most ``limit`` (name, note) whose names begin with ``prefix``, from after
+        ``after_name``."""
         start = SYNC_PREFIX + prefix.encode()
         first = SYNC_PREFIX + after_name.encode() + b"\0" if after_name else start
         for key, record in islice(self._engine.scan(META, first, after(start)), limit):
@@ -56,7 +57,7 @@ class SyncTable:
         batch.put(ACCESS, node_id, encode_access(node_id, access))
 
     def accesses(self, after_id: bytes, limit: int) -> Iterator[tuple[bytes, Access]]:
-        """At most ``limit`` (id, uses) of memories, by id."""
+        """Yield at most ``limit`` (id, uses) of memories, by id."""
         rows = self._engine.rows(ACCESS, after_id + b"\0" if after_id else b"")
         for key, record in islice(rows, limit):
             if len(key) == 16:

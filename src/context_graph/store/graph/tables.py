@@ -199,7 +199,7 @@ class InjectionRecords:
         self._engine = engine
 
     def newest(self) -> Iterator[tuple[int, bytes]]:
-        """(number, record) of all that are kept, newest first.
+        """Yield (number, record) of all that are kept, newest first.
 
         Raises CorruptedIdentityError at a record that can't be read back; it names the record and the cure.
         """

@@ -79,7 +79,7 @@ class VectorTable:
         ]
 
     def after(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(commit number, embedding) in order of commit from after ``seq``."""
+        """Yield (commit number, embedding) in order of commit from after ``seq``."""
         for seq_read, record in self.records(seq):
             yield seq_read, self.decode(seq_read, record)
 
@@ -208,7 +208,7 @@ class VectorTable:
         self._engine.write(batch)
 
     def seconds(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(commit number, second vector) in order of commit from after ``seq``."""
+        """Yield (commit number, second vector) in order of commit from after ``seq``."""
         start = layout.second_key(seq + 1)
         for key, record in self._engine.scan(EMBEDDINGS, start, after(start[:1])):
             yield layout.split_embedding_key(key), payload_of(key, record)

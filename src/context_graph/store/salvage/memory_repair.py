@@ -77,7 +77,7 @@ def check_history(key: bytes, record: bytes) -> bool:
 
 
 def complete_history(target: Engine) -> None:
-    """The ways from memories and edges to the entries that are about them."""
+    """Write the keys that lead from memories and edges to the entries that are about them."""
     batch = target.batch()
     entries = target.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
     for number, (key, record) in enumerate(entries, 1):
@@ -239,7 +239,7 @@ class _Completion:
             )
 
     def edges(self) -> None:
-        """The keys at the ends of each edge; an edge to a memory that is gone is left out."""
+        """Write the keys at the ends of each edge; an edge to a memory that is gone is left out."""
         lost = 0
         batch = self._target.batch()
         for edge in list(self._reader.edges.all()):

@@ -272,7 +272,7 @@ def encode_goals(key: bytes, seq: int, goals: bytes) -> bytes:
 
 
 def decode_goals(key: bytes, record: bytes) -> tuple[int, bytes]:
-    """(seq, goals) in ``record``. Raises as decode_snapshot."""
+    """Return (seq, goals) in ``record``. Raises as decode_snapshot."""
     payload = unwrap(key, record, GOALS_VERSION)
     if len(payload) < _SEQ.size:
         raise damaged(key, "a goal checkpoint without its sequence number")

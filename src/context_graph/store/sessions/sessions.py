@@ -286,13 +286,14 @@ class SessionStore:
         self._engine.put(RUNTIME, key, records.encode_goals(key, seq, goals))
 
     def load_goals(self, session_id: str) -> tuple[int, bytes] | None:
-        """(seq, goals) of the session's checkpoint. Raises CorruptedIdentityError if damaged."""
+        """Return (seq, goals) of the session's checkpoint. Raises CorruptedIdentityError if damaged."""
         key = layout.goals_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return None if record is None else records.decode_goals(key, record)
 
     def works(self) -> Iterator[tuple[str, bytes]]:
-        """(session id, what its work was about) of each session that has it; damaged ones are left out."""
+        """Yield (session id, what its work was about) of each session that has it; damaged ones are left
+        out."""
         for key, record in self._engine.scan(RUNTIME, layout.WORK_PREFIX, after(layout.WORK_PREFIX)):
             with suppress(CorruptedIdentityError):
                 yield key[len(layout.WORK_PREFIX) :].decode(), records.decode_work(key, record)
@@ -319,7 +320,7 @@ class SessionStore:
     def list_sessions(
         self, limit: int = 50, cursor: str | None = None
     ) -> tuple[list[SessionRow], str | None]:
-        """One page of sessions, newest first, and the cursor of the next page (None at the end).
+        """Return one page of sessions, newest first, and the cursor of the next page (None at the end).
 
         A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
         Raises InvalidInputError for a limit below 1, or a cursor that is none of ours.
@@ -408,7 +409,7 @@ class SessionStore:
     # Export and import
 
     def export(self, session_id: str) -> dict[str, object]:
-        """One session as a JSON object by seed field names, with format version and checksum.
+        """Return one session as a JSON object by seed field names, with format version and checksum.
 
         Raises as load_snapshot.
         """

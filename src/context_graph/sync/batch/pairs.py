@@ -17,7 +17,7 @@ PART_ROWS: Final = 8 * closeness.BLOCK_ROWS
 
 
 def spread_search(split_from: int) -> closeness.Search:
-    """A search on all workers for at least that many rows, on this one's threads for fewer."""
+    """Return a search on all workers for at least that many rows, on this one's threads for fewer."""
 
     def search(rows: F32, threshold: float, progress: Progress) -> Iterator[Close]:
         if len(rows) < split_from:

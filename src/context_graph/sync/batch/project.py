@@ -110,7 +110,7 @@ def _committed(task: Task, hub: Hub, outcome: Outcome) -> None:
 def _consolidate(
     task: Task, hub: Hub, run: runs.Run | None, outcome: Outcome
 ) -> tuple[list[LoggedChange], list[runs.Reversal]]:
-    """The run's changes, and what takes them back."""
+    """Return the run's changes, and what takes them back."""
     with _rebuilt() as memex:
         side, report = _Copy(memex, hub, run), Report()
         hear(side, hub, report, side.known(hub.name))
@@ -150,7 +150,7 @@ def _reversals(lines: list[LoggedChange], back: list[Change]) -> list[runs.Rever
 
 
 def _lines(side: OpenStore, place: str, head: Head | None) -> list[LoggedChange]:
-    """All that is new in the store, as lines that follow ``head``."""
+    """Return all that is new in the store, as lines that follow ``head``."""
     stamp_all(side)
     lines: list[LoggedChange] = []
     more = True
@@ -166,7 +166,7 @@ def _lines(side: OpenStore, place: str, head: Head | None) -> list[LoggedChange]
 
 @contextmanager
 def _rebuilt() -> Iterator[Memex]:
-    """An empty store."""
+    """Make an empty store."""
     with tempfile.TemporaryDirectory(prefix="context-graph-hub-") as folder:
         memex = Memex.open(folder)
         try:

@@ -59,7 +59,7 @@ class Answering:
         self._search: Search | None = None
 
     def answer(self, asked: Asked) -> Answered:
-        """What the hub has for it, or why it has nothing."""
+        """Return what the hub has for it, or why it has nothing."""
         try:
             matches = self._searching().find(
                 Question(asked.provider, asked.terms, asked.weights, asked.vector, not self._has_own())
@@ -80,7 +80,7 @@ class Answering:
         return self._search
 
     def _has_own(self) -> bool:
-        """Whether the store has what is told of its own project, up to some seconds ago."""
+        """Return whether the store has what is told of its own project, up to some seconds ago."""
         if self._member is None:
             return False
         last = last_exchanges(self._store).get(place_name(self._member.project))

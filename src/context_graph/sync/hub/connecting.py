@@ -37,7 +37,7 @@ _BUNDLES: Final = (
 
 
 def checked_url(url: str) -> str:
-    """``url`` with our limits, and with TLS and a checked certificate unless it stays on this machine.
+    """Return ``url`` with our limits, and with TLS and a checked certificate unless it stays on this machine.
 
     What libpq would take from its environment counts as if it stood in ``url``.
 
@@ -77,7 +77,8 @@ def checked_url(url: str) -> str:
 
 
 def _is_local(hosts: str, addresses: str) -> bool:
-    """Whether each place that libpq may try is on this machine; it goes by ``addresses`` if there are any."""
+    """Return whether each place that libpq may try is on this machine; it goes by ``addresses`` if there are
+    any."""
     try:
         near = all(ip_address(address).is_loopback for address in addresses.split(",") if address)
         named = all(
@@ -90,7 +91,7 @@ def _is_local(hosts: str, addresses: str) -> bool:
 
 
 def connect(url: str) -> Connection:
-    """A connection that commits each statement by itself. Raises TransportError, ConfigError."""
+    """Return a connection that commits each statement by itself. Raises TransportError, ConfigError."""
     address = checked_url(url)
     try:
         connection = _opened(address)
@@ -109,7 +110,8 @@ def connect(url: str) -> Connection:
 
 
 def _opened(address: str) -> Connection:
-    """A connection whose server keeps our limits; with a pooler, which drops or refuses them, one without."""
+    """Return a connection whose server keeps our limits; with a pooler, which drops or refuses them, one
+    without."""
     try:
         connection = psycopg.connect(address, autocommit=True)
         if connection.execute("SHOW lock_timeout").fetchone() == (f"{_LIMITS['lock_timeout'] // 1000}s",):
@@ -149,5 +151,5 @@ def _cut(copy: socket.socket) -> None:
 
 
 def first_line(error: psycopg.Error) -> str:
-    """The first line of what the server or libpq said, without the address."""
+    """Return the first line of what the server or libpq said, without the address."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -37,7 +37,7 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def token_of(membership: Membership) -> str:
-    """What an administrator hands to a new member: one word, as secret as a password."""
+    """Return what an administrator hands to a new member: one word, as secret as a password."""
     return _TOKEN + urlsafe_b64encode(msgspec.json.encode(membership)).decode().rstrip("=")
 
 
@@ -56,7 +56,7 @@ def membership_in(token: str) -> Membership:
 
 
 def joined(store: Path) -> Membership | None:
-    """The hub that this project's store has joined. Raises ConfigError if its file can't be read."""
+    """Return the hub that this project's store has joined. Raises ConfigError if its file can't be read."""
     try:
         return msgspec.json.decode((store / FILE).read_bytes(), type=Membership)
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def leave(store: Path) -> bool:
 
 
 def stores_with_hubs(root: Path) -> list[Membership]:
-    """What other projects of this user have joined; those that can't be read are left out."""
+    """Return what other projects of this user have joined; those that can't be read are left out."""
     memberships = []
     for path in sorted((root / "stores").glob(f"*/{FILE}")):
         try:

@@ -55,13 +55,14 @@ class HubMemory:
     """The machine that set it."""
 
     def searched_text(self, subject: str) -> str:
-        """What it is found by, as in a store."""
+        """Return what it is found by, as in a store."""
         fields = {name: self.values[name] for name in values.NODE_FIELDS if name in self.values}
         return text_to_embed(records.node_from_json({"id": subject, **fields}))
 
 
 def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
-    """(change, login that told it) of each line (subject, login, line); what can't be read is left out."""
+    """Return (change, login that told it) of each line (subject, login, line); what can't be read is left
+    out."""
     rows = []
     for subject, login, line in lines:
         try:
@@ -75,7 +76,7 @@ def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
 
 
 def registers(changes: Iterable[tuple[Change, str]], kind: str) -> dict[str, Register]:
-    """What is known of each memory or link of that kind, from all changes of it in any order."""
+    """Return what is known of each memory or link of that kind, from all changes of it in any order."""
     registers: dict[str, Register] = {}
     for change, _ in changes:
         if change.kind == kind:
@@ -84,7 +85,7 @@ def registers(changes: Iterable[tuple[Change, str]], kind: str) -> dict[str, Reg
 
 
 def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, HubMemory]:
-    """The live memories that these changes tell of; as `registers`."""
+    """Return the live memories that these changes tell of; as `registers`."""
     authors = {
         (change.subject, change.clock, change.by): login
         for change, login in changes
@@ -102,12 +103,12 @@ def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, HubMemory]:
 
 
 def signed(term: int) -> int:
-    """A term's hash, uint64, as PostgreSQL's bigint has it."""
+    """Return a term's hash, uint64, as PostgreSQL's bigint has it."""
     return int(_SIGNED.unpack(_UNSIGNED.pack(term))[0])
 
 
 def vector_text(dense: Iterable[float]) -> str:
-    """A vector as pgvector reads it."""
+    """Return a vector as pgvector reads it."""
     return "[" + ",".join(f"{value:.6g}" for value in dense) + "]"
 
 
@@ -172,7 +173,7 @@ class Indexer:
 
 
 def _lines_of(connection: Connection, project: str, subjects: Sequence[str]) -> list[tuple[object, ...]]:
-    """(subject, login, line) of all that is told of these."""
+    """Return (subject, login, line) of all that is told of these."""
     return connection.execute(
         "SELECT c.subject, m.login, c.line FROM context_graph.change AS c "
         "JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine "

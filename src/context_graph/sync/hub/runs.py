@@ -88,7 +88,7 @@ def begin(hub: Hub, command: UUID, mode: str) -> Run:
 
 
 def renew(hub: Hub, run: Run) -> None:
-    """A sign of life. Raises FencedError, TransportError."""
+    """Give a sign of life. Raises FencedError, TransportError."""
     with hub.committing() as connection:
         row = connection.execute(
             "SELECT context_graph.renew_run(%s, %s, %s)", (hub.project, run.number, LEASE_S)
@@ -159,7 +159,7 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
 
 
 def last_run(connection: Connection, project: str) -> dict[str, object] | None:
-    """The last run of a project that committed something; None without any."""
+    """Return the last run of a project that committed something; None without any."""
     row = connection.execute(
         "SELECT number, mode, login, (extract(epoch FROM ended_at) * 1000)::bigint, counts "
         "FROM context_graph.run WHERE project = %s AND outcome = 'committed' ORDER BY number DESC LIMIT 1",
@@ -214,7 +214,7 @@ def _undoable(connection: Connection, hub: Hub, number: int) -> list[Change]:
 
 
 def _last_clock(connection: Connection, hub: Hub, number: int) -> int:
-    """A value after all that the run told, by this machine's clock if that is later."""
+    """Return a value after all that the run told, by this machine's clock if that is later."""
     row = connection.execute(
         "SELECT coalesce(max(c.clock), 0) FROM context_graph.run AS r JOIN context_graph.change AS c "
         "ON c.project = r.project AND c.machine = r.machine AND c.seq BETWEEN r.first AND r.last "
@@ -241,7 +241,7 @@ def _here() -> tuple[str, str]:
 
 
 def _process(pid: int) -> str:
-    """Its id and when it began, which tells it from a later one of that id."""
+    """Return its id and when it began, which tells it from a later one of that id."""
     seen = look(pid)
     return f"{pid} {seen[2] if seen else 0}"
 

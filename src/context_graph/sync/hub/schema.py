@@ -381,7 +381,7 @@ _LOCK: Final = 0x63_67_68_75_62
 
 
 def version_of(connection: Any) -> int:
-    """The number of the hub's last migration; 0 without any."""
+    """Return the number of the hub's last migration; 0 without any."""
     row = connection.execute("SELECT to_regclass('context_graph.migration') IS NOT NULL AS there").fetchone()
     if not row[0]:
         return 0

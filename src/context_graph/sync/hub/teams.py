@@ -60,7 +60,7 @@ def project_id(admin: Connection, team: str, project: str) -> UUID:
 
 
 def projects_of_team(admin: Connection, team: str) -> list[tuple[str, str]]:
-    """(id, name) of the projects of a team, by name."""
+    """Return (id, name) of the projects of a team, by name."""
     rows = admin.execute(
         "SELECT p.id::text, p.name FROM context_graph.project AS p "
         "JOIN context_graph.team AS t ON t.id = p.team WHERE t.name = %s ORDER BY p.name",
@@ -119,7 +119,8 @@ def _make_login(admin: Connection, login: str, new_password: bool) -> str:
 
 
 def with_password(membership: Membership, others: Iterable[Membership]) -> Membership:
-    """``membership`` with the password of another membership of that login on that server, if it has none."""
+    """Return ``membership`` with the password of another membership of that login on that server, if it has
+    none."""
     own = conninfo_to_dict(membership.url)
     if "password" in own:
         return membership
@@ -133,7 +134,7 @@ def with_password(membership: Membership, others: Iterable[Membership]) -> Membe
 
 
 def projects_of(connection: Connection) -> list[tuple[str, str, str]]:
-    """(id, team, name) of the projects that this login is a member of."""
+    """Return (id, team, name) of the projects that this login is a member of."""
     rows = connection.execute(
         "SELECT p.id::text, t.name, p.name FROM context_graph.project AS p "
         "JOIN context_graph.team AS t ON t.id = p.team ORDER BY t.name, p.name"
@@ -142,7 +143,8 @@ def projects_of(connection: Connection) -> list[tuple[str, str, str]]:
 
 
 def remove(admin: Connection, team: str, project: str, login: str) -> bool:
-    """``login`` is a member no more, from their next statement on; what they told stays. Whether one was.
+    """End the membership of ``login``, from their next statement on; what they told stays. Returns whether
+    one was.
 
     Their connections end; if this was the last project of theirs, they can't log in any more.
     """
@@ -181,7 +183,7 @@ def _disconnect(admin: Connection, login: str) -> None:
 
 
 def status(connection: Connection, project: str) -> dict[str, Any]:
-    """The project as this member sees it. Raises ConfigError if they are no member (any more)."""
+    """Return the project as this member sees it. Raises ConfigError if they are no member (any more)."""
     row = connection.execute(
         "SELECT p.name, t.name, m.role, p.quota_bytes, p.remote FROM context_graph.project AS p "
         "JOIN context_graph.team AS t ON t.id = p.team "

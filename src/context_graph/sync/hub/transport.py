@@ -101,8 +101,8 @@ class Hub(Transport):
             self._open = None
 
     def is_read_only(self) -> bool:
-        """Whether this member is a reader. Raises TransportError if they are no member: what the database
-        then hides must not look like a hub that has lost this machine's log.
+        """Return whether this member is a reader. Raises TransportError if they are no member: what the
+        database then hides must not look like a hub that has lost this machine's log.
         """
         with self.asking() as connection:
             row = connection.execute(
@@ -173,7 +173,7 @@ class Hub(Transport):
     def news(
         self, read: Mapping[str, int], but: Collection[str], marks: Mapping[str, str] | None = None
     ) -> Iterator[tuple[str, Page]]:
-        """All logs in one question: a machine in a team of a hundred asks once, not a hundred times."""
+        """Yield all logs in one question: a machine in a team of a hundred asks once, not a hundred times."""
         with self.asking() as connection:
             rows = connection.execute(
                 _NEWS,
@@ -198,7 +198,7 @@ class Hub(Transport):
                 yield machine, _page(machine, lines, int(str(after)), int(str(last)), str(author))
 
     def want(self, machine: str, gaps: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """The server looks itself, gives lost lines their numbers back, and has members look (`wanted`)."""
+        """Have the server look, give lost lines their numbers back, and have members look (`wanted`)."""
         with self.asking() as connection:
             for log in gaps:
                 connection.execute("SELECT context_graph.mend(%s, %s)", (self._project, log))
@@ -208,7 +208,7 @@ class Hub(Transport):
         return self._audits, False
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
-        """Every line of every log with whose it is. Raises TransportError."""
+        """Yield every line of every log with whose it is. Raises TransportError."""
         read = dict[str, int]()
         while pages := list(self.news(read, ())):
             for machine, page in pages:
@@ -225,7 +225,7 @@ class Hub(Transport):
     def _check(
         self, machine: str, lines: Sequence[LoggedChange], fresh: Sequence[LoggedChange], there: Head | None
     ) -> None:
-        """What is pushed again must be what is there; that the rest follows, `tell` sees to."""
+        """Check that what is pushed again is what is there; that the rest follows, `tell` sees to."""
         if any(
             line.change.seq != number
             for number, line in enumerate(fresh, fresh[0].change.seq if fresh else 1)
@@ -237,7 +237,7 @@ class Hub(Transport):
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
-        """The connection, for as long as ANSWER_S; after a failure the next question makes another."""
+        """Hold the connection, for as long as ANSWER_S; after a failure the next question makes another."""
         try:
             if self._open is None or self._open.closed:
                 self._open = connect(self._url)
@@ -267,7 +267,7 @@ class Listener:
         return self._open.fileno()
 
     def is_news(self, own: Hub | None) -> bool:
-        """Whether anybody but ``own`` told something since the last call. Raises TransportError."""
+        """Return whether anybody but ``own`` told something since the last call. Raises TransportError."""
         try:
             with bounded(self._open, ANSWER_S):
                 heard = list(self._open.notifies(timeout=0))

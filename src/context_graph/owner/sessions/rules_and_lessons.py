@@ -38,7 +38,7 @@ TEST_KEYS: Final = tuple(
 """What a run of tests has among its words: where lessons are, the output of one may hold a known error."""
 
 
-class Standing:
+class RulesAndLessons:
     """The rules and lessons of one store. Not thread-safe.
 
     Each method that tells takes ``shown``, the ids of what the session was told: that is not told again.
@@ -67,11 +67,12 @@ class Standing:
         """Keys that the launcher's filter has."""
 
     def at_start(self, shown: Container[str], sentences: Sequence[str] = ()) -> list[Line]:
-        """The rules that hold for all work, in at most START_TOKENS, without what the ``sentences`` end."""
+        """Return the rules that hold for all work, in at most START_TOKENS, without what the ``sentences``
+        end."""
         return _headed(self._fitting(self._rules().for_start(shown, sentences), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
-        """The rules that concern a prompt or a task."""
+        """Return the rules that concern a prompt or a task."""
         rules = self._rules().concerning(session_id, prompt, shown)
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
@@ -89,8 +90,8 @@ class Standing:
         return _headed([*concern, *self._fitting(general, min(tokens, TASK_TOKENS))])
 
     def untold_of(self, nodes: Iterable[MemoryNode], shown: Container[str]) -> list[MemoryNode]:
-        """``nodes`` without the rules that were told, word for word: a note of a change quotes its prompt.
-        Commands that a rule is against are left out too.
+        """Return ``nodes`` without the rules that were told, word for word: a note of a change quotes its
+        prompt. Commands that a rule is against are left out too.
         """
         from context_graph.model.note import NoteKind, kind_of_memory
         from context_graph.notes.make import ways_without
@@ -105,22 +106,22 @@ class Standing:
         return kept
 
     def at_path(self, session_id: str, path: str, shown: Container[str], tokens: int) -> list[Line]:
-        """The rules whose scope is a file, by its path in the checkout."""
+        """Return the rules whose scope is a file, by its path in the checkout."""
         return _said(self._fitting(self._rules().about_path(session_id, path, shown), tokens))
 
     def at_command(
         self, session_id: str, commands: Sequence[str], shown: Container[str], tokens: int
     ) -> list[Line]:
-        """The rules that name the program or act of a command."""
+        """Return the rules that name the program or act of a command."""
         return _said(self._fitting(self._rules().about_command(session_id, commands, shown), tokens))
 
     def contradicted(self, session_id: str, commands: Sequence[str]) -> Line | None:
-        """The user's rule that one of ``commands`` goes against; None for none."""
+        """Return the user's rule that one of ``commands`` goes against; None for none."""
         rule = self._rules().contradicted(session_id, commands)
         return _said([rule])[0] if rule is not None and self._is_there(rule) else None
 
     def at_error(self, event: HookEvent, shown: Container[str]) -> Line | None:
-        """What solved the error of a call, or how often it was met; None for nothing known or new."""
+        """Return what solved the error of a call, or how often it was met; None for nothing known or new."""
         lessons = self._read_lessons()
         output = f"{event.output_text}\n{event.parts.tail}"
         line = lessons.line(event.session_id, event.parts.command, output, shown, now_ms=event.at_ms)
@@ -141,13 +142,13 @@ class Standing:
         self._rules()
 
     def done(self, keys: Iterable[str], shown: Container[str]) -> list[str]:
-        """Those of ``keys`` of which a session was told all that there is."""
+        """Return those of ``keys`` of which a session was told all that there is."""
         tests = frozenset(TEST_KEYS if self._lessons else ())
         known = (key for key in keys if key in self._keys and key not in tests)
         return [key for key in known if all(memory_id in shown for memory_id in self._keys[key])]
 
     def _fitting(self, rows: Iterable[Line], tokens: int) -> list[Line]:
-        """The lines of ``rows`` that fit; what was forgotten is left out."""
+        """Return the lines of ``rows`` that fit; what was forgotten is left out."""
         from context_graph.memory.embed import default_provider
 
         count, lines = default_provider().count_tokens, []
@@ -166,7 +167,8 @@ class Standing:
         return memory_in((self._memex(), self._users()[1]), line.node_id) is not None
 
     def _rules(self) -> StandingNotes:
-        """The rules, with what was stored since: the first time those that count, then what changed."""
+        """Return the rules, with what was stored since: the first time those that count, then what
+        changed."""
         from context_graph.memory.context.standing_notes import StandingNotes
         from context_graph.model.note import NoteKind
 
@@ -220,7 +222,7 @@ class Standing:
 
 
 def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
-    """The newest notes of each kind, the older ones first."""
+    """Yield the newest notes of each kind, the older ones first."""
     from context_graph.memory.filters import RecallFilters
 
     for kind in kinds:
