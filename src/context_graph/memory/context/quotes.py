@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_graph.memory.context.told_lines import Quote
-from context_graph.memory.evidence import Standing, Verdict
+from context_graph.memory.evidence import EvidenceState, Verdict
 from context_graph.model.memory import MemoryNode, author_of
 from context_graph.model.note import NOTE, kind_of_memory
 
@@ -19,10 +19,10 @@ def quotes_of(likely: Sequence[tuple[MemoryNode, float]], verdicts: Sequence[Ver
     """
     quotes, gone = [], dict[str, bool]()
     for (node, score), verdict in zip(likely, verdicts, strict=True):
-        if verdict is not None and verdict.standing is Standing.SUPERSEDED:
+        if verdict is not None and verdict.state is EvidenceState.SUPERSEDED:
             continue
         weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
-        gone[str(node.id)] = verdict is not None and verdict.standing is Standing.GONE
+        gone[str(node.id)] = verdict is not None and verdict.state is EvidenceState.GONE
         fields = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
         note, kind = node.metadata.get(NOTE), kind_of_memory(node.metadata)
         said_by = str(note.get("said_by", "")) if isinstance(note, dict) else ""

@@ -41,8 +41,8 @@ FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
 def failure(request: Request, error: ContextGraphError, gates: Gates, *, flags: int) -> Reply:
-    """Return a hook's failure in its own format: a client is told what the gates decide, the others get seed
-    001's exit code.
+    """A hook's failure in its own format: a client is told what the gates decide, the others get seed 001's
+    exit code.
 
     Behind the gates' document and a NUL stands what a failing store says of itself, for the user.
     """
@@ -84,7 +84,7 @@ class _Answering:
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
-        """Return the document in the client's format: the context to add, and the gates' decision.
+        """The document in the client's format: the context to add, and the gates' decision.
 
         Args:
             refusal: Why a call is refused that the gates let through.
@@ -97,7 +97,7 @@ class _Answering:
         return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 
     def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
-        """Return the answer in one of seed 001's formats."""
+        """The answer in one of seed 001's formats."""
         text = render_output(output, self.format)
         return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
 
@@ -120,7 +120,7 @@ class _Answering:
 
 
 def serve(call: Call) -> Reply:
-    """Return the answer to one of VERBS.
+    """The answer to one of VERBS.
 
     Raises InvalidInputError for an unknown format, or an input of no documented shape.
     """
@@ -212,8 +212,7 @@ def _pre_tool(answering: _Answering) -> Reply:
 
 
 def _before_call(answering: _Answering) -> str:
-    """Return what the model is told with a call; of a host that shows nothing then, with the call's
-    result."""
+    """What the model is told with a call; of a host that shows nothing then, with the call's result."""
     # The brief is about the session, not about its subagents.
     if answering.applied.is_duplicate or answering.event.agent_id:
         return ""
@@ -232,7 +231,7 @@ def _subagent_start(answering: _Answering) -> Reply:
     applied, context = answering.applied, answering.call.context
     if not answering.for_client:
         return answering.say(answering.output(applied.live, ""))
-    if applied.twin:
+    if applied.is_duplicate:
         return answering.tell()
     task = context.lineage.task_of(answering.event, answering.hook.input.agent_type)
     start = context.memory_hooks.for_task(answering.event, task, answering.call.settings)
@@ -240,7 +239,7 @@ def _subagent_start(answering: _Answering) -> Reply:
 
 
 def _at_call(answering: _Answering, *, before: bool) -> str:
-    """Return what is known of the file and the command of a call of this session's own."""
+    """What is known of the file and the command of a call of this session's own."""
     if answering.event.agent_id or is_late(answering.call.request):
         return ""
     return answering.call.context.memory_hooks.for_call(
@@ -249,7 +248,7 @@ def _at_call(answering: _Answering, *, before: bool) -> str:
 
 
 def _held(answering: _Answering) -> str:
-    """Return why a call is refused that goes against a rule of the user; "" where it is let through."""
+    """Why a call is refused that goes against a rule of the user; "" where it is let through."""
     if answering.applied.is_duplicate or is_late(answering.call.request):
         return ""
     rule = answering.call.context.memory_hooks.held_by(answering.event, answering.call.settings)
@@ -308,7 +307,7 @@ def _quiet(answering: _Answering) -> Reply:
 def _stop(answering: _Answering) -> Reply:
     """Let a session stop, or have it say first, once, what it learned."""
     applied, call = answering.applied, answering.call
-    asks = call.settings.ask_what_was_learned and answering.format == "claude" and not applied.twin
+    asks = call.settings.ask_what_was_learned and answering.format == "claude" and not applied.is_duplicate
     is_own = not (answering.event.agent_id or is_late(call.request))
     if not (asks and is_own) or answering.hook.input.stop_hook_active:
         return _quiet(answering)
@@ -335,8 +334,7 @@ def _session_end(answering: _Answering) -> Reply:
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:
-    """Return the session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21,
-    --generate-summary)."""
+    """The session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21, --generate-summary)."""
     counts = live.events_by_kind
     failed = counts.get(EventKind.POST_TOOL_FAILURE.value, 0)
     tools = counts.get(EventKind.POST_TOOL.value, 0) + failed

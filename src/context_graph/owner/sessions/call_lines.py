@@ -56,7 +56,7 @@ class CallLines:
         profile: Callable[[], Profile],
         alike: Callable[[str, str], tuple[Mapping[str, float], bool]],
     ) -> None:
-        self._memex, self._standing, self._brief = memex, standing, brief
+        self._memex, self._rules, self._brief = memex, rules, brief
         self._holds, self._profile, self._alike = holds, profile, alike
         self.files: FileMemories | None = None
         """None until a session's start has it built."""
@@ -95,14 +95,14 @@ class CallLines:
             self.files.asked(session_id, prompt)
 
     def forget(self, session_id: str) -> None:
-        """Note that the session's context was compacted: all may be told again."""
+        """The session's context was compacted: all may be told again."""
         self._ways.pop(session_id, None)
         self._brief.forget_done_in(session_id)
         if self.files is not None:
             self.files.forget(session_id)
 
     def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
-        """Return the lines about the file that a call reads, changes or names; [] in nearly every call.
+        """The lines about the file that a call reads, changes or names; [] in nearly every call.
 
         Args:
             left: Tokens that the session may still be told.
@@ -123,7 +123,7 @@ class CallLines:
         room = min(FILE_TOKENS, left) - _FENCE_TOKENS
         room -= sum(_tokens(line.text) for line in rules)
         notes = self._notes(files, event, shown, lambda text: _tokens(text) <= room, editing=editing)
-        done, over = files.done(session_id), room < LEAST_TOKENS and not self._standing.has_keys
+        done, over = files.done(session_id), room < LEAST_TOKENS and not self._rules.has_keys
         node_ids = {line.node_id for line in rules}
         keys = [key for path in paths for key in keys_of_path(path)]
         done += self._rules.done(keys, {*shown, *node_ids})
@@ -187,10 +187,10 @@ class CallLines:
 
         if node.source == CAPTURED:
             return line_of_session(work_of(node), node, path, now_ms=event.at_ms, fits=fits)
-        return line_about(node, path, now_ms=event.at_ms, fits=fits, standing=stands)
+        return line_about(node, path, now_ms=event.at_ms, fits=fits, evidence=stands)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
-        """Return the rules that name what a command runs, and what always failed in its stead."""
+        """The rules that name what a command runs, and what always failed in its stead."""
         commands = commands_of(event)
         if not commands:
             return []
@@ -207,7 +207,7 @@ class CallLines:
         return lines
 
     def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
-        """Return the way of working that one of ``commands`` is and that always failed, once a session."""
+        """The way of working that one of ``commands`` is and that always failed, once a session."""
         from context_graph.memory.context.following import keep_newest
         from context_graph.text.quoting import Line
 
@@ -225,8 +225,8 @@ class CallLines:
         left: int,
         moved: Callable[[float, str], float],
     ) -> Line | None:
-        """Return the line of the session whose work is most like this one's, if that much; None where the
-        context has something of that session already.
+        """The line of the session whose work is most like this one's, if that much; None where the context
+        has something of that session already.
 
         Args:
             moved: `Ledger.moved`.
@@ -249,8 +249,7 @@ class CallLines:
         )
 
     def at_error(self, event: HookEvent, shown: set[str]) -> Line | None:
-        """Return what solved the error of a call that failed, or of a run of tests whose failure a pipe
-        hid."""
+        """What solved the error of a call that failed, or of a run of tests whose failure a pipe hid."""
         if event.kind is not EventKind.POST_TOOL_FAILURE and not _is_failed_test(event):
             return None
         line = self._rules.at_error(event, shown)
@@ -258,7 +257,7 @@ class CallLines:
 
 
 def commands_of(event: HookEvent) -> list[str]:
-    """Return the commands of a shell's call, each by itself; [] for another tool."""
+    """The commands of a shell's call, each by itself; [] for another tool."""
     if event.tool_name not in SHELLS:
         return []
     from context_graph.notes.command_lines import line_of, parts_of
@@ -276,8 +275,7 @@ def _is_failed_test(event: HookEvent) -> bool:
 
 
 def keys_of_path(path: str) -> list[str]:
-    """Return the keys of the launcher's filter that a file has besides itself: its type and the folders above
-    it."""
+    """The keys of the launcher's filter that a file has besides itself: its type and the folders above it."""
     *folders, name = path.split("/")
     kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
     return [*(f"{folder}/" for folder in folders if folder), *kinds]

@@ -106,8 +106,8 @@ class MemoryHooks:
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
-        self._standing = Standing(memex, lambda: (self.works.account, self._of_user()), brief)
-        self._calls = CallLines(memex, self._standing, brief, self._holding, self.works.profile, alike)
+        self._rules = RulesAndLessons(memex, lambda: (self.works.account, self._of_user()), brief)
+        self._calls = CallLines(memex, self._rules, brief, self._holding, self.works.profile, alike)
 
     @property
     def has_work(self) -> bool:
@@ -118,7 +118,7 @@ class MemoryHooks:
     # What events leave behind
 
     def wants_capture(self, event: HookEvent) -> bool:
-        """Return whether the session is to be captured after this event; the event then announces it."""
+        """Whether the session is to be captured after this event; the event then announces it."""
         return event.kind in CAPTURING and not event.agent_id and self._settings.memory_capture
 
     def noted(self, event: HookEvent) -> None:
@@ -192,7 +192,7 @@ class MemoryHooks:
     # What goes into contexts
 
     def for_prompt(self, event: HookEvent, settings: Settings) -> str:
-        """Return the fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
+        """The fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         if not budget or not self._has_any():
             return ""
@@ -216,11 +216,11 @@ class MemoryHooks:
         own = replace(event, session_id=context_of(event))
         if task.strip():
             return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
-        rules = self._guarded("rules", self._standing.at_task, own.session_id, "", budget - FRAME_TOKENS)
+        rules = self._guarded("rules", self._rules.at_task, own.session_id, "", budget - FRAME_TOKENS)
         return self.injections.show(own, "subagent", lines=rules or [])
 
     def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
-        """Return the fenced lines about what a tool call touches or runs; "" in nearly every call.
+        """The fenced lines about what a tool call touches or runs; "" in nearly every call.
 
         Until the index of files is built, after the first session's start, nothing is known of them.
 
@@ -242,8 +242,7 @@ class MemoryHooks:
         return text
 
     def for_work(self, event: HookEvent, settings: Settings) -> str:
-        """Return the fenced line about an earlier session that worked on the like; "" for none alike
-        enough."""
+        """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
@@ -251,7 +250,7 @@ class MemoryHooks:
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
-        """Return the fenced solution of an error that was solved here before; "" if none is known."""
+        """The fenced solution of an error that was solved here before; "" if none is known."""
         if event.agent_id or not (settings.memory_inject and self._has_memory()):
             return ""
         shown = self.ledger.shown(event.session_id)
@@ -259,7 +258,7 @@ class MemoryHooks:
         return self.injections.show(event, "failure", lines=[line] if line else [], label=False)
 
     def held_by(self, event: HookEvent, settings: Settings) -> str:
-        """Return the user's rule that a command goes against, where such calls are to be held; "" for none.
+        """The user's rule that a command goes against, where such calls are to be held; "" for none.
 
         Each rule holds one call of a session, also across a restart: what held is written at once.
         """
@@ -274,7 +273,7 @@ class MemoryHooks:
         return rule.text
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
-        """Return what a session's start is told: the project's profile and what the last session left open.
+        """What a session's start is told: the project's profile and what the last session left open.
 
         A session that goes on has its own summary; after a clear one line says where the last one's is.
 
@@ -294,7 +293,7 @@ class MemoryHooks:
         self._files_due = self._files_due or (self._warm and self._settings.memory_at_file)
 
     def memexes(self) -> list[Memex]:
-        """Return the project's memory, and that of what the served account's user said of all his work."""
+        """The project's memory, and that of what the served account's user said of all his work."""
         of_user = self._of_user()
         return [self._memex(), *([of_user] if of_user is not None else ())]
 
@@ -315,7 +314,7 @@ class MemoryHooks:
         return self.injections.ledger
 
     def stats(self) -> dict[str, Any]:
-        """Return the captures due, and the ledger's totals if there is a memory."""
+        """The captures due, and the ledger's totals if there is a memory."""
         return {"captures_due": len(self._due), **(self.ledger.totals() if self._has_memory() else {})}
 
     def report(self, now_ms: int) -> dict[str, Any]:
@@ -336,9 +335,9 @@ class MemoryHooks:
         others = self._guarded("recall", self._recalled_of_user, asked) or []
         room = min(PROMPT_TOKENS, budget - FRAME_TOKENS)
         if what == "subagent":
-            rules = self._guarded("rules", self._standing.at_task, event.session_id, asked, room) or []
+            rules = self._guarded("rules", self._rules.at_task, event.session_id, asked, room) or []
         else:
-            concerning = partial(self._standing.at_prompt, event.session_id, asked, known, room)
+            concerning = partial(self._rules.at_prompt, event.session_id, asked, known, room)
             rules = self._guarded("rules", concerning) or []
         self._calls.asked(event.session_id, asked)
         known = known | {line.node_id for line in rules}
@@ -362,7 +361,7 @@ class MemoryHooks:
         )
 
     def _of_user(self) -> Memex | None:
-        """Return the memory of what the served account's user said of all his work; None if there is none."""
+        """The memory of what the served account's user said of all his work; None if there is none."""
         return self._users(self.works.account, False)
 
     def _has_any(self) -> bool:
@@ -372,7 +371,7 @@ class MemoryHooks:
         return of_user is not None and of_user.count() > 0
 
     def _recalled_of_user(self, asked: str) -> Sequence[Recalled]:
-        """Return what the user's own memory has for a prompt, judged as if it were the project's."""
+        """What the user's own memory has for a prompt, judged as if it were the project's."""
         from context_graph.memory.of_user import recalled_of_user
 
         memex = self._of_user()
@@ -384,7 +383,7 @@ class MemoryHooks:
         from context_graph.memory.evidence import HOOK_S
 
         nodes = [node for node, _ in likely]
-        verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
+        verdicts = self._memex().verdicts(nodes, folder, within_s=HOOK_S)
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
         return quotes_of(likely, verdicts)
@@ -430,8 +429,8 @@ class MemoryHooks:
         return "\n".join(filter(None, (text, again)))
 
     def _rules_of_before(self, event: HookEvent, sentences: Sequence[str]) -> list[Line]:
-        """Return the rules that the session's start told, without the ``sentences`` in it, which its facts
-        have, and what that ended.
+        """The rules that the session's start told, without the ``sentences`` in it, which its facts have, and
+        what that ended.
         """
         shown = self.ledger.shown(event.session_id)
         rules = self._guarded("rules", self._rules.at_start, shown, sentences) or []
@@ -448,8 +447,7 @@ class MemoryHooks:
     def start_parts(
         self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int
     ) -> tuple[list[Line], list[Quote]]:
-        """Return what a new session is told: the rules, how the project is worked on, and what was left
-        open."""
+        """What a new session is told: the rules, how the project is worked on, and what was left open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
         from context_graph.memory.embed import default_provider
@@ -490,8 +488,7 @@ class MemoryHooks:
         self._store.event_log.captured(session_id)
 
     def _guarded(self, what: str, work: Callable[[*Ts], T], *args: *Ts) -> T | None:
-        """Return the result of ``work``; None if it failed, which is logged: a hook goes on without its
-        memory."""
+        """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
         try:
             return work(*args)
         except (ContextGraphError, OSError) as error:
