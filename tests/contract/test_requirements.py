@@ -71,6 +71,7 @@ def test_a_bench_that_proves_a_requirement_can_fail() -> None:
     (judged,) = re.findall(r"(?m)^REQUIREMENT_BENCHES = (.*)", makefile)
     assert {test.partition("::")[0] for test in benches} == set(judged.split())
     assert "bench-requirements" in (ROOT / ".ci" / "run").read_text()
+    assert "BENCH_PARENT" in (ROOT / ".github" / "workflows" / "ci.yml").read_text(), "else it runs none"
     (recipe,) = re.findall(r"(?m)^bench-requirements: .*\n((?:\t.*\n)+)", makefile)
     assert "SMOKE" not in recipe
     for test in benches:
