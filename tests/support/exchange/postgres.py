@@ -30,7 +30,9 @@ class Postgres:
     server: Any
 
     def admin(self) -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(self.address, autocommit=True)
+        # A server that was killed in between may leave a lock that nobody gives back: say so, don't wait.
+        limits = "-c statement_timeout=60s -c lock_timeout=30s"
+        return psycopg.connect(self.address, autocommit=True, connect_timeout=20, options=limits)
 
     def kill(self) -> None:
         """End all its processes at once."""
