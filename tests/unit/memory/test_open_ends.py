@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.memory.context.open_ends import open_ends
+from context_graph.memory.context.open_ends import Later, open_ends
 from context_graph.memory.context.summary import SessionWork
 
 LEFT = SessionWork(
@@ -16,8 +16,8 @@ LEFT = SessionWork(
 """Its test had worked before it failed: so it is the session's own."""
 
 
-def other(**did: object) -> SessionWork:
-    return SessionWork(prompts=["Make the logo blue"], **did)  # type: ignore[arg-type]
+def other(**did: object) -> Later:
+    return Later(SessionWork(prompts=["Make the logo blue"], **did))  # type: ignore[arg-type]
 
 
 def test_all_of_it_is_open_while_nothing_followed_but_other_work() -> None:
@@ -44,7 +44,7 @@ def test_a_run_of_other_tests_ends_nothing(run: str) -> None:
 def test_an_end_is_over_once_a_later_session_changed_its_file_or_spoke_of_it() -> None:
     changed = open_ends(LEFT, [other(changed={"tests/test_bucket.py": 1})])
     assert "test_refill" not in changed and "sliding window" in changed
-    spoken = open_ends(LEFT, [SessionWork(prompts=["Now write the tests of the sliding window"])])
+    spoken = open_ends(LEFT, [Later(SessionWork(prompts=["Now write the tests of the sliding window"]))])
     assert "sliding window" not in spoken
     chinese = open_ends(LEFT, [other(last_words="滑动窗口的测试写好了。")])
     assert "滑动窗口" not in chinese

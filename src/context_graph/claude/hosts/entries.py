@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from context_graph.claude.hosts.host import Host
-from context_graph.claude.install.entries import SERVER, take_from_settings
+from context_graph.claude.install.entries import FIX, SERVER, parsed_object, take_from_settings
 from context_graph.claude.settings.events import EVENTS, command_line
-from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text, without
+from context_graph.claude.settings.json_edit import JsonEditor, Node, without
 from context_graph.claude.settings.settings import is_ours
 from context_graph.errors import InvalidInputError
 from context_graph.model import EventKind
 
-_FIX: Final = "fix the file; it was not changed"
 _CODEX_END_S: Final = 3
 """The longest that Codex gives a hook at a session's end."""
 _BEGIN: Final = f"# {SERVER}: begin; `context-graph-cli setup --host codex --remove` takes this out\n"
@@ -59,11 +58,11 @@ def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None
     """
     if not text.strip():
         return _fresh({**(new_file or {}), "hooks": hooks})
-    there = _checked_hooks(_parsed(text))
+    there = _checked_hooks(parsed_object(text))
     if {event: entries for event, entries in _ours(there).items() if entries} == dict(hooks):
         return text
     text = drop_hooks(text)
-    root = _parsed(text)
+    root = parsed_object(text)
     holder = root.members.get("hooks")
     editor = JsonEditor(text, root)
     if holder is None:
@@ -82,7 +81,7 @@ def drop_hooks(text: str) -> str:
     """Return ``text`` without our hooks, in either host's form; containers that this empties are removed
     too."""
     text = take_from_settings(text, frozenset())
-    while (path := next(_flat_paths(_parsed(text)), None)) is not None:
+    while (path := next(_flat_paths(parsed_object(text)), None)) is not None:
         text = without(text, path)
         for end in (2, 1):
             text = _pruned(text, path[:end])
@@ -97,13 +96,13 @@ def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] |
     """
     if not text.strip():
         return _fresh({**(new_file or {}), key: {SERVER: entry}})
-    root = _parsed(text)
+    root = parsed_object(text)
     servers = root.members.get(key)
     editor = JsonEditor(text, root)
     if servers is None:
         editor.append_members(root, {key: {SERVER: entry}}, 1)
     elif not isinstance(servers.value, dict):
-        raise InvalidInputError(f"{key} must be an object; {_FIX}")
+        raise InvalidInputError(f"{key} must be an object; {FIX}")
     elif SERVER not in servers.members:
         editor.append_members(servers, {SERVER: entry}, 2)
     return editor.applied()
@@ -111,7 +110,7 @@ def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] |
 
 def drop_server(text: str, key: str, entry: object) -> str:
     """Return ``text`` without our server, if its entry is as we write it."""
-    servers = _parsed(text).value.get(key)
+    servers = parsed_object(text).value.get(key)
     if not isinstance(servers, dict) or servers.get(SERVER) != entry:
         return text
     return _pruned(without(text, (key, SERVER)), (key,))
@@ -154,28 +153,18 @@ def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInputError(f"is no TOML that our server can be added to: {error}; {_FIX}") from error
+        raise InvalidInputError(f"is no TOML that our server can be added to: {error}; {FIX}") from error
 
 
 def _fresh(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _parsed(text: str) -> Node:
-    try:
-        root = parse_json_text(text)
-    except ValueError as error:
-        raise InvalidInputError(f"is not JSON: {error}; {_FIX}") from error
-    if not isinstance(root.value, dict):
-        raise InvalidInputError(f"is not a JSON object; {_FIX}")
-    return root
-
-
 def _checked_hooks(root: Node) -> Mapping[str, list[Any]]:
     hooks = root.value.get("hooks", {})
     lists = isinstance(hooks, dict) and all(isinstance(entries, list) for entries in hooks.values())
     if not lists:
-        raise InvalidInputError(f"hooks must be an object of lists; {_FIX}")
+        raise InvalidInputError(f"hooks must be an object of lists; {FIX}")
     checked: Mapping[str, list[Any]] = hooks
     return checked
 
@@ -201,7 +190,7 @@ def _flat_paths(root: Node) -> Iterator[tuple[str | int, ...]]:
 
 def _pruned(text: str, path: Sequence[str | int]) -> str:
     """Return ``text`` without what stands at ``path``, if that is empty."""
-    node = _parsed(text)
+    node = parsed_object(text)
     for step in path:
         node = node.members[step] if isinstance(step, str) else node.items[step]
     return text if node.value else without(text, path)

@@ -25,7 +25,8 @@ _UNASKED: Final = (
     *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
 )
 _APPROVED: Final = "enabledMcpjsonServers"
-_FIX: Final = "fix the file; it was not changed"
+FIX: Final = "fix the file; it was not changed"
+"""What every refusal of a file ends with."""
 
 Path = tuple[str | int, ...]
 
@@ -64,7 +65,7 @@ def add_to_settings(
         merged = _with_permissions(merged, server)
     if approved:
         merged = _with_approval(merged, server)
-    if status_line and "statusLine" not in _parsed(merged).members:
+    if status_line and "statusLine" not in parsed_object(merged).members:
         merged = _with_members(merged, (), {"statusLine": _STATUS_LINE})
     return merged
 
@@ -77,7 +78,7 @@ def add_server(text: str, server: str = SERVER) -> str:
     """
     if not text.strip():
         return json.dumps({"mcpServers": {server: _SERVER_ENTRY}}, indent=2) + "\n"
-    servers = _object_at(_parsed(text), "mcpServers")
+    servers = _object_at(parsed_object(text), "mcpServers")
     if servers is None:
         return _with_members(text, (), {"mcpServers": {server: _SERVER_ENTRY}})
     if server in servers.members:
@@ -87,7 +88,7 @@ def add_server(text: str, server: str = SERVER) -> str:
 
 def is_taken(text: str, server: str = SERVER) -> bool:
     """Return whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
-    servers = _object_at(_parsed(text), "mcpServers")
+    servers = _object_at(parsed_object(text), "mcpServers")
     there = servers.value.get(server) if servers is not None else None
     if there is None:
         return False
@@ -97,7 +98,7 @@ def is_taken(text: str, server: str = SERVER) -> bool:
 def our_servers(text: str) -> frozenset[str]:
     """Return the names under which ``text`` of a `.mcp.json` has our server as we write it."""
     try:
-        servers = _object_at(_parsed(text), "mcpServers")
+        servers = _object_at(parsed_object(text), "mcpServers")
     except InvalidInputError:
         return frozenset()
     named = servers.value.items() if servers is not None else ()
@@ -127,20 +128,20 @@ def take_from_settings(text: str, servers: frozenset[str] = frozenset({SERVER}))
     tools = {tool for server in servers for tool in allowed(server)}
     text = _drop_each(text, lambda root: _items_at(root, ("permissions", "allow"), tools))
     text = _drop_each(text, lambda root: _items_at(root, (_APPROVED,), servers))
-    if _parsed(text).value.get("statusLine") in (_STATUS_LINE, *_STATUS_LINES_BEFORE):
+    if parsed_object(text).value.get("statusLine") in (_STATUS_LINE, *_STATUS_LINES_BEFORE):
         text = without(text, ("statusLine",))
     return text
 
 
 def _with_approval(text: str, server: str) -> str:
-    root = _parsed(text)
+    root = parsed_object(text)
     if root.value.get("enableAllProjectMcpServers") is True:
         return text
     return _with_items(text, (_APPROVED,), [server])
 
 
 def _with_permissions(text: str, server: str) -> str:
-    permissions = _object_at(_parsed(text), "permissions")
+    permissions = _object_at(parsed_object(text), "permissions")
     if permissions is None:
         return _with_members(text, (), {"permissions": {"allow": list(allowed(server))}})
     there = permissions.value.get("allow")
@@ -152,7 +153,7 @@ def _with_permissions(text: str, server: str) -> str:
 def _with_items(text: str, path: tuple[str, ...], items: Sequence[str]) -> str:
     """Return ``text`` with those of ``items`` that the list at ``path`` lacks; the list is made if there is
     none."""
-    root = _parsed(text)
+    root = parsed_object(text)
     holder = root
     for step in path[:-1]:
         holder = holder.members[step]
@@ -160,14 +161,14 @@ def _with_items(text: str, path: tuple[str, ...], items: Sequence[str]) -> str:
     if there is None:
         return _with_members(text, path[:-1], {path[-1]: list(items)})
     if not isinstance(there.value, list):
-        raise InvalidInputError(f"{'.'.join(path)} must be a list; {_FIX}")
+        raise InvalidInputError(f"{'.'.join(path)} must be a list; {FIX}")
     editor = JsonEditor(text, root)
     editor.append_items(there, [item for item in items if item not in there.value], len(path) + 1)
     return editor.applied()
 
 
 def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) -> str:
-    root = _parsed(text)
+    root = parsed_object(text)
     node = root
     for step in path:
         node = node.members[step]
@@ -179,7 +180,7 @@ def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) 
 def _drop_each(text: str, find: Callable[[Node], Iterator[Path]]) -> str:
     """Return ``text`` without everything that ``find`` names, and without the containers that this
     empties."""
-    while (path := next(find(_parsed(text)), None)) is not None:
+    while (path := next(find(parsed_object(text)), None)) is not None:
         text = without(text, path)
         for end in (3, 2, 1):  # a group whose hooks are gone, its event or list, what held that
             shorter = _pruned(text, path[:end]) if end < len(path) else text
@@ -211,7 +212,7 @@ def _items_at(root: Node, path: tuple[str, ...], wanted: Collection[str]) -> Ite
 
 def _pruned(text: str, path: Path) -> str:
     """Return ``text`` without the container at ``path`` if it is empty, or a group without hooks."""
-    node = _parsed(text)
+    node = parsed_object(text)
     for step in path:
         node = node.members[step] if isinstance(step, str) else node.items[step]
     empty = not node.value or (
@@ -220,18 +221,23 @@ def _pruned(text: str, path: Path) -> str:
     return without(text, path) if empty else text
 
 
-def _parsed(text: str) -> Node:
+def parsed_object(text: str) -> Node:
+    """Read a file of settings as a tree with places.
+
+    Raises:
+        InvalidInputError: It is no JSON object; it says where, and that the file was not changed.
+    """
     try:
         root = parse_json_text(text)
     except ValueError as error:
-        raise InvalidInputError(f"is not JSON: {error}; {_FIX}") from error
+        raise InvalidInputError(f"is not JSON: {error}; {FIX}") from error
     if not isinstance(root.value, dict):
-        raise InvalidInputError(f"is not a JSON object; {_FIX}")
+        raise InvalidInputError(f"is not a JSON object; {FIX}")
     return root
 
 
 def _object_at(root: Node, key: str) -> Node | None:
     node = root.members.get(key)
     if node is not None and not isinstance(node.value, dict):
-        raise InvalidInputError(f"{key} must be an object; {_FIX}")
+        raise InvalidInputError(f"{key} must be an object; {FIX}")
     return node

@@ -8,6 +8,7 @@ worse than none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from os.path import basename
 from typing import Final
 
@@ -31,15 +32,35 @@ _SPOKEN_OF: Final = 0.4
 """Share of an open end's words from which a session has spoken of it."""
 
 
-def open_ends(work: SessionWork, later: Sequence[SessionWork] = ()) -> str:
+class Later:
+    """A session that followed one with open ends. Its words are read once, and only if asked for."""
+
+    def __init__(self, work: SessionWork) -> None:
+        self._work = work
+        self.passed = work.passed
+        self.files = frozenset(map(basename, work.changed))
+        """The names of the files that it changed."""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Read the words of what was asked, said and done in it. Cost: that of its texts."""
+        work = self._work
+        sentences = (row[0] for row in work.told)
+        did = (*work.steps, *work.commands, *work.changed, *work.symbols)
+        texts = (*work.prompts, *work.decisions, *work.wishes, work.plan, work.last_words, *sentences, *did)
+        return words_of(" ".join(map(str, texts)))
+
+
+def open_ends(work: SessionWork, later: Sequence[Later] = ()) -> str:
     """What ``work`` left open and none of the ``later`` sessions took up, with its goal; "" if nothing is."""
     failing = [
         shortened(f"{run}: {why}", _FAILING_CHARS)
         for run, why in reversed(work.left_failing().items())
-        if not any(has_passed(run, other.passed) or _speaks_of(other, f"{run} {why}") for other in later)
+        if not any(has_passed(run, other.passed) for other in later)
+        and not _is_taken_up(f"{run} {why}", later)
     ]
-    todos = [todo for todo in work.open_todos() if not any(_speaks_of(other, todo) for other in later)]
-    left = [task for task in work.left() if not any(_speaks_of(other, task) for other in later)]
+    todos = [todo for todo in work.open_todos() if not _is_taken_up(todo, later)]
+    left = [task for task in work.left() if not _is_taken_up(task, later)]
     todos = [shortened(todo, _CHARS) for todo in todos[:_MOST]]
     left = [task for task in (shortened(task, _CHARS) for task in left) if task not in todos]
     parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]
@@ -50,18 +71,13 @@ def open_ends(work: SessionWork, later: Sequence[SessionWork] = ()) -> str:
     return "\n".join([*goal, *lines])
 
 
-def _speaks_of(work: SessionWork, end: str) -> bool:
-    """Whether a session changed a file that an open end names, or has most of its words."""
-    named = {basename(path) for path in paths_in(end.replace("::", " "))}
-    if named & {basename(path) for path in work.changed}:
-        return True
+def _is_taken_up(end: str, later: Sequence[Later]) -> bool:
+    """Whether one of these sessions changed a file that an open end names, or has most of its words."""
+    if not later:
+        return False
+    named = frozenset(map(basename, paths_in(end.replace("::", " "))))
     language = language_of(end)
     wanted = {word for word in words_of(end) if not is_function_word(word, language)}
-    return len(wanted & _words_of_work(work)) >= _SPOKEN_OF * len(wanted)
-
-
-def _words_of_work(work: SessionWork) -> frozenset[str]:
-    words = (row[0] for row in work.told)
-    did = (*work.steps, *work.commands, *work.changed, *work.symbols)
-    texts = (*work.prompts, *work.decisions, *work.wishes, work.plan, work.last_words, *words, *did)
-    return words_of(" ".join(map(str, texts)))
+    return any(
+        named & other.files or len(wanted & other.words) >= _SPOKEN_OF * len(wanted) for other in later
+    )

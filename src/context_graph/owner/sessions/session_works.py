@@ -76,10 +76,10 @@ class SessionWorks:
         one took up.
         """
         from context_graph.git.repository import branch_of
-        from context_graph.memory.context.open_ends import OLDEST_MS, SESSIONS, open_ends
+        from context_graph.memory.context.open_ends import OLDEST_MS, SESSIONS, Later, open_ends
 
         here = branch_of(event.cwd or self._project or "")
-        later: list[SessionWork] = []
+        later: list[Later] = []
         quotes: list[Quote] = []
         for session_id in previous():
             work = self.work(session_id)
@@ -93,7 +93,7 @@ class SessionWorks:
             quotes += [quote] if quote else []
             if quote and later:
                 break
-            later.append(work)
+            later.append(Later(work))
         return quotes
 
     def _open_quote(self, session_id: str, work: SessionWork, text: str, source: str) -> Quote | None:
