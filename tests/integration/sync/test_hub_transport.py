@@ -6,7 +6,7 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.support.memories import WHY
 
 from context_graph.errors import ConfigError
 from context_graph.model.memory import author_of
-from context_graph.sync.change import digest
+from context_graph.sync.change import MEMORY, VERSION, Change, digest, encode
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import connecting, schema, transport
 from context_graph.sync.hub.connecting import checked_url
@@ -33,6 +33,8 @@ from context_graph.sync.run import exchange
 from context_graph.sync.transport import ConflictError, Head, LoggedChange, Transport, TransportError
 
 pytestmark = pytest.mark.hub
+
+TEXT = {"content": "as somebody else sees it"}
 
 _names = (f"member_{number}" for number in itertools.count())
 
@@ -319,6 +321,53 @@ def test_two_pushes_at_once_of_one_machine_make_one_log(some_team: Team, hub: Ca
         one.join()
     found = all_of(hub(), ONE)
     assert [one.change.seq for one in found] == list(range(1, len(found) + 1)) and len(failed) >= 1
+
+
+def test_two_members_who_change_the_same_memories_in_opposite_orders_both_get_through(
+    some_team: Team, hub: Callable[..., Hub]
+) -> None:
+    """The server ends one of two transactions that wait for each other; nobody hears of it."""
+    count, failed, deadlocks = 300, list[Exception](), list[str]()
+    makes_error = transport._error_of
+
+    def counted(error: psycopg.Error) -> Exception:
+        made = makes_error(error)
+        deadlocks.extend(["one"] if isinstance(made, transport.DeadlockError) else [])
+        return made
+
+    def changes(machine: str, first: int, subjects: Iterable[int]) -> list[LoggedChange]:
+        """Of the memories that ONE told, each later than that."""
+        some = [
+            Change(VERSION, machine, seq, (count + seq) << 16, machine, MEMORY, line(of).change.subject, TEXT)
+            for seq, of in enumerate(subjects, first)
+        ]
+        return [LoggedChange(one, encode(one)) for one in some]
+
+    def push(place: Hub, told: list[LoggedChange]) -> None:
+        try:
+            place.push(told[0].change.machine, told)
+        except Exception as error:
+            failed.append(error)
+
+    hub().push(ONE, lines(1, count))
+    places = {TWO: hub(), "3" * 32: hub()}
+    with patch.object(transport, "_error_of", counted):
+        for first in range(1, 40 * count, count):
+            orders = (range(1, count + 1), range(count, 0, -1))
+            both = [
+                threading.Thread(target=push, args=(place, changes(machine, first, order)))
+                for (machine, place), order in zip(places.items(), orders, strict=True)
+            ]
+            for one in both:
+                one.start()
+            for one in both:
+                one.join()
+            if deadlocks:
+                break
+    assert deadlocks, "none came about, so nothing was tried"
+    assert not failed
+    for machine in places:
+        assert len(all_of(hub(), machine)) == first + count - 1
 
 
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(

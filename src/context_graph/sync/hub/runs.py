@@ -120,7 +120,8 @@ def commit(
         FencedError: Another run has begun; nothing is told.
         ConflictError, TransportError
     """
-    with hub.committing() as connection:
+
+    def act(connection: Connection) -> None:
         _end(connection, hub, run, changes, counts)
         lines = [encode(_reversed(reversal, run.machine, at, 0)) for at, reversal in enumerate(reversals, 1)]
         if lines:
@@ -128,6 +129,8 @@ def commit(
                 "SELECT context_graph.keep_reversals(%s, %s, %s, %s)",
                 (hub.project, run.number, run.machine, b"\n".join(lines).decode()),
             )
+
+    hub.commit(act)
 
 
 def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
@@ -139,23 +142,24 @@ def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
     """
     run = begin(hub, command, UNDO)
     try:
-        with hub.committing() as connection:
-            lines = _undoable(connection, hub, number)
-            clock, head = _last_clock(connection, hub, number), hub.head_in(connection, run.machine)
-            end = 0 if head is None else head.seq
-            changes = [
-                _reversed(Reversal(change.kind, change.subject, change.fields), run.machine, end + at, clock)
-                for at, change in enumerate(lines, 1)
-            ]
-            new_lines = [LoggedChange(change, encode(change)) for change in changes]
-            _end(connection, hub, run, new_lines, {"changes": len(new_lines)})
-            connection.execute(
-                "SELECT context_graph.mark_undone(%s, %s, %s)", (hub.project, number, run.number)
-            )
+        return run, hub.commit(lambda connection: _take_back(connection, hub, number, run))
     except BaseException:
         fail(hub, run)
         raise
-    return run, len(new_lines)
+
+
+def _take_back(connection: Connection, hub: Hub, number: int, run: Run) -> int:
+    lines = _undoable(connection, hub, number)
+    clock, head = _last_clock(connection, hub, number), hub.head_in(connection, run.machine)
+    end = 0 if head is None else head.seq
+    changes = [
+        _reversed(Reversal(change.kind, change.subject, change.fields), run.machine, end + at, clock)
+        for at, change in enumerate(lines, 1)
+    ]
+    new_lines = [LoggedChange(change, encode(change)) for change in changes]
+    _end(connection, hub, run, new_lines, {"changes": len(new_lines)})
+    connection.execute("SELECT context_graph.mark_undone(%s, %s, %s)", (hub.project, number, run.number))
+    return len(new_lines)
 
 
 def last_run(connection: Connection, project: str) -> dict[str, object] | None:

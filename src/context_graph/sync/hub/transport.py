@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
-from typing import Final
+from typing import ClassVar, Final, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -32,6 +32,9 @@ from context_graph.sync.transport import (
 ANSWER_S: Final = 20.0
 """Seconds for one push or page, whatever the server or the network does."""
 MAX_MACHINES: Final = 10_000
+_TRIES: Final = 5
+"""Of one transaction, where the server ends it for the sake of another's."""
+_T = TypeVar("_T")
 _AT_ONCE: Final = 2048
 """Lines of one statement, which has a time limit of its own."""
 _NEWS_LINES: Final = 1024
@@ -69,6 +72,12 @@ SELECT r.machine, r.seq, 0, '', true, NULL, NULL, NULL FROM known AS r
 ORDER BY machine, seq
 """
 """What is new in all logs: some of each, as many logs as fit; and which logs have lost some."""
+
+
+class DeadlockError(TransportError):
+    """The server undid a transaction that waited for another, which waited for it."""
+
+    code: ClassVar[str] = "sync_deadlock"
 
 
 class Hub(Transport):
@@ -120,8 +129,18 @@ class Hub(Transport):
             return self.head_in(connection, machine)
 
     def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
+        return self.commit(lambda connection: self.append(connection, machine, lines))
+
+    def commit(self, act: Callable[[Connection], _T]) -> _T:
+        """Return what ``act`` returns, all of it done in one transaction; tried anew after a deadlock.
+
+        Two members who change the same memories at once take what they supersede in different orders.
+        """
+        for _ in range(_TRIES - 1):
+            with suppress(DeadlockError), self.committing() as connection:
+                return act(connection)
         with self.committing() as connection:
-            return self.append(connection, machine, lines)
+            return act(connection)
 
     @contextmanager
     def committing(self) -> Iterator[Connection]:
@@ -303,6 +322,8 @@ def _error_of(error: psycopg.Error) -> ContextGraphError:
         return ClockError(f"the hub takes nothing: {first_line(error)}")
     if error.sqlstate in (QUOTA, UNFIT):
         return TransportError(f"the hub takes nothing: {first_line(error)}")
+    if isinstance(error, psycopg.errors.DeadlockDetected):
+        return DeadlockError(f"the hub is at many changes of the same memories: {first_line(error)}")
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return TransportError(f"the hub refuses it: {first_line(error)}")
     return TransportError(f"the hub failed: {first_line(error)}")
