@@ -98,7 +98,7 @@ def environment(folder: Path, root: str) -> dict[str, str]:
 
 
 def write_brief_cache(folder: Path, env: Mapping[str, str], launcher: Path) -> None:
-    """One slot for the session, where the launcher itself says that the store is (docs/formats.md)."""
+    """One slot for the session, where the launcher itself says that the store is (docs/dev/formats.md)."""
     hook = [str(launcher), "hooks", "stop", "--format", "claude", "--stdin=false"]
     subprocess.run(hook, env=env, cwd=folder / "project", check=True)
     store = next((folder / "live" / "stores").iterdir())

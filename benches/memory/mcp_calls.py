@@ -40,7 +40,7 @@ GOALS = {
 }
 VECTOR_BYTES = 260
 MILLION, MILLION_BYTES = 1_000_000, 500 * 2**20
-WORDS = Path(__file__).resolve().parents[2].joinpath("docs", "formats.md").read_text().split()
+WORDS = Path(__file__).resolve().parents[2].joinpath("docs", "dev", "formats.md").read_text().split()
 
 
 def text(seed: int, words: int = 45) -> str:

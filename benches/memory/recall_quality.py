@@ -1,4 +1,4 @@
-"""How well recall finds what answers a question: the figures of README, benches/README.md and docs/adr/0010.
+"""How well recall finds what answers a question: the figures of README, benches/README.md and ADR 0010.
 
     .venv/bin/python benches/memory/recall_quality.py --locomo locomo10.json
     .venv/bin/python benches/memory/recall_quality.py --cosqa FOLDER [--a-session 20]

@@ -53,7 +53,7 @@ def kuramoto_steps(phases, omega, double coupling, double dt, steps):
         step's r is taken before it moves the phases.
 
     Cost: O(steps); 50 steps are some 10 us compiled, without the GIL.
-    Source: D3.1; docs/adr/0008-drift-definition.md.
+    Source: D3.1; docs/dev/adr/0008-drift-definition.md.
     """
     cdef double[::1] theta = writable13(phases, "phases")
     cdef const double[::1] speed = doubles13(omega, "omega")

@@ -1,7 +1,7 @@
 """Seed words of the spaces that follow a lexicon, and the connectives of Causal.
 
 `research/distil/make_table.py` extends each seed list by the teacher's own similarities. The order of
-categories is part of the data file's format. See docs/embedding.md.
+categories is part of the data file's format. See docs/dev/embedding.md.
 """
 
 from __future__ import annotations

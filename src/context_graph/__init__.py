@@ -1,6 +1,6 @@
 """Provides memory, identity continuity and requirement gates for Claude Code.
 
-This is the public API, which docs/library.md describes. Names are loaded when first used, because every
+This is the public API, which docs/dev/library.md describes. Names are loaded when first used, because every
 command imports this package and must not load a database.
 """
 

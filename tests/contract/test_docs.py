@@ -15,7 +15,10 @@ from tools.docs import packages
 from context_graph.cli.command_table import GROUPS, WITHIN, every_command
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = (".", "docs", "docs/adr", "benches", "research", "src/context_graph/data/plugin", ".claude/skills")
+PLACES = (
+    *(".", "docs", "docs/dev", "docs/dev/adr", "benches", "research"),
+    *("src/context_graph/data/plugin", ".claude/skills"),
+)
 PAGES = sorted(
     path
     for place in PLACES

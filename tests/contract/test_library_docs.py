@@ -8,8 +8,8 @@ from pathlib import Path
 import context_graph
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGE = (ROOT / "docs" / "dev" / "library.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_page_describes_every_public_name_and_no_other() -> None:

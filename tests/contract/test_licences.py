@@ -1,4 +1,4 @@
-"""What we depend on: every package is one we may ship with, and docs/licences.md tells of all of them."""
+"""What we depend on: every package is one we may ship with, and docs/dev/licences.md tells of all of them."""
 
 from __future__ import annotations
 

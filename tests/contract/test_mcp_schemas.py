@@ -1,4 +1,4 @@
-"""What tools/list costs and promises, and that docs/mcp.md says the same."""
+"""What tools/list costs and promises, and that docs/dev/mcp.md says the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from context_graph.operations.operation import parameters
 
 SKILLS = plugin_folder() / "skills"
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dev" / "mcp.md").read_text(encoding="utf-8")
 TOOLS = {tool.name: tool for tool in memory_tools()}
 LATEST = VERSIONS["2025-11-25"]
 

@@ -1,4 +1,4 @@
-"""docs/mcp.md and docs/commands.md have the tables that the operations' definitions make."""
+"""docs/dev/mcp.md and docs/commands.md have the tables that the operations' definitions make."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from context_graph.operations.operation import parameters
 
 
 @pytest.mark.parametrize(
-    "path", [reference.DOCS / "mcp.md", reference.DOCS / "commands.md"], ids=lambda one: one.name
+    "path", [reference.DOCS / "dev" / "mcp.md", reference.DOCS / "commands.md"], ids=lambda one: one.name
 )
 def test_the_tables_are_those_of_the_definitions(path: Path) -> None:
     """`python tools/docs/reference.py` writes them."""

@@ -1,4 +1,4 @@
-"""docs/requirements.md names every key that the configuration knows, and no other."""
+"""docs/gates.md names every key that the configuration knows, and no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from context_graph.gates.config import fields, schema
 from context_graph.gates.decide import exemptions
 
-PAGE = (Path(__file__).parents[2] / "docs" / "requirements.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
 
 
 def _keys(heading: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""`req keys` tells what docs/requirements.md tells, and every key that the gates read."""
+"""`req keys` tells what docs/gates.md tells, and every key that the gates read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from context_graph.gates.config.fields import ENTRY_KEYS, EVIDENCE_KEYS, REFERENCE, TOP_KEYS
 
 KEYS = [tuple(row.values()) for row in REFERENCE]
-PAGE = (Path(__file__).parents[2] / "docs" / "requirements.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
 
 
 def test_every_key_is_told() -> None:

@@ -1,4 +1,4 @@
-"""docs/specification.md explains every number that code and pages cite."""
+"""docs/dev/specification.md explains every number that code and pages cite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/licences.md: every distribution that an installation brings, with version and licence.
+"""Writes docs/dev/licences.md: every distribution that an installation brings, with version and licence.
 
     python tools/docs/licences.py            write the page
     python tools/docs/licences.py --check    exit 1 if the page differs in anything but versions
@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = ROOT / "docs" / "licences.md"
+PAGE: Final = ROOT / "docs" / "dev" / "licences.md"
 OURS: Final = frozenset(
     {"context-graph-cli", "context-graph-core", "context-graph-launcher", "redaction", "redaction-binding"}
 )
@@ -151,7 +151,7 @@ def crates(package: str = "launcher") -> list[tuple[str, str]]:
 
 _HEAD: Final = """# Licences of what is installed
 
-context-graph is under the MIT licence ([LICENSE](../LICENSE)). This page lists what an installation brings
+context-graph is under the MIT licence ([LICENSE](../../LICENSE)). This page lists what an installation brings
 along. `python tools/docs/licences.py` writes it from the packages' own metadata, and a test holds it to
 `pyproject.toml` and to what is installed. Versions are those it was last made with.
 

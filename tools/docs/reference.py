@@ -1,10 +1,10 @@
-"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands.
+"""Writes the tables of docs/dev/mcp.md and docs/commands.md from the definitions of tools and commands.
 
     python tools/docs/reference.py          # rewrites the files where they differ
     python tools/docs/reference.py --check  # says which differ, and ends with 1
 
-In docs/mcp.md each tool's table, in docs/commands.md each command's; the sentences around them are written by
-hand.
+docs/dev/mcp.md has a table for each tool, docs/commands.md one for each command. Sentences around them are
+written by hand.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def pages() -> dict[Path, str]:
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
     tables = {name: command_table(command) for name, command in every_command() if name not in BY_HAND}
-    made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
+    made = {DOCS / "dev" / "mcp.md": tools, DOCS / "commands.md": tables}
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/specification.md from the manifest of requirements in tests/contract.
+"""Writes the tables of docs/dev/specification.md from the manifest of requirements in tests/contract.
 
 python tools/docs/specification.py          # rewrites the page
 python tools/docs/specification.py --check  # exits 1 where the page is out of date
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.contract.requirements import REQUIREMENTS  # noqa: E402
 
-PAGE = ROOT / "docs" / "specification.md"
+PAGE = ROOT / "docs" / "dev" / "specification.md"
 START = "<!-- written by tools/docs/specification.py: change tests/contract, then run it -->"
 FAMILIES = {
     "REQ-SESSION": "Session identity: what is required",

@@ -1,4 +1,4 @@
-"""Write the golden files that hold the launcher and the Python side to one layout (docs/formats.md).
+"""Write the golden files that hold the launcher and the Python side to one layout (docs/dev/formats.md).
 
 A third, independent statement of the formats: standard library only, no import of context_graph, plain
 enough to be read instead of the two implementations. The files never change for a format version;

@@ -1,4 +1,4 @@
-"""Golden records of memories: a third, independent statement of their layouts (docs/formats.md).
+"""Golden records of memories: a third, independent statement of their layouts (docs/dev/formats.md).
 
 Imported by tools/golden/make.py; imports nothing of the package.
 """

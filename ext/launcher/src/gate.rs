@@ -1,5 +1,5 @@
 //! Tells which events an owner has to decide, because of requirements, and what holds where it can't be asked
-//! (docs/adr/0013-gates.md).
+//! (docs/dev/adr/0013-gates.md).
 
 use crate::env::Env;
 use crate::kind::Kind;

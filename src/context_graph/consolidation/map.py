@@ -1,7 +1,7 @@
 """Holds the map of a store: where its memories lie beside each other in two dimensions, and what they show.
 
-A deep or rem run draws it and keeps it as a fact about the store (docs/formats.md). Nothing is decided by it:
-people look at it.
+A deep or rem run draws it and keeps it as a fact about the store (docs/dev/formats.md). It is there to be
+looked at; nothing is decided by it.
 """
 
 from __future__ import annotations

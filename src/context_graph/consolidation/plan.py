@@ -1,7 +1,7 @@
 """Holds a consolidation's plan: made by the finders, shown by a dry run, carried out by a commit.
 
 Plain values without arrays: the process beside the owner makes it and the owner reads it. Goals are stored
-with the store as a fact about it (docs/formats.md).
+with the store as a fact about it (docs/dev/formats.md).
 """
 
 from __future__ import annotations

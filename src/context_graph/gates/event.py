@@ -147,7 +147,7 @@ class GateResult:
     project: str = ""
     branch: str = ""
     records: list[dict[str, Any]] = field(default_factory=list)
-    """The refusals and satisfactions of this call, as in the journal (docs/requirements.md)."""
+    """The refusals and satisfactions of this call, as in the journal (docs/gates.md)."""
     requirements: list[str] = field(default_factory=list)
     failed: bool = False
     """An internal failure decided, not a requirement."""

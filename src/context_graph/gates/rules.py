@@ -30,7 +30,7 @@ _TOOLS = 1000
 
 @dataclass(slots=True)
 class Requirement:
-    """One valid entry of ``requirements:``; docs/requirements.md says what each key means.
+    """One valid entry of ``requirements:``; docs/gates.md says what each key means.
 
     ``triggers`` are (tool, command_pattern, git's verbs with blanks between) each, empty where not given.
     """

@@ -48,7 +48,7 @@ def state_for(consciousness: float, circling: bool = False) -> ConsciousnessStat
     """Return the state of C, in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
 
     HYP also when the session goes in circles (``circling``), whatever C is. Raises ValueError outside [0, 1]
-    and for NaN: that is never a state. Source: docs/adr/0022-state.md.
+    and for NaN: that is never a state. Source: docs/dev/adr/0022-state.md.
     """
     by_level = ConsciousnessState(vectors.state_index(consciousness))
     return ConsciousnessState.HYPERSYNC if circling else by_level

@@ -2,7 +2,7 @@
 
 ``EventReader`` reads from its texts what an event (or a prompt) is about. ``Goals`` keeps what the session
 has been about. ``Purpose`` turns the similarity of the two into a purpose vector, compares that with the
-session's identity and says how coherent the work is. Definition: docs/adr/0008-drift-definition.md, with the
+session's identity and says how coherent the work is. Definition: ADR 0008, with the
 feature spaces below; its constants come from research/fit/identity.py, fitted on the dev split only.
 """
 

@@ -1,7 +1,7 @@
 """Provides the seeds' SessionIdentityManager: identity continuity for a program of your own, without an
 owner.
 
-`context_graph.SessionIdentityManager` is public (docs/identity.md, As a library); a program brings its own
+`context_graph.SessionIdentityManager` is public (docs/dev/library.md); a program brings its own
 vectors. Hooks don't use it: the owner makes its vectors from events (identity.live) and writes them with each
 event in one batch. Both keep the same records and use the same formulas (identity.continuity), so either
 reads what the other wrote. Every method is durable when it returns.

@@ -61,7 +61,7 @@ def __getattr__(name: str) -> ModuleType:
 
 
 NUMBA_PAYS: Final = 20_000_000
-"""Rows times centres from which loading Numba is paid back (docs/adr/0014-batch-kernels.md)."""
+"""Rows times centres from which loading Numba is paid back (docs/dev/adr/0014-batch-kernels.md)."""
 
 
 def salience_for(comparisons: int) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Turns texts into embeddings, terms and token counts (docs/embedding.md), and reads the table it needs.
+"""Turns texts into embeddings, terms and token counts (docs/dev/embedding.md), and reads the table it needs.
 
 A store records the provider of its vectors by name and digest; vectors of different providers never mix.
 """

@@ -389,7 +389,7 @@ class Memex(Reading, Undoing):
     # Another provider
 
     def export(self, out: BinaryIO, *, embeddings: bool = False) -> int:
-        """Write everything as JSONL (docs/capture.md), a page at a time; returns the number of memories."""
+        """Write everything as JSONL (docs/dev/capture.md) page by page; returns how many there were."""
         return export_jsonl(self, out, embeddings=embeddings)
 
     def import_(self, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:

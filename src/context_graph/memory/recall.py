@@ -1,7 +1,7 @@
 """Recalls the memories that fit a query best, each with the reasons (REQ-CORE-015).
 
 The search is exact at every size: scanning all vectors takes 0.6 ms at 100,000 memories, 12 ms at a million
-(docs/adr/0010-recall-index.md).
+(docs/dev/adr/0010-recall-index.md).
 """
 
 from __future__ import annotations

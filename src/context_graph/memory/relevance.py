@@ -5,7 +5,7 @@ means the same for a question of any length and in a store of any size: the sign
 
 Summaries of sessions, their notes, code and other texts speak differently, so each kind has weights of its
 own, fitted against its own negatives by `python -m research.fit.floor --fit DATA`; those of notes were chosen
-between that fit and one to questions about sessions (docs/adr/0033-floors.md).
+between that fit and one to questions about sessions (docs/dev/adr/0033-floors.md).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
     },
 )
 """The same with second vectors. Both made by `python -m research.fit.answers DATA`; the first constant is a
-little lower than it says, for projects that are alike (docs/adr/0033-floors.md)."""
+little lower than it says, for projects that are alike (docs/dev/adr/0033-floors.md)."""
 ANSWER_BAR: Final = 0.5
 """How much of its kind's bar an answer must take: it saves a search."""
 _LEFT: Final = frozenset({CAPTURED, NOTED})

@@ -24,7 +24,7 @@ MAX_RATIONALE_CHARS: Final = 500
 MAX_DEPTH: Final = 64
 """Of metadata: how many objects and lists may stand in one another."""
 MIN_RELEVANCE: Final = 0.3
-"""Relevance below which a recall marks a memory as weak, and inject_context tells none (docs/recall.md)."""
+"""Relevance below which recall calls a memory weak and inject_context returns none (docs/dev/recall.md)."""
 USER_REQUESTED: Final = "user_requested"
 """The only reason for which a memory is deleted for good (REQ-CORE-013)."""
 

@@ -37,7 +37,7 @@ SLICES: Final = {name: slice(end - size, end) for name, size, end in zip(SPACES,
 """Space -> its float32 values within an embedding."""
 BEGINS: Final = (0, *_ENDS)
 LAYOUT: Final = 2
-"""Which thirteen these are. The first layout had others in ``RENEWED`` (docs/specification.md)."""
+"""Which thirteen these are. The first layout had others in ``RENEWED`` (docs/dev/specification.md)."""
 RENEWED: Final = (
     slice(4 * SLICES["Paths"].start, 4 * SLICES["Steps"].start),
     slice(4 * SLICES["Errors"].start, 4 * SLICES["Terms"].start),

@@ -2,7 +2,7 @@
 
 `memories`, `transfer` and `consolidations` hold the definitions, words and bounds only, so that the command
 line may import them; `running` and `views` need the memory. MCP's tools, the owner's verbs, the commands'
-options and the tables of docs/mcp.md and docs/commands.md are made from the definitions. Start reading at
+options and the tables of docs/dev/mcp.md and docs/commands.md are made from the definitions. Start reading at
 `memories`.
 """
 

@@ -1,7 +1,7 @@
 """Shows answers as JSON: at seed 003's three levels (REQ-CORE-020 to 022), or whole for a program.
 
 Level 0 gives ids. Level 1 adds texts: whole while they fit one reply together, else the longest are cut to
-one length and marked. Level 2 adds what is known about the memories. docs/memory-metrics.md has measured
+one length and marked. Level 2 adds what is known about the memories. docs/dev/memory-metrics.md has measured
 sizes. The command line asks for whole records (no level), with the fields of an export.
 """
 

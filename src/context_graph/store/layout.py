@@ -2,7 +2,7 @@
 
 Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/store/test_layout.py
 and the golden files check them). A new kind of record takes a new prefix, a changed payload a new version.
-Numbers in keys are big-endian, so key order is order in time. docs/formats.md describes every byte.
+Numbers in keys are big-endian, so key order is order in time. docs/dev/formats.md describes every byte.
 
 Envelope of every record, integers little-endian: u8 version, u32 payload length, payload, u32 CRC-32. The
 checksum covers the key as well, so a record that was copied under another key is refused like a damaged one.

@@ -1,4 +1,4 @@
-"""The wire format: one change is one line of JSON with sorted keys. docs/formats.md describes the fields.
+"""The wire format: one change is one line of JSON with sorted keys. docs/dev/formats.md describes the fields.
 
 A line is a promise to every machine that has read one: fields may be added under a new ``v``, never reused.
 """

@@ -1,7 +1,7 @@
 """Compares two short texts by rules over their words: do they mean the same, or contradict each other?
 
 Cautious on purpose: a wrong contradiction costs more than a missed one, and a wrong merge more than two
-copies. Word order tells who does what to whom, so in doubt the texts differ. docs/adr/0021-duplicates.md says
+copies. Word order tells who does what to whom, so in doubt the texts differ. ADR 0021 says
 what it finds and misses.
 """
 

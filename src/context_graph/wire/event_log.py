@@ -1,4 +1,4 @@
-"""Writes a store's event log, to which hooks append (docs/formats.md). Twin: ext/launcher/src/log.rs.
+"""Writes a store's event log, to which hooks append (docs/dev/formats.md). Twin: ext/launcher/src/log.rs.
 
 The log is the folder `events` of segments. A record is one write to the end of the newest one, without a
 lock: a newline, `E1`, CRC-32 and length in hex, the event id, the JSON, a newline. The newline in front ends

@@ -326,12 +326,12 @@ def test_more_sessions_than_the_cache_holds_are_read_again(manager: SessionIdent
 
 
 def test_the_documented_library_runs_as_a_users_program(tmp_path: Path) -> None:
-    """REQ-HOOKS-23, REQ-HOOKS-25, REQ-HOOKS-26, REQ-HOOKS-27: docs/library.md's lines as a process.
+    """REQ-HOOKS-23, REQ-HOOKS-25, REQ-HOOKS-26, REQ-HOOKS-27: docs/dev/library.md's lines as a process.
 
     The cosine of the two vectors is 0.8, the phases are those that a session begins with; a session that
     continues another has its vector, so the link is r.
     """
-    page = (Path(__file__).resolve().parents[3] / "docs" / "library.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "dev" / "library.md").read_text(encoding="utf-8")
     (code,) = re.findall(
         r"```python\n(from context_graph import SessionIdentityManager.*?)```", page, re.DOTALL
     )

@@ -1,5 +1,5 @@
 //! Serves `hooks git NAME`: what git itself runs around a commit or a push. An agent is asked its requirements, then
-//! the hook runs that git would have run without us (docs/adr/0032-git-hooks.md).
+//! the hook runs that git would have run without us (docs/dev/adr/0032-git-hooks.md).
 //!
 //! A person is never asked: without the session's variable nothing is looked at but where the own hook lies.
 

@@ -1,7 +1,7 @@
 """Builds what a hook prints for Claude Code: one JSON document of its schema, or nothing.
 
 The rules were observed in the real client. Imports only the standard library, because a gate decision without
-an owner waits for these imports (docs/adr/0013-gates.md).
+an owner waits for these imports (docs/dev/adr/0013-gates.md).
 """
 
 from __future__ import annotations

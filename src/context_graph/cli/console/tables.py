@@ -105,8 +105,7 @@ def _when(saved_ms: int, work: Mapping[str, Any]) -> str:
 
 
 def _measures(of: Mapping[str, Any], continuity: Any) -> list[tuple[str, str]]:
-    """Return the numbers of a session's identity, each with the letter that the brief and docs/concepts.md
-    use."""
+    """Return the numbers of a session's identity, with their letters in the brief (docs/dev/concepts.md)."""
     return [
         ("consciousness C", _number(of["consciousness"])),
         ("focus r", _number(of["integration"])),

@@ -185,7 +185,7 @@ def _extra(look: Mapping[str, Any]) -> list[Finding]:
         return []
     text = (
         "recall works without the extra minilm; with it the right one of 1,272 functions was among the first "
-        "ten for 92 questions in 100, without it for 81 (docs/embedding.md), for 200 MB of memory"
+        "ten for 92 questions in 100, without it for 81, for 200 MB of memory"
     )
     return [Finding(NOTE, text, "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`")]
 

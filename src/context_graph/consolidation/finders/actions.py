@@ -27,7 +27,7 @@ MAX_ACTIONS: Final = 64
 LEAST: Final = 0.25
 """A word's share in a group from which it is of that kind."""
 _PLAIN_VERB: Final = 2
-"""The flag of verbs that are an imperative at the beginning of a sentence (docs/formats.md)."""
+"""The flag of verbs that are an imperative at the beginning of a sentence (docs/dev/formats.md)."""
 _LOOKED: Final = 8
 """Words at the beginning of a clause among which its action is looked for."""
 _SUBJECT: Final = 4

@@ -1,7 +1,7 @@
 """Finds links between memories: from cause to effect (E3), and inside clusters.
 
 The first half of the Causal space holds what a text names as causes, the second what it names as effects
-(docs/embedding.md). Where the effect of one memory is the cause of another, the first is linked to the
+(docs/dev/embedding.md). Where the effect of one memory is the cause of another, the first is linked to the
 second: "the disk filled up because of the logs" and "because the disk was full, the backup failed".
 """
 

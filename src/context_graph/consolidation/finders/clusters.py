@@ -1,7 +1,7 @@
 """Finds clusters, memories that share rare words (E13), by Leiden's method on a graph of near neighbours.
 
 E13 holds each text's terms as signed hashes, all with equal weight. Directions in which everything varies are
-common words; they are damped first, as weighting by rarity would (docs/adr/0015-clustering.md). Then each
+common words; they are damped first, as weighting by rarity would (docs/dev/adr/0015-clustering.md). Then each
 memory is linked to its nearest neighbours, unless chance would link them too, and communities with dense
 links are found (constant Potts model, which also finds a small cluster in a large store).
 

@@ -4,7 +4,7 @@ Raw cosines are much the same for any work, so no fixed limit on them helps. Rec
 compared with the goals' memories as the sessions among those compare with each other: the mean cosine of each
 memory to the nearest one of another session, without the common component. Drift is how far the recent mean
 is below that of past sessions, in their standard deviations; the similarity is 1 - drift / 4, for the limits
-of research 9.8 (0.85, 0.70, 0.55, 0.40). docs/consolidation-definitions.md says what it was measured on.
+of research 9.8 (0.85, 0.70, 0.55, 0.40). docs/dev/consolidation-definitions.md says what it was measured on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A cluster of at least five informative memories is a candidate, and so is an area: clusters close to each
 other in words and meaning. A goal's level follows from its size and coherence; its parent is the area it lies
-in. See docs/consolidation-definitions.md.
+in. See docs/dev/consolidation-definitions.md.
 
 A goal that is found again keeps its id and moves part of the way towards what was found, more if recent
 memories have drifted from the goals. A goal that is no longer found fades, and is dropped at low confidence.

@@ -12,7 +12,7 @@ session's summary how many others name its busiest file and how many tool calls 
 near_i is closeness, in that space, to what matters: the goals, and where used and important memories lie.
 Without goals and uses it is 0, and all thirteen scores of a memory are one number.
 
-docs/consolidation-definitions.md has the constants and what they were measured on.
+docs/dev/consolidation-definitions.md has the constants and what they were measured on.
 """
 
 from __future__ import annotations

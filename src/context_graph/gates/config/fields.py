@@ -1,6 +1,6 @@
 """Defines the keys of requirements.yaml: allowed values, default and purpose of each.
 
-`req keys` shows this; a test compares it with the tables of docs/requirements.md.
+`req keys` shows this; a test compares it with the tables of docs/gates.md.
 """
 
 from __future__ import annotations

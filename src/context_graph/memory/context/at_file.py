@@ -6,7 +6,7 @@ is told that shares most words with what the session was asked.
 
 Most files that are opened are only looked at. So a file is told about at once where the prompt names it, or
 where it is the first one that a prompt's work comes to and something speaks for the note; any other one once
-it was touched again and again, or is about to change. docs/capture.md has figures.
+it was touched again and again, or is about to change. docs/dev/capture.md has figures.
 """
 
 from __future__ import annotations

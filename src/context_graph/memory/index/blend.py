@@ -4,7 +4,7 @@ BM25 and the vectors count as z-scores over the whole store. The first line of a
 about. Names are matched as words, not by meaning; a query without any leans on the meaning more. What follows
 a question tends to answer it, and the session of a good hit is likely to have more, in stores whose sessions
 are about one thing. `python -m research.fit.spaces DATA` chooses the weights, by cross-validation over talk,
-code and the summaries of work together (docs/adr/0023-spaces-in-recall.md).
+code and the summaries of work together (docs/dev/adr/0023-spaces-in-recall.md).
 """
 
 from __future__ import annotations

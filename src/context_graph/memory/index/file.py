@@ -11,7 +11,7 @@ the one that is mapped lives on until it is let go.
 
 Layout: MAGIC, u32 version; the sections, each from a multiple of 64 bytes on; a table (JSON) with name,
 length and CRC-32 of each section and the small texts; u32 length and u32 CRC-32 of the table; MAGIC. See
-docs/formats.md.
+docs/dev/formats.md.
 """
 
 from __future__ import annotations

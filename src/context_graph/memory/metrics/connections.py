@@ -1,4 +1,4 @@
-"""Says how well a memory is connected: its delta_c (docs/memory-metrics.md).
+"""Says how well a memory is connected: its delta_c (docs/dev/memory-metrics.md).
 
 An anchor is a word, name, file, identifier or tag that few other memories have as well. What everybody says
 connects nothing, and what nobody else says connects to nothing.

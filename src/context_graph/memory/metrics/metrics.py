@@ -1,4 +1,4 @@
-"""Computes entropy, coherence and learning score, for a store or for one result (docs/memory-metrics.md)."""
+"""Computes entropy, coherence and learning score of a store or of a result (docs/dev/memory-metrics.md)."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class MemeticStatus:
 # Means of token vectors lie close together whatever they are about, because half of every text is the same
 # function words. Two directions make up most of that, the mean of talk and the mean of technical prose;
 # without them, and beside the space of Terms, the cosine of unrelated texts comes to about 0.1, and texts of
-# one session stand out (docs/memory-metrics.md).
+# one session stand out (docs/dev/memory-metrics.md).
 _TALK: Final = """Yes, that sounds good to me! What do you want to do about the other one? She said that
 her family went to the park last weekend and that they had a really great time together. Thanks for your
 help, it was very nice of you, and I hope to see you again soon. I think that this is a good idea, but

@@ -113,7 +113,7 @@ class PulsePast:
     def suggestion(
         self, entropy: float, coherence: float, memories: int, pending: Pending, arrived: Callable[[int], int]
     ) -> Suggestion:
-        """Return what to do now (docs/memory-metrics.md has the table), and note that it was asked for.
+        """Return what to do now (docs/dev/memory-metrics.md has the table), and note that it was asked for.
 
         Args:
             arrived: Commit number -> live and forgotten memories that came after it.

@@ -44,7 +44,7 @@ from context_graph.text.sentences import short_name
 TOPIC_SLOTS: Final = 128
 """Topics that are kept apart; beyond that a memory joins the nearest. A write compares with each."""
 JOIN_COSINE: Final = 0.35
-"""Cosine to a topic's centre from which a memory belongs to it (docs/memory-metrics.md)."""
+"""Cosine to a topic's centre from which a memory belongs to it (docs/dev/memory-metrics.md)."""
 PRIOR: Final = 4.0
 """Memories at which the store's entropy counts half: three notes are not disorder."""
 SESSIONS: Final = 256

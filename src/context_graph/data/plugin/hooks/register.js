@@ -1,5 +1,5 @@
 // The plugin's hooks module: `/cg` opens a pane, and a compaction keeps what the session must not lose. It only maps:
-// what it shows and sends is the owner's (docs/plugin.md). Events are sent by the settings hooks, so they count once.
+// what it shows and sends is the owner's (docs/view.md). Events are sent by the settings hooks, so they count once.
 
 const PANE = 'context-graph'
 const WAIT_MS = 1500
