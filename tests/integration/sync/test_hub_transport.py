@@ -268,6 +268,24 @@ def test_deleted_for_good_leaves_the_hub_whoever_wrote_it(
         assert state(ada) == state(grace) == state(late)
 
 
+@pytest.mark.parametrize("late", ["who tells of it", "who deletes it"])
+def test_deleted_for_good_while_another_tells_of_it_leaves_the_hub_too(
+    some_team: Team, hub: Callable[..., Hub], late: str
+) -> None:
+    """Neither call sees the other; whoever commits later puts it right when they index."""
+    text = line(1, text="A word that nobody may keep: xylophonist")
+    removal = Change(VERSION, TWO, 1, 2 << 16, TWO, MEMORY, text.change.subject, {"removed": True})
+    calls = [(hub(), ONE, [text]), (hub(), TWO, [LoggedChange(removal, encode(removal))])]
+    (early, machine, lines_of_it), (last, *of_last) = calls if late == "who deletes it" else calls[::-1]
+    with last.committing() as connection:
+        last.append(connection, *of_last)
+        early.push(machine, lines_of_it)
+        Indexer(early).run()
+    assert rows_with(some_team, "xylophonist") == 1, "they saw each other, so nothing was tried"
+    Indexer(last).run()
+    assert rows_with(some_team, "xylophonist") == 0
+
+
 def test_what_was_edited_is_kept_once(tmp_path: Path, some_team: Team, hub: Callable[..., Hub]) -> None:
     with ExitStack() as stack:
         ada, newcomer = stores(tmp_path, 2, stack)

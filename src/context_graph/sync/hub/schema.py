@@ -11,6 +11,7 @@ from typing import Any, Final
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
 from context_graph.sync.hub.guarded import GUARDED
+from context_graph.sync.hub.settled import SETTLED
 from context_graph.sync.hub.tightened import TIGHTENED
 
 SCHEMA: Final = "context_graph"
@@ -344,7 +345,7 @@ CREATE POLICY written ON context_graph.memory FOR ALL
 GRANT SELECT, INSERT, UPDATE, DELETE ON context_graph.memory TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED, TIGHTENED)
+MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED, TIGHTENED, SETTLED)
 """Never changed once a hub may have them; a new one is added at the end."""
 
 _BASE: Final = f"""
