@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from tests.support.view.rows import RowsSource
 from textual.events import Key
@@ -15,7 +16,8 @@ from context_graph.cli.console.moments import moment
 from context_graph.view.terminal.app import ViewApp
 
 NARROW, WIDE = (80, 24), (160, 50)
-_TRIES = 3000
+_WAIT_S: Final = 45.0
+"""Less than a test may take: what the screen showed is told."""
 
 
 class Driver:
@@ -54,7 +56,8 @@ class Driver:
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
         """Let the view work until ``condition`` holds."""
-        for _ in range(_TRIES):
+        end = time.monotonic() + _WAIT_S
+        while time.monotonic() < end:
             if condition():
                 return
             await self.pilot.pause(0.02)
