@@ -1,4 +1,4 @@
-"""The configuration page lists every setting with its variable, default and meaning."""
+"""docs/operations.md lists every setting with its variable, default and meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.setting_docs import setting_docs
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def test_the_page_has_a_row_for_each_setting_as_the_code_has_it() -> None:

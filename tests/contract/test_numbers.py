@@ -12,6 +12,7 @@ import pytest
 from benches.report import ratio
 
 from context_graph.config import Settings
+from context_graph.memory.context import after_compaction, profile
 from context_graph.memory.embed import default_provider
 from context_graph.operations.mcp.protocol import INSTRUCTIONS
 from context_graph.operations.mcp.tools import memory_tools
@@ -45,7 +46,8 @@ def told() -> list[str]:
     return [
         f"takes {post} times as long as a program that does nothing, a prompt, which waits for an answer, "
         f"{prompt} times",
-        f"told {SESSION_TOKENS} tokens at most",
+        f"at most {profile.MAX_TOKENS} tokens at a start, then {SESSION_TOKENS} that the session does not "
+        f"use, and {after_compaction.MAX_TOKENS} after a compaction",
         f"at most {Settings().memory_inject_tokens} tokens by our count",
         f"the newest {EVENTS_KEPT} events",
         f"p to {_SLICE} events",
