@@ -41,6 +41,8 @@ _OPENING_WORDS: Final = 4
 _CONTENT_CHARS: Final = 8000
 """Characters that are read of a memory's text."""
 _LEAD_CHARS: Final = 260
+_KEPT: Final = 512
+"""Memories whose terms are remembered, some 8 KB each: a session's prompts judge many of them again."""
 _FAR: Final = 5.0
 """Standard deviations; where nothing else has a word of the question one common word is farther out."""
 _ENOUGH: Final = 6.0
@@ -118,6 +120,15 @@ class _Word(NamedTuple):
         return len(self.terms) == 1 and not self.pair and not self.pieces
 
 
+class _TermsOf(NamedTuple):
+    """The terms of a memory's text, of its first line, and of the files that it names."""
+
+    content: frozenset[int]
+    first: frozenset[int]
+    folders: frozenset[int]
+    files: frozenset[int]
+
+
 class _Weighed(NamedTuple):
     word: _Word
     says: float
@@ -148,7 +159,7 @@ def joins_words(text: str) -> bool:
 
 
 class Asked:
-    """What a question asks for. Cost: 1 to 5 us a word, then some 50 us a memory of 200 words."""
+    """What a question asks for. Cost: 1 to 5 us a word, 8 us a memory, some 50 the first time."""
 
     def __init__(
         self,
@@ -241,49 +252,43 @@ class Asked:
         """
         content = content[:_CONTENT_CHARS]
         first = content.split("\n", 1)[0][:_LEAD_CHARS]
-        mine = self._terms(content)
-        opened = self._said(mine, content.lower())
-        is_whole = len(first) == len(content)  # a note of one line says all of it there
-        leads = opened if is_whole else self._said(self._terms(first), first.lower())
-        paths = files_of(content)
-        folders = self._terms(" ".join(paths).replace("/", " ").replace("_", " ")) if paths else set()
-        files = self._terms(" ".join(path.rsplit("/", 1)[-1] for path in paths)) if paths else set()
+        terms = _terms_of(cast(Hashable, self._provider), content, first)
+        opened = self._said(terms.content, content)
+        leads = opened if terms.first is terms.content else self._said(terms.first, first)
         return {
             "margin": min(_FAR, margin),
             "beyond": max(-1.0, (opened - self._chance) / 10.0),
             "opening": opened / self._whole,
             "lead": leads / self._whole,
-            "files": self._worth(folders),
-            "opening_files": self._worth(folders & self._opening_terms),
-            "file_name": self._worth(files),
+            "files": self._worth(terms.folders),
+            "opening_files": self._worth(terms.folders & self._opening_terms),
+            "file_name": self._worth(terms.files),
             "cosine": cosine,
             "size": self._size,
             "passage": passage,
             **({STORED: self._stored} if self.asks else {}),
         }
 
-    def _said(self, terms: set[int], lower: str) -> float:
+    def _said(self, terms: frozenset[int], text: str) -> float:
         """Nats that those of the opening's words say that a text has."""
         longer = max(0.0, math.log(max(1, len(terms)) / _USUAL_TERMS))
         says = sum(
             share * (says - longer) for term, share, says in self._plain if term in terms and says > longer
         )
+        lower = text.lower() if self._joined else ""
         for term in self._joined:
             if term.says > longer:
                 says += term.word.share * (term.says - longer) * _held(term.word, terms, lower)
         return says
 
-    def _terms(self, text: str) -> set[int]:
-        return set(hashes(terms_of(self._provider, text)))
-
-    def _worth(self, terms: set[int]) -> float:
+    def _worth(self, terms: frozenset[int]) -> float:
         """ln(1 + what those of the terms say that the question has)."""
         if not terms:
             return 0.0
         return math.log1p(sum(self._says[term] for term in terms & self._says.keys()))
 
 
-def _held(word: _Word, terms: set[int], lower: str) -> float:
+def _held(word: _Word, terms: frozenset[int], lower: str) -> float:
     """Return how much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole;
     of an inflected or joined word what its letters tell.
     """
@@ -313,6 +318,20 @@ def _is_scratch(path: str) -> bool:
     """Return whether a file was made to try something out, by the names that people and agents give such
     files."""
     return any(part.startswith(_SCRATCH) for part in path.lower().replace("_", "/").split("/"))
+
+
+@lru_cache(maxsize=_KEPT)
+def _terms_of(provider: Hashable, content: str, first: str) -> _TermsOf:
+    def terms(text: str) -> frozenset[int]:
+        return frozenset(hashes(terms_of(cast(EmbeddingProvider, provider), text)) if text else ())
+
+    whole, paths = terms(content), files_of(content)
+    return _TermsOf(
+        whole,
+        whole if len(first) == len(content) else terms(first),  # a note of one line says all of it there
+        terms(" ".join(paths).replace("/", " ").replace("_", " ")),
+        terms(" ".join(path.rsplit("/", 1)[-1] for path in paths)),
+    )
 
 
 @lru_cache(maxsize=4096)  # a session's prompts have most of their words in common
