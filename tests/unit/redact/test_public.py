@@ -116,9 +116,9 @@ def test_many_hashes_take_linear_time(redactor: Redactor) -> None:
     import time
 
     def seconds(text: str) -> float:
-        start = time.perf_counter()
+        start = time.thread_time()
         redactor.redact(text)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     piece = block("CERTIFICATE", 1500) + "-----BEGIN CERTIFICATE-----\n" + f"{base(48)} x\n" * 40
     few, many = piece * 4, piece * 32
