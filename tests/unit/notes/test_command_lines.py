@@ -77,9 +77,9 @@ def test_a_here_document_is_no_command() -> None:
 
 def test_no_line_costs_much_time() -> None:
     for hostile in ("'", '"', "\\", "sudo ", "a=1 ", "&", "x;", "cd a && ", "-", "env -S "):
-        began = time.perf_counter()
+        began = time.thread_time()
         commands_in((hostile * LINE_CHARS)[:LINE_CHARS])
-        assert time.perf_counter() - began < 0.5, hostile
+        assert time.thread_time() - began < 0.5, hostile
 
 
 def counted(*calls: tuple[str, str, bool]) -> tuple[dict[str, Way], dict[str, str]]:
