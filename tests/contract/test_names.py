@@ -20,9 +20,7 @@ NOUNS = frozenset(
 )
 NAMED_LIKE_VALUES = frozenset({"property", "cached_property", "contextmanager"})
 # Packages in which a function's docstring may still begin with a noun; take one out when it has none.
-WITHOUT_VERBS = frozenset(
-    {"consolidation", "errors.py", "identity", "memory", "notes", "operations", "owner", "store", "sync"}
-)
+WITHOUT_VERBS = frozenset({"consolidation", "errors.py", "identity", "memory", "notes", "operations", "sync"})
 
 
 def _bound(table: symtable.SymbolTable, path: str) -> list[str]:

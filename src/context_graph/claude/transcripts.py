@@ -1,4 +1,4 @@
-"""Reads Claude Code's transcripts as the hooks would have told them: prompts, tool results, failures, stops.
+"""Reads Claude Code's transcripts as hooks would have sent them: prompts, tool results, failures, stops.
 
 Input from outside: lines and files have limits, what is malformed is counted and passed over, links are not
 followed, and nothing is kept but the calls that wait for their results.
@@ -41,11 +41,11 @@ _NOT_RUN: Final = (
     "<tool_use_error>Sibling tool call errored",
     "[Request interrupted",
 )
-"""What stands in the place of a result where the call never ran: no hook tells of those."""
+"""What is written instead of a result where the call never ran: hooks send no event for those."""
 
 
 class Told(NamedTuple):
-    """What one hook would have told; ``name`` is "" where there is nothing but time to look around."""
+    """What one hook would have sent; ``name`` is "" for a pause in which the caller may do other work."""
 
     at_ms: int
     name: str
@@ -91,7 +91,7 @@ def plain_files(folder: Path, suffix: str) -> list[Path]:
 def told_by(
     path: Path, odd: Counter[str] | None = None, seen: MutableSet[str] | None = None
 ) -> Iterator[Told]:
-    """Return all that hooks would have told of the session in ``path``, its subagents' work too, in order of
+    """Return what hooks would have sent of the session in ``path``, its subagents' work too, in order of
     time.
 
     A resumed or forked session's file repeats the history of another one: each line counts once.

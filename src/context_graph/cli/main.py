@@ -28,11 +28,11 @@ _REFUSALS: Final = frozenset(
         *(errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM),
     }
 )
-"""What the system refuses for reasons that are not ours."""
+"""Refusals of the system that are no defect of this program."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
+    """Run one command and exit. Never a traceback: a defect is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         signal.pthread_sigmask(
@@ -102,7 +102,7 @@ def _code(words: Sequence[str], error: ContextGraphError) -> int:
 
 
 def _known(error: Exception) -> str:
-    """Return the system's own words for a refusal; "" for a defect of ours."""
+    """Return the system's own words for a refusal; "" for a defect of this program."""
     if not isinstance(error, OSError):
         return ""
     try:

@@ -17,7 +17,7 @@ _COLD_BRIEF: Final = "[C:? r=? IC=?]"
 
 
 def is_native(words: Sequence[str]) -> bool:
-    """Return whether the launcher itself serves ``words``; a question for help is ours."""
+    """Return whether the launcher itself serves ``words``; help is served in Python."""
     if any(word in _HELP for word in words):
         return False
     if list(words[:2]) == ["consciousness", "brief"]:

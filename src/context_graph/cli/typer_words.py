@@ -24,7 +24,7 @@ _HELP_WORDS = ("--help", "-h")
 def build_app(called: str = "", command: str = "") -> typer.Typer:
     """Build the Typer application; only with what ``called`` names and, in such a group, ``command``.
 
-    A name that is none of ours counts as none. All commands cost 0.2 s more, for their modules; for `--help`
+    A name that is no command counts as none. All commands cost 0.2 s more, for their modules; for `--help`
     groups are listed without what is in them.
     """
     app = typer.Typer(

@@ -55,7 +55,7 @@ class Option:
 
     @property
     def takes(self) -> str:
-        """What stands behind it in help; "" of a flag."""
+        """What follows it in help; "" of a flag."""
         return "|".join(self.choices) or self.metavar
 
     def read(self, text: Any) -> Any:

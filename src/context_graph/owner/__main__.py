@@ -1,7 +1,7 @@
 """Starts the owner: `python -m context_graph.owner --root ROOT [--lock-fd N] [--foreground]`.
 
 Installed as `context-graph-owner`, too. Runs until it is told to leave, or nobody has needed it for
-``idle_s``. It never forks: whoever wants it in the background starts it there, with the lock in descriptor N.
+``idle_s``. It never forks: to have it in the background, start it there, with the lock in descriptor N.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Options:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the owner; its exit code. 0 left as told, 64 usage, 70 failed, 73, 75 and 77 as in ``lock``."""
+    """Run the owner; its exit code. 0 left as asked, 64 usage, 70 failed, 73, 75 and 77 as in ``lock``."""
     try:
         options = _options(sys.argv[1:] if argv is None else argv)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Runs background work piece by piece: limited in time, retried, and set aside when it keeps failing.
+"""Runs background tasks one by one: limited in time, retried, and set aside when they keep failing.
 
 What is set aside is recorded in a small file beside the database, so that it can be written and read whatever
 state the database is in. If the owner crashes during an attempt, the next owner counts that attempt from what
@@ -64,7 +64,7 @@ class Chores:
         except _CIRCUMSTANCES as error:
             self._log.error("%s: %s", what, error)
             return None
-        except Exception as error:  # a bug of ours must not keep the next piece from being done
+        except Exception as error:  # our own bug must not keep the next task from being done
             known = isinstance(error, ContextGraphError)
             self._log.error("%s: %s", what, error, exc_info=None if known else error)
             self.aside.failed(key, what, str(error) if known else f"{type(error).__name__}: {error}")

@@ -105,7 +105,7 @@ class _Process:
             os.write(self._stdin.fileno(), b"\n")
 
     def leave(self) -> None:
-        """End it: what it was telling is told again by the next one."""
+        """End it: the next one sends again what it was sending."""
         self._stdin.close()
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from context_graph.model import SessionIdentitySnapshot
 
 WHOLE: Final = 1000
-"""The total that a job's progress is told of."""
+"""The total that progress counts up to."""
 _WHY: Final = "why"
 """The field of a queued request that has its trigger; a request without it is a crisis's, as all once
 were."""
@@ -124,7 +124,7 @@ class Job:
     def cancel(self) -> None:
         """End it, with nothing changed, and without a call of `on_done`.
 
-        One that is over stays as it is, and so does one that is being committed: it will be told as usual.
+        One that is over stays as it is, and so does one that is being committed: its end comes as usual.
         """
         if not self.over and self.withdraw(self):
             self.end(JobState.CANCELLED)
@@ -137,7 +137,7 @@ class Job:
             self.on_progress(self.done, WHOLE, stage)
 
     def finish(self, outcome: Outcome) -> None:
-        """End it and tell whoever waits. Later calls change nothing."""
+        """End it and notify those that wait. Later calls change nothing."""
         if self.over:
             return
         if isinstance(outcome, Exception):
@@ -158,7 +158,7 @@ class Job:
         self.ended_ms = time.time_ns() // 1_000_000
 
     def view(self) -> dict[str, Any]:
-        """As JSON, for whoever asks how far it is."""
+        """As JSON, for clients that ask how far it is."""
         view: dict[str, Any] = {
             "job": self.id,
             "kind": "consolidate" if self.request.goals is None else "goals",

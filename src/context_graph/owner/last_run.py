@@ -15,7 +15,7 @@ from context_graph.system.whole_file import replacing
 _NAME: Final = "last.json"
 _UNTOLD: Final = "untold"
 _KEPT: Final = 4
-"""Runs that are told of by their tokens; of earlier ones `memory runs` tells."""
+"""Most runs that are reported with their tokens; `memory runs` lists earlier ones."""
 _TOKEN_CHARS: Final = 8
 _TELLS: Final = {"merged_count": "merged", "pruned_count": "forgotten", "links_made_count": "linked"}
 
@@ -39,7 +39,7 @@ class LastRun:
         return seq if type(seq) is int else -1
 
     def write(self, notes: dict[str, Any], *, asked: bool) -> None:
-        """Note a run; one that was not ``asked`` for and changed something is to be told of.
+        """Record a run; one that was not ``asked`` for and changed something is to be reported.
 
         Raises OSError if it can't be written; the notes in memory hold all the same.
         """
@@ -50,7 +50,7 @@ class LastRun:
 
     @property
     def is_to_be_told(self) -> bool:
-        """Whether a run that nobody asked for changed something of which nobody was told."""
+        """Whether a run that nobody asked for changed something that was not reported yet."""
         return bool(self._untold())
 
     def tell(self) -> str:

@@ -162,5 +162,5 @@ def _clear_stale(path: Path) -> None:
         return
     if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
         raise StartRefusedError(EXIT_NOT_OURS, f"{path} is not a socket of ours; move it away")
-    # We hold the lock, so whoever bound it is dead or has let go of this root.
+    # We hold the lock, so the process that bound it is dead or has let go of this root.
     os.unlink(path)

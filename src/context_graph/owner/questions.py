@@ -207,7 +207,7 @@ class Asking:
         """Nothing: what changes in the store is not asked."""
 
     def leave(self) -> None:
-        """End the process; who waits is told."""
+        """End the process; those that wait get an error."""
         self._context.followers.discard(self)
         self._loop.remove_reader(self._stdout.fileno())
         for pipe in (self._stdin, self._stdout):

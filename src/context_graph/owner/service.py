@@ -329,7 +329,7 @@ class OwnerService:
         return again
 
     def retry(self) -> list[dict[str, object]]:
-        """Let everything that is set aside be tried again; returns it."""
+        """Retry all work that was set aside; returns it."""
         released = []
         for folder in sorted({*self._stores, *self._folders()}):
             there = self._aside_rows(folder)
@@ -484,7 +484,7 @@ class OwnerService:
             return None
 
     def _let_go(self, context: StoreContext) -> None:
-        """Close a store to make room; its errors must not affect whoever needs the room."""
+        """Close a store to make room; its errors must not affect the store that needs it."""
         try:
             context.checkpoint()
             context.close()

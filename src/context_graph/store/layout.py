@@ -73,7 +73,7 @@ ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 
 
 def id_bytes(session_id: str) -> bytes:
-    """Return ``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
+    """Return ``session_id`` as keys have it: UTF-8 of its first 100 characters, as snapshots keep them.
 
     Raises InvalidInputError if it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
     """
@@ -232,7 +232,7 @@ GOALS_FACT: Final = "goals"
 MAP_FACT: Final = "map"
 """The map that they draw."""
 ALIKE_FACT: Final = "alike"
-"""How alike an earlier session has to be for a session to be told of it."""
+"""How alike an earlier session has to be for a session to be shown it."""
 SYNC_PREFIX: Final = b"sync:"
 """Of the notes of exchanges with other machines (`sync_table.SyncTable`)."""
 LEDGER: Final = "ledger"
@@ -257,7 +257,7 @@ TAG: Final = b"g:"
 
 
 class Place(NamedTuple):
-    """Where a memory stands in a listing, and its id."""
+    """The place of a memory in a listing, and its id."""
 
     created_at_ms: int
     seq: int
@@ -309,7 +309,7 @@ def index_key(prefix: bytes, created_at_ms: int, seq: int) -> bytes:
 
 
 def index_place(created_at_ms: int, seq: int) -> bytes:
-    """Return what stands behind the prefix in each of a memory's secondary keys.
+    """Return what follows the prefix in each of a memory's secondary keys.
 
     Raises InvalidParamsError if the time is outside [0, 2**63), where byte order would not be time order.
     """

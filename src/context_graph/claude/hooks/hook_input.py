@@ -105,7 +105,7 @@ class HookInput:
 def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object]) -> HookInput:
     """Return the input of one ``hooks <kind>`` call.
 
-    What stands in ``body`` goes before the arguments that say the same, but for ``success``.
+    Fields of ``body`` go before arguments of the same meaning, but for ``success``.
     A session id may be missing (the environment may name it): then it is empty, except that a
     session start without one gets a fresh id, as seed 001 says.
 
@@ -168,7 +168,7 @@ def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInp
 
 
 def check_session_id(session_id: str, *, name: str = "session_id", notes: list[str] | None = None) -> str:
-    """Return ``session_id`` cut to MAX_SESSION_ID_LEN characters, the cut told in ``notes``; empty stays
+    """Return ``session_id`` cut to MAX_SESSION_ID_LEN characters, which ``notes`` then says; empty stays
     empty.
 
     Raises:

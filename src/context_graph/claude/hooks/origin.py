@@ -125,7 +125,7 @@ def _after_editor(prompt: str) -> str:
 
 
 def _tag_at(text: str, at: int) -> str:
-    """Return the name of the opening tag that stands at ``at``, in lower case; "" if there is none."""
+    """Return the name of the opening tag at ``at``, in lower case; "" if there is none."""
     if text[at : at + 1] != "<":
         return ""
     name = text[at + 1 : at + 1 + _NAME_CHARS].lower()

@@ -1,4 +1,4 @@
-"""Reads Codex CLI's session files ("rollouts") as its hooks would have told them.
+"""Reads Codex CLI's session files ("rollouts") as its hooks would have sent them.
 
 A line is `{"timestamp", "type", "payload"}`. What the model said and did stands in `response_item`, prompts
 there and in `event_msg`; what the client tells the model about itself looks like a prompt there, and is none.
@@ -70,7 +70,7 @@ def _is_below(cwd: object, project: Path) -> bool:
 
 
 def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
-    """Yield all that hooks would have told of the session in ``path``. A fork repeats its parent's calls and
+    """Yield what hooks would have sent of the session in ``path``. A fork repeats its parent's calls and
     prompts: each counts once.
 
     Raises OSError where the file can't be read.

@@ -27,7 +27,7 @@ env_vars = ["CONTEXT_GRAPH_HOME", "CONTEXT_GRAPH_PYTHON", "XDG_DATA_HOME"]
 """Codex starts servers with few of its own variables: these say where the memory is."""
 
 Hooks = Mapping[str, Sequence[dict[str, Any]]]
-"""The host's event and what stands in its list for us."""
+"""The host's event and our entry in its list."""
 
 
 def hooks_of(host: Host) -> dict[str, list[dict[str, Any]]]:
@@ -92,7 +92,7 @@ def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] |
     """Return ``text`` of a JSON file with our MCP server under ``key``; one of its name that is there stays.
 
     Raises:
-        InvalidInputError: It is no JSON object, or what stands at ``key`` is none.
+        InvalidInputError: It is no JSON object, or the value at ``key`` is none.
     """
     if not text.strip():
         return _fresh({**(new_file or {}), key: {SERVER: entry}})
@@ -170,7 +170,7 @@ def _checked_hooks(root: Node) -> Mapping[str, list[Any]]:
 
 
 def _ours(hooks: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the entries of ours under each event: hooks, or groups that hold nothing else."""
+    """Return our entries under each event: hooks, or groups that hold nothing else."""
 
     def is_mine(entry: Any) -> bool:
         inner = entry.get("hooks") if isinstance(entry, dict) else None
@@ -189,7 +189,7 @@ def _flat_paths(root: Node) -> Iterator[tuple[str | int, ...]]:
 
 
 def _pruned(text: str, path: Sequence[str | int]) -> str:
-    """Return ``text`` without what stands at ``path``, if that is empty."""
+    """Return ``text`` without the value at ``path``, if that is empty."""
     node = parsed_object(text)
     for step in path:
         node = node.members[step] if isinstance(step, str) else node.items[step]

@@ -2,7 +2,7 @@
 
 Its PreCompress fires before every request to the model, compressed or not, so it is no compaction here. It
 names no tool calls, and a reason that holds the agent's stop comes back as the next prompt. Without a
-terminal it puts what a session's start told into the prompt itself.
+terminal it puts the context of a session's start into the prompt itself.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def to_claude(kind: EventKind, payload: Json) -> Json:
 
 
 def _typed(prompt: str) -> str:
-    """Return the prompt without what hooks told at the session's start."""
+    """Return the prompt without the context of the session's start."""
     at = 0
     while prompt.startswith(_OURS, at):
         end = prompt.find(_OURS_END, at)
@@ -112,7 +112,7 @@ def _failed(text: object) -> Json:
 
 
 def from_claude(event: str, document: Json) -> Json:
-    """Return Gemini's answer: decision and reason stand beside what it tells."""
+    """Return Gemini's answer: decision and reason beside the context."""
     own = specific(document)
     made: Json = {name: document[name] for name in ("systemMessage",) if name in document}
     if own.get("permissionDecision") == "deny":

@@ -1,7 +1,7 @@
-"""Reads Gemini CLI's session files as its hooks would have told them; checked with the recorder of 0.61.0.
+"""Reads Gemini CLI's session files as its hooks would have sent them; checked with the recorder of 0.61.0.
 
 A newer file has a record a line: what holds for the session, messages, and marks of what was taken back. A
-message stands there again, whole, whenever something of it changed. An older file is one JSON object with
+message is written again, whole, whenever something of it changed. An older file is one JSON object with
 all messages.
 """
 
@@ -92,7 +92,7 @@ def _meta_of(path: Path) -> Json:
 
 
 def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
-    """Yield all that hooks would have told of the session in ``path``, without what was taken back later.
+    """Yield what hooks would have sent of the session in ``path``, without what was taken back later.
 
     Args:
         seen: Ids of messages that were read before, in other files too; this file's are added.

@@ -61,7 +61,7 @@ EVENTS: Final = (
     # A call that was refused without a question has changed nothing, and no other event says so.
     HookedEvent("PermissionDenied", "permission-denied", 3, True),
     HookedEvent("PreCompact", "pre-compact", 2, quoted=True),
-    # Tells the model's own summary: what it lacks of the session is told, or at least measured.
+    # Has the model's own summary: what that lacks of the session is shown, or at least measured.
     HookedEvent("PostCompact", "post-compact", 3, quoted=True),
     # A change of the settings takes hooks away from a session that runs (gates/decide/watch.py).
     HookedEvent("ConfigChange", "config-change", 5),
@@ -115,7 +115,7 @@ def events_of(names: str) -> list[HookedEvent]:
     """Return the events that a comma-separated list names, in any of the spellings in use; all for an empty
     list.
 
-    ``post-tool-use`` stands for both outcomes of a tool, as seed 001 knew one event for them.
+    ``post-tool-use`` means both outcomes of a tool, as seed 001 knew one event for them.
 
     Raises:
         InvalidInputError: Naming the word that is no event, and those that are.

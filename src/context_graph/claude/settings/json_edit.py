@@ -29,7 +29,7 @@ class JsonEditor:
         self._edits: list[_Edit] = []
 
     def append_members(self, node: Node, members: Mapping[str, Any], depth: int) -> None:
-        """Add ``members`` at the end of the object ``node``, whose members stand at that depth (root: 1)."""
+        """Add ``members`` at the end of the object ``node``, whose members are at that depth (root: 1)."""
         if not members:
             return
         last = max(node.members.values(), key=lambda member: member.end, default=None)
@@ -50,7 +50,7 @@ class JsonEditor:
             self._edits.append(_Edit(node.start, node.end, whole))
 
     def append_items(self, node: Node, values: Sequence[Any], depth: int) -> None:
-        """Add ``values`` at the end of the list ``node``, whose items stand at that depth."""
+        """Add ``values`` at the end of the list ``node``, whose items are at that depth."""
         if not values:
             return
         if not node.items:
@@ -99,7 +99,7 @@ class JsonEditor:
         return first or _DEFAULT_UNIT
 
     def _line_indent(self, at: int) -> str | None:
-        """Return the white space before ``at`` if it is the first thing on its line."""
+        """Return the white space before ``at`` if it is the first text on its line."""
         line = self._text[self._text.rfind("\n", 0, at) + 1 : at]
         starts_line = self._text.rfind("\n", 0, at) >= 0
         return line if starts_line and not line.strip() else None
@@ -138,7 +138,7 @@ _DEEPEST: Final = 200
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it stands: ``text[start:end]``. Members and items are nodes themselves.
+    """A value and where it is: ``text[start:end]``. Members and items are nodes themselves.
 
     Attributes:
         members: Of an object: key to value; of two equal keys the later, as JSON readers have it.

@@ -57,7 +57,7 @@ def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO 
 
 def _folded(line: str, room: int) -> list[str]:
     """Return ``line`` in parts of at most ``room`` columns, each as far from the left as it is, or as a value
-    that a name and two blanks stand before.
+    after a name and two blanks.
 
     A path, or a command between backticks, is broken only if it fits no line: a cut one can't be copied.
     """
@@ -80,7 +80,7 @@ def _folded(line: str, room: int) -> list[str]:
 
 
 def _value_begins(line: str) -> int:
-    """Return the column of a value that a short name and two blanks stand before, else of the text."""
+    """Return the column of a value after a short name and two blanks, else of the text."""
     text = line.lstrip(" ")
     name, gap, value = text.partition("  ")
     value = value.lstrip(" ")

@@ -125,7 +125,7 @@ def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Se
 
 
 def _in_place(text: str, env: Mapping[str, str]) -> str:
-    """Return what follows a `${`: `NAME}` and `NAME:-default}` with their value; as it stands if it is
+    """Return what follows a `${`: `NAME}` and `NAME:-default}` with their value; unchanged if it is
     neither."""
     inner, brace, rest = text.partition("}")
     name, mark, default = inner.partition(":-")

@@ -62,7 +62,7 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
 
 
 def _replaced(version: str) -> list[Finding]:
-    """That an owner of an older build ran, which makes way for whoever asks it for anything else."""
+    """Report that an owner of an older build ran; it leaves as soon as a newer client asks."""
     if not is_newer(client_build(), version):
         return []
     return [Finding(NOTE, f"the owner that ran was {version}; it makes way for {client_build()}")]

@@ -36,7 +36,7 @@ def init(team: str, project: str | None, as_json: bool) -> None:
     """Make or bring up to date a hub's tables, and make a team and a project in it. For an administrator.
 
     The address of the server, with a login that may make tables and roles, is read from
-    $CONTEXT_GRAPH_HUB_ADMIN_URL, so that it stands in no history of commands. What is there already stays.
+    $CONTEXT_GRAPH_HUB_ADMIN_URL, so that no shell keeps it in its history. What is there already stays.
 
     Example: context-graph-cli hub init --team backend
     """

@@ -1,4 +1,4 @@
-"""Sends what a `memory …` command was told to the owner as JSON, and shows the answer."""
+"""Sends the words of a `memory …` command to the owner as JSON, and shows the answer."""
 
 from __future__ import annotations
 

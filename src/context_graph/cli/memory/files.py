@@ -168,7 +168,7 @@ def _call(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
 
 @contextlib.contextmanager
 def _begun(overwrite: bool, db_path: str | None) -> Iterator[str]:
-    """An import's token; if it is interrupted, the owner is told that nothing more comes."""
+    """An import's token; if it is interrupted, the owner learns that nothing more comes."""
     token: str = _import("begin", {"overwrite": overwrite}, db_path)["token"]
     try:
         yield token

@@ -56,7 +56,7 @@ def recall_text(answer: Mapping[str, Any]) -> str:
 
 
 def _place(origin: Mapping[str, str]) -> str:
-    """Return where a memory of the team is, and who told it."""
+    """Return where a memory of the team is, and who sent it."""
     return f"{origin['project']}, {origin['author']}" if origin.get("author") else origin["project"]
 
 

@@ -60,7 +60,7 @@ def report(since: int | None, output: str, open_: bool, db_path: str | None) -> 
 
 
 def _check(path: Path, mark: bytes) -> None:
-    """Refuse to replace what is no report of ours."""
+    """Refuse to replace a file that is no report."""
     try:
         if not path.exists():
             if not path.absolute().parent.is_dir():

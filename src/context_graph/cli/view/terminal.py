@@ -53,7 +53,7 @@ def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
     def run() -> None:
         try:
             answer.append(call())
-        except Exception as error:  # told where the answer is wanted
+        except Exception as error:  # raised again where the answer is awaited
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

@@ -41,10 +41,10 @@ FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
 def failure(request: Request, error: ContextGraphError, gates: Gates, *, flags: int) -> Reply:
-    """A hook's failure in its own format: a client is told what the gates decide, the others get seed 001's
+    """Return a hook's failure in its own format: a client gets what the gates decide, others seed 001's
     exit code.
 
-    Behind the gates' document and a NUL stands what a failing store says of itself, for the user.
+    After the gates' document and a NUL comes what a failing store reports, for the user.
     """
     fmt = request.params.get("format", "json")
     if fmt in CLIENT_FORMATS:
@@ -84,7 +84,7 @@ class _Answering:
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
-        """The document in the client's format: the context to add, and the gates' decision.
+        """Return the document in the client's format: the context to add, and the gates' decision.
 
         Args:
             refusal: Why a call is refused that the gates let through.
@@ -97,7 +97,7 @@ class _Answering:
         return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
 
     def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
-        """The answer in one of seed 001's formats."""
+        """Return the answer in one of seed 001's formats."""
         text = render_output(output, self.format)
         return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
 
@@ -115,12 +115,12 @@ class _Answering:
 
     @property
     def mode(self) -> str:
-        """What the model is told of the session's identity; programs that read JSON are told of changes."""
+        """What the model reads about the session's identity; programs that read JSON get what changed."""
         return self.call.settings.identity_lines if self.for_client else CHANGES
 
 
 def serve(call: Call) -> Reply:
-    """The answer to one of VERBS.
+    """Return the answer to one of VERBS.
 
     Raises InvalidInputError for an unknown format, or an input of no documented shape.
     """
@@ -212,7 +212,7 @@ def _pre_tool(answering: _Answering) -> Reply:
 
 
 def _before_call(answering: _Answering) -> str:
-    """What the model is told with a call; of a host that shows nothing then, with the call's result."""
+    """Return what the model reads with a call; in a host that shows nothing then, with the call's result."""
     # The brief is about the session, not about its subagents.
     if answering.applied.is_duplicate or answering.event.agent_id:
         return ""
@@ -239,7 +239,7 @@ def _subagent_start(answering: _Answering) -> Reply:
 
 
 def _at_call(answering: _Answering, *, before: bool) -> str:
-    """What is known of the file and the command of a call of this session's own."""
+    """Return what is known of the file and the command of a call of this session's own."""
     if answering.event.agent_id or is_late(answering.call.request):
         return ""
     return answering.call.context.memory_hooks.for_call(
@@ -248,7 +248,7 @@ def _at_call(answering: _Answering, *, before: bool) -> str:
 
 
 def _held(answering: _Answering) -> str:
-    """Why a call is refused that goes against a rule of the user; "" where it is let through."""
+    """Return why a call is refused that goes against a rule of the user; "" where it is let through."""
     if answering.applied.is_duplicate or is_late(answering.call.request):
         return ""
     rule = answering.call.context.memory_hooks.held_by(answering.event, answering.call.settings)
@@ -334,7 +334,7 @@ def _session_end(answering: _Answering) -> Reply:
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:
-    """The session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21, --generate-summary)."""
+    """Return the session in a sentence or two, from its own counts (REQ-HOOKS-21, --generate-summary)."""
     counts = live.events_by_kind
     failed = counts.get(EventKind.POST_TOOL_FAILURE.value, 0)
     tools = counts.get(EventKind.POST_TOOL.value, 0) + failed

@@ -206,7 +206,7 @@ class _Context:
         return None
 
     def progress(self, done: float, total: float, message: str = "") -> None:
-        """Does nothing: whoever began the job polls it."""
+        """Does nothing: the client that began the job polls it."""
 
 
 def body_of(call: Call) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _list(call: Call) -> Reply:
 
 
 def _show(call: Call) -> Reply:
-    """The rows of `view.session`, and beside them every number of the session by its name."""
+    """Return the rows of `view.session`, and beside them every number of the session by its name."""
     from context_graph.owner.view.sessions import (
         session_detail,
         work_of_session,
@@ -224,7 +224,7 @@ def _row_view(row: SessionRow) -> dict[str, object]:
 
 
 def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, Any]:
-    """Return where a session stands; without one what waits in the store."""
+    """Return the state of a session; without one what waits in the store."""
     view: dict[str, Any] = {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",

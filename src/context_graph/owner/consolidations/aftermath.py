@@ -30,7 +30,7 @@ _NOTED: Final = (
     *("final_memory_count", "duration_ms", "undo_token"),
 )
 _MEMBERS: Final = 20
-"""Ids of a goal's memories that are told; the count is of all."""
+"""Most ids of a goal's memories in an answer; the count is of all."""
 
 
 def follow_up(
@@ -38,7 +38,7 @@ def follow_up(
 ) -> None:
     """Finish a run with that result.
 
-    Raises StoreError, OSError if something of it could not be written; the run stands all the same.
+    Raises StoreError, OSError if some of it could not be written; the run itself remains valid.
     """
     answer_requests(context, job.started_ms, log)
     last.write(

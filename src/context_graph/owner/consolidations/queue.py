@@ -238,11 +238,11 @@ class Consolidations:
             job.finish(OwnerError(_LEAVING))
 
     def unattended(self, store: Path) -> str:
-        """Return what the store's own runs did of which nobody was told yet, in one sentence; "" for
+        """Return what runs that nobody asked for did and no session has reported yet, in one sentence; "" for
         nothing."""
         try:
             return self._last_run(store).tell()
-        except OSError as error:  # told all the same, and once more then
+        except OSError as error:  # reported now, and then once more
             self._log.error("the notes of the last dream: %s", error)
             return ""
 
@@ -359,7 +359,7 @@ class Consolidations:
                 del self._jobs[known.id]
 
     def _withdraw(self, job: Job) -> bool:
-        """Cancel a job for whoever asked for it; whether that was still possible."""
+        """Cancel a job for its caller; returns whether that was still possible."""
         execution = self._running
         if execution is not None and execution.job is job:
             if execution.finishing:
@@ -453,7 +453,7 @@ class Consolidations:
         self._log.info("dream %s begins store=%s trigger=%s mode=%s pid=%s", *named)
 
     def _ended(self, execution: Execution, outcome: Outcome) -> None:
-        """Report a finished run to whoever waits, and begin the next."""
+        """Report a finished run to those that wait, and begin the next."""
         self._running = None
         if isinstance(outcome, Exception):
             job = execution.job

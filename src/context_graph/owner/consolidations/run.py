@@ -2,7 +2,7 @@
 
 The owner computes none of it: hooks are served while it runs, and until the commit, which is one step, the
 store is unchanged. `consolidation.messages` describes what the process sends; the event loop reads it without
-waiting. The commit has a thread of its own: it holds the memory, so whoever needs memory waits, but hooks
+waiting. The commit has a thread of its own: it holds the memory, so requests that need memory wait, but hooks
 that don't need it go on.
 """
 
@@ -177,7 +177,7 @@ class Execution:
             return error
         except TookTooLong as ended:
             return TookTooLongError(str(ended))
-        except Exception as error:  # a bug of ours must not leave a job that never ends
+        except Exception as error:  # our own bug must not leave a job that never ends
             self._log.exception("consolidation of %s", self.job.place.store.name)
             return OwnerError(f"the consolidation failed: {type(error).__name__}; the owner's log says more")
 

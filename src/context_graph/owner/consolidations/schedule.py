@@ -237,7 +237,7 @@ class Schedule:
             self._timer = None
 
     def _due(self) -> float | None:
-        """Return when the next thing may have to be done, if no request comes before; None if nothing is
+        """Return when the next run may be due, if no request comes before; None if nothing is
         pending."""
         times: list[float | None] = []
         for context in self._contexts():
@@ -251,7 +251,7 @@ class Schedule:
         """Return when the store will have been idle long enough; None if it has not changed since its last
         run.
 
-        Nor is one scheduled for an empty store, however it became so: no run could be noted, and it would be
+        Nor is one scheduled for an empty store, however it became so: no run could be kept, and it would be
         scheduled again at once.
         """
         settings, seq = context.settings, context.memory_seq()

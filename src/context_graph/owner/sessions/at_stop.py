@@ -19,7 +19,7 @@ _ASKED: Final = "asked"
 
 
 def question_at_stop(hooks: MemoryHooks, event: HookEvent) -> str:
-    """What a session that is about to stop is asked; "" where it was asked before or has nothing to say.
+    """Return the question to a session about to stop; "" where it was asked before or has nothing to say.
 
     That it was asked is written at once: no restart asks again. Cost: a read of the ledger, some 5 ms.
     """

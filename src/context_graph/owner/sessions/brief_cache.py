@@ -50,7 +50,7 @@ STATES: Final = ("DOR", "FRG", "EMG", "CON", "HYP")
 STATE_COLD: Final = 255
 
 DONE: Final = 127
-"""Things of which a slot can say that nothing more is told about them in its session."""
+"""Most files that a slot can mark as done: nothing more is shown about them in its session."""
 
 _SLOT: Final = struct.Struct(f"<IIIBBHq6f64s400sI{DONE}I")
 _MAGIC: Final = 0x31424743
@@ -79,13 +79,13 @@ class BriefSlot:
     crisis_threshold: float = 0.0
     sequence: int = 0
     due: bool = False
-    """Something is to be told with the session's next event."""
+    """There is a line for the session's next event."""
     files_over: bool = False
-    """Nothing more is told about files in the session."""
+    """Nothing more is shown about files in the session."""
     at_stop: bool = False
     """The session's next Stop is asked about."""
     done: tuple[int, ...] = ()
-    """`mark` of the files about which nothing more is told, the newest last."""
+    """`mark` of the files about which nothing more is shown, the newest last."""
 
 
 def session_bytes(session_id: str) -> bytes:
@@ -222,7 +222,7 @@ class BriefCache:
             self.write(replace(known, at_stop=asks))
 
     def add_done(self, session_id: str, paths: Iterable[str], over: bool = False) -> None:
-        """Nothing more is told in the session about these files, or about any. Raises OSError as `put`."""
+        """Mark these files, or all, as done: nothing more is shown about them. Raises OSError as `put`."""
         known = self._known(session_id)
         if known is None:
             return

@@ -1,4 +1,4 @@
-"""Chooses what a session is told at a tool call: of the file it touches, the command it runs, its error."""
+"""Chooses what a session reads at a tool call: about the file it touches, the command it runs, its error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CallLines:
     """Of one store. Not thread-safe.
 
     Args:
-        holds: Of memories the ids of those that no other one superseded, with how they stand.
+        holds: Of memories the ids of those that no other one superseded, with their state.
         profile: What the project's sessions have in common.
         alike: Sessions whose work is like a session's, and how much, [0, 1].
     """
@@ -61,7 +61,7 @@ class CallLines:
         self.files: FileMemories | None = None
         """None until a session's start has it built."""
         self._ways: OrderedDict[str, frozenset[str]] = OrderedDict()
-        """Session -> ways that always failed and of which it was told."""
+        """Session -> ways that always failed and that it was shown."""
 
     def read(self) -> bool:
         """Take a step of what was stored into the index of files; whether that was all."""
@@ -95,17 +95,17 @@ class CallLines:
             self.files.asked(session_id, prompt)
 
     def forget(self, session_id: str) -> None:
-        """The session's context was compacted: all may be told again."""
+        """Let lines be shown again: the session's context was compacted."""
         self._ways.pop(session_id, None)
         self._brief.forget_done_in(session_id)
         if self.files is not None:
             self.files.forget(session_id)
 
     def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
-        """The lines about the file that a call reads, changes or names; [] in nearly every call.
+        """Return the lines about the file that a call reads, changes or names; [] in nearly every call.
 
         Args:
-            left: Tokens that the session may still be told.
+            left: Tokens that the session may still get.
         """
         files = self.files
         if files is None:
@@ -139,7 +139,7 @@ class CallLines:
         *,
         editing: bool,
     ) -> list[Line]:
-        """The line of the first file of a call that it is time to tell about."""
+        """Return the line of the first file of a call that it is time to tell about."""
         session_id = event.session_id
         for path, rows in files.untold(event, shown, editing=editing):
             nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
@@ -168,7 +168,7 @@ class CallLines:
         )
 
     def _speaks_for(self, node: MemoryNode, event: HookEvent) -> bool:
-        """Whether something says that a note is of what the session works on: it names what the call read,
+        """Return whether a note is of what the session works on: it names what the call read,
         or its session is one of the two that worked most on the like. True too while nothing can be compared.
         """
         from context_graph.memory.context.file_lines import names_what_was_read
@@ -190,7 +190,7 @@ class CallLines:
         return line_about(node, path, now_ms=event.at_ms, fits=fits, evidence=stands)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
-        """The rules that name what a command runs, and what always failed in its stead."""
+        """Return the rules that name what a command runs, and what always failed in its stead."""
         commands = commands_of(event)
         if not commands:
             return []
@@ -207,7 +207,7 @@ class CallLines:
         return lines
 
     def _never_worked(self, session_id: str, commands: Sequence[str]) -> list[Line]:
-        """The way of working that one of ``commands`` is and that always failed, once a session."""
+        """Return the way of working that one of ``commands`` is and that always failed, once a session."""
         from context_graph.memory.context.following import keep_newest
         from context_graph.text.quoting import Line
 
@@ -225,7 +225,7 @@ class CallLines:
         left: int,
         moved: Callable[[float, str], float],
     ) -> Line | None:
-        """The line of the session whose work is most like this one's, if that much; None where the context
+        """Return the line of the session most like this one, if it is alike enough; None where the context
         has something of that session already.
 
         Args:
@@ -249,7 +249,7 @@ class CallLines:
         )
 
     def at_error(self, event: HookEvent, shown: set[str]) -> Line | None:
-        """What solved the error of a call that failed, or of a run of tests whose failure a pipe hid."""
+        """Return what solved the error of a failed call, or of a run of tests whose failure a pipe hid."""
         if event.kind is not EventKind.POST_TOOL_FAILURE and not _is_failed_test(event):
             return None
         line = self._rules.at_error(event, shown)
@@ -257,7 +257,7 @@ class CallLines:
 
 
 def commands_of(event: HookEvent) -> list[str]:
-    """The commands of a shell's call, each by itself; [] for another tool."""
+    """Return the commands of a shell's call, each by itself; [] for another tool."""
     if event.tool_name not in SHELLS:
         return []
     from context_graph.notes.command_lines import line_of, parts_of
@@ -275,7 +275,7 @@ def _is_failed_test(event: HookEvent) -> bool:
 
 
 def keys_of_path(path: str) -> list[str]:
-    """The keys of the launcher's filter that a file has besides itself: its type and the folders above it."""
+    """Return a file's further keys in the launcher's filter: its type and the folders above it."""
     *folders, name = path.split("/")
     kinds = [f"*.{name.rsplit('.', 1)[1].lower()}"] if "." in name else []
     return [*(f"{folder}/" for folder in folders if folder), *kinds]

@@ -1,7 +1,7 @@
-"""Follows a session through its compactions: what it is told after one, and how much of it outlived it.
+"""Follows a session through its compactions: what it reads after one, and how much was kept.
 
 The client may tell the summary of a compaction (PostCompact) before the session's new start or after it, or,
-an older one, not at all. Before, the summary decides what is told first; after, it is only measured.
+an older one, not at all. Before, the summary decides what is shown first; after, it is only measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Compactions:
     def starts(
         self, session_id: str, work: SessionWork, at_ms: int, *, budget: int, count: Callable[[str], int]
     ) -> str:
-        """Return what the session is told as it starts with its compacted context; "" if it had nothing."""
+        """Return what the session reads as it starts with its compacted context; "" if it had nothing."""
         from context_graph.memory.context.after_compaction import facts_of, text_of
 
         compaction = self._of(session_id)

@@ -40,7 +40,7 @@ _TICKET: Final = linear(
     r"(?:^|[;&|]\s*|\s)(?:bd|br|tk|jira|linear|glab issue|glab mr|gh issue|gh pr|acli jira workitem) "
     r"(?:show|view|get|describe)\s"
 )
-"""Commands that print a task's description, in which much stands that nobody says again."""
+"""Commands that print a task's description, which has much that nobody says again."""
 _NUMBERS: Final = linear(r"(?m)^\s*\d+(?:\t|→)")
 _EXIT: Final = "Exit code "
 
@@ -142,7 +142,7 @@ def _take_rest(parts: EventParts, tool: str, call: Mapping[str, Any], answer: An
 
 
 def _read_text(result: Mapping[str, Any]) -> str:
-    """Return what a Read gave, without the numbers that may stand before its lines."""
+    """Return what a Read gave, without line numbers."""
     file = result.get("file")
     text = _text(file.get("content")) if isinstance(file, Mapping) else ""
     return _NUMBERS.sub("", text[:_OUTPUT_CHARS]) if _NUMBERS.match(text) else text
@@ -163,7 +163,7 @@ def _answers(call: Mapping[str, Any], result: Mapping[str, Any]) -> list[list[st
 
 
 def _todo(call: Mapping[str, Any], result: Mapping[str, Any], text: str) -> list[str]:
-    """[id, state, subject]; a new task's id stands in the answer alone."""
+    """[id, state, subject]; only the answer has a new task's id."""
     if result.get("success") is False:
         return []
     task = result.get("task")

@@ -1,6 +1,6 @@
 """Applies the events that hooks appended to one store's log: many as one batch, each once, in their order.
 
-What an event led to is kept for a while, for whoever asks for the answer to it. An event that can't be
+What an event led to is kept for a while, for the hook that asks for the answer. An event that can't be
 applied is kept aside, so that those behind it do not wait for ever.
 """
 
@@ -87,7 +87,7 @@ class OpenStore(Protocol):
 class EventReader:
     """Reads the log of ``context``'s store. Not thread-safe.
 
-    Raises OSError if the store must survive a power failure and hooks can't be told.
+    Raises OSError if the store must survive a power failure and hooks can't learn of it.
     """
 
     def __init__(self, context: OpenStore) -> None:
@@ -95,7 +95,7 @@ class EventReader:
         self._folder = context.folder
         self.rejected = 0
         self.ended: list[int] = []
-        """The processes that told of a session's end since somebody last looked."""
+        """The client processes whose sessions have ended since the last call."""
         self._asked = ""
         self._outcomes: OrderedDict[str, Outcome | ContextGraphError] = OrderedDict()
         self._unsettled = 0
@@ -131,7 +131,7 @@ class EventReader:
     def outcome(self, request: Request, seconds: float) -> Outcome | None:
         """Return a hook's event and what it led to; None if those before it and it take longer.
 
-        One that stands in no log is applied all the same. Raises as `read`, and the error that the event met.
+        One that is in no log is applied all the same. Raises as `read`, and the error that the event met.
         """
         self._asked = request.event_id
         try:

@@ -1,7 +1,7 @@
 """Parses a hook's input once, for storage and for the gates, and decides the gates inside the owner.
 
 There is one decision per hook, merged with other features' output. Nothing is decided for a client that has
-gone: it has told its user that nothing was.
+gone: it has already told its user that nothing was decided.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def recorded_event(
 
 
 def _event(request: Request, hook_input: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
-    """Return the part of ``hook_input`` that may be kept; nothing raw goes further than here."""
+    """Return the part of ``hook_input`` that may be kept; nothing unredacted leaves this method."""
     parts = parts_of(hook_input, redactor)
     if hook_input.kind is EventKind.PROMPT_SUBMIT:
         parts.account = account_of(request.env)

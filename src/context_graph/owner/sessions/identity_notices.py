@@ -1,6 +1,6 @@
-"""Keeps what is to be told with a session's next tool call, and has the cache say so.
+"""Keeps the lines for a session's next tool call, and marks in the cache that there are some.
 
-A hook that nothing is due for does not wait for the owner: so what an event leads to is told by the next one.
+A hook that nothing is due for does not wait for the owner: so the next event shows what this one led to.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CIRCLING: Final = ConsciousnessState.HYPERSYNC.name
 
 
 class IdentityNotices:
-    """Of one store's sessions. In memory only: an alarm that nobody was told before the owner ends is gone.
+    """Of one store's sessions. In memory only: an alarm that was not shown before the owner ends is gone.
 
     Each ``mode`` is a choice of the setting `identity_lines`: sentences that a model can act on; those and
-    what changed; always the lines of the specification, as they stand there.
+    what changed; always the lines of the specification, word for word.
     """
 
     def __init__(self, brief: BriefCache, settings: Settings) -> None:
@@ -44,9 +44,9 @@ class IdentityNotices:
         """Of sessions that crossed a line: the specification's words for it."""
         self._looks_back: OrderedDict[str, bool] = OrderedDict()
         """Of sessions with work: whether an earlier one that worked on the like is to be looked for; none of
-        those that were told of one."""
+        those that were shown one."""
         self._steady: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
-        """Of sessions with calls: where they stand, and at how many calls in a row."""
+        """Of sessions with calls: their state, and for how many calls in a row they had it."""
 
     def note(self, applied: Applied, event: HookEvent) -> None:
         """Note what a tool call of the session's own led to."""
@@ -74,7 +74,7 @@ class IdentityNotices:
         return text if mode in (CHANGES, ALWAYS) else ""
 
     def at_call(self, live: LiveSession, mode: str) -> str:
-        """Return what the session's earlier calls led to and nobody was told yet; from now on it is told.
+        """Return what the session's earlier calls led to and was not shown yet, and mark it as shown.
 
         Of calls made at once the first has it: the owner answers one after the other.
         """
@@ -88,7 +88,7 @@ class IdentityNotices:
         return _joined(lines)
 
     def of_earlier_work(self, session_id: str, tell: Callable[[], str]) -> str:
-        """Return what ``tell`` says of an earlier session, if it is time to ask; a session is told once."""
+        """Return what ``tell`` says of an earlier session, if it is time to ask; once a session."""
         if not self._looks_back.pop(session_id, False):
             return ""
         text = tell()
@@ -98,15 +98,15 @@ class IdentityNotices:
         return text
 
     def at_stop(self, session_id: str, ask: Callable[[], str]) -> str:
-        """What ``ask`` has for a session that is about to stop; its next Stop asks nobody."""
+        """Return what ``ask`` has for a session that is about to stop; its next Stop asks nobody."""
         self._brief.set_at_stop(session_id, asks=False)
         return ask()
 
     def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
-        """Return what a prompt is told: the alarm, what changed, what repeats.
+        """Return the lines for a prompt: the alarm, what changed, what repeats.
 
         Args:
-            is_awaited: Whether somebody still waits for it; else it is not told.
+            is_awaited: Whether somebody still waits for it; else it is kept for later.
         """
         alarm = self.alarm(live, mode)
         if not live.has_evidence:
@@ -122,7 +122,7 @@ class IdentityNotices:
         return _joined((alarm, state))
 
     def alarm(self, live: LiveSession, mode: str) -> str:
-        """Return the alarm that the session was not told yet, which it is now; "" for none, or one that is
+        """Return the alarm that is not shown yet, and mark it as shown; "" for none, or one that is
         over."""
         text, ic = self._alarms.pop(live.snapshot.session_id, ""), live.snapshot.last_ic
         if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
@@ -146,7 +146,7 @@ class IdentityNotices:
         return before != now and (self._is_steady(live, now) or (before[0] != now[0] and bool(live.circle)))
 
     def _is_steady(self, live: LiveSession, now: StateAndLevel) -> bool:
-        """Return whether the session stands where it stood at the last few calls: a state that comes and goes
+        """Return whether the state is the one of the last few calls: a state that comes and goes
         says nothing of the work, and each line of it stays in the context."""
         last, calls = self._steady.get(live.snapshot.session_id, (now, 0))
         return last == now and calls >= STEADY_CALLS

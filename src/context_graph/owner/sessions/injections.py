@@ -1,4 +1,4 @@
-"""Puts lines and memories into contexts, fenced; the ledger has what each session was told and used."""
+"""Puts lines and memories into contexts, marked as data; the ledger has what was shown and used."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from context_graph.text.quoting import Line
 
 _NEAR: Final = 3
-"""Memories of which the ledger keeps that they were near."""
+"""Most memories that the ledger keeps as near misses."""
 SESSION_TOKENS: Final = 450
-"""Tokens that a session is told and does not use."""
+"""Most tokens that a session is shown and does not use."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
 
@@ -59,8 +59,7 @@ class Injections:
         return self._made
 
     def left(self, context: str) -> int:
-        """Tokens that a context may still be told; what it used of them costs nothing. User's rules always
-        may."""
+        """Return the tokens that a context may still get; what it used does not count, nor do rules."""
         return max(0, SESSION_TOKENS - self.ledger.unused(context))
 
     @property
@@ -174,7 +173,7 @@ def composed(
     from context_graph.text.phrases import is_question
 
     counter = default_provider()
-    # Of what was done to a task's like the places are told, of what answers a question the answer.
+    # Of work that resembles the task the files are shown, of a memory that answers a question the answer.
     dense = recall.dense if recall is not None and is_question(query) else None
     shown = fenced(
         quotes,

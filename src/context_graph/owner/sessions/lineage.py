@@ -59,7 +59,7 @@ class Lineage:
         return ""
 
     def starts(self, event: HookEvent, parent: int, is_known: Callable[[str], bool]) -> None:
-        """Note a session's start; a fork continues the session that it was made from, where that can be told.
+        """Note a session's start; a fork continues the session that it was made from, where that is known.
 
         Args:
             parent: The process that started the hook's.
@@ -81,7 +81,7 @@ class Lineage:
                 self._by_client.popitem(last=False)
 
     def forked_from(self, client: int) -> str:
-        """Return the session that a fork in this client came from, "" if that can't be told. Cost: a read of
+        """Return the session that a fork in this client came from, "" if that is unknown. Cost: a read of
         /proc, or a ps."""
         return self._by_client.get(client) or _resumed(client)
 

@@ -46,7 +46,7 @@ class Applied:
     live: LiveSession
     outcome: Outcome | None = None
     is_duplicate: bool = False
-    """Another installation of our hooks brought the event before; what there is to tell was told then."""
+    """Another installation of our hooks brought the event before; what there is to show was shown then."""
     text: str = ""
     """What a start says."""
     warning: str = ""
@@ -68,7 +68,7 @@ class LiveSessions:
 
     Args:
         brief: Where each session's line goes for `consciousness brief`.
-        memory_hooks: Told of each event that is durable.
+        memory_hooks: Gets each event once it is durable.
     """
 
     def __init__(

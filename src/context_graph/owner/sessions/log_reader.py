@@ -44,7 +44,7 @@ class LoggedEvent:
         at_ms: Unix milliseconds at which the hook started.
         params: The command's long options without dashes.
         body: The hook's stdin, a JSON object; None if there was none.
-        parent: The process that started the hook's, 0 if it is not told.
+        parent: The process that started the hook's, 0 if unknown.
         branch: The branch at that moment, where a session is summarised after the event; None where it is not
             told.
         account: $CLAUDE_CONFIG_DIR of a prompt's client; None for the usual folder.
@@ -98,7 +98,7 @@ def decode_line(line: bytes) -> LoggedEvent:
 def _json(data: bytes) -> object:
     try:
         return orjson.loads(data)
-    except orjson.JSONDecodeError:  # half a character stands for a byte of a path that is no UTF-8
+    except orjson.JSONDecodeError:  # a lone surrogate is a byte of a path that is no UTF-8
         return json.loads(data)
 
 
@@ -130,7 +130,7 @@ START: Final = Position()
 
 
 class LogReader:
-    """Reads the lines of one store's log. Whoever reads stores `position`, and calls `advance` at None."""
+    """Reads the lines of one store's log. The caller stores `position`, and calls `advance` at None."""
 
     def __init__(self, store_dir: Path, position: Position = START) -> None:
         self.position = position
@@ -321,7 +321,7 @@ def count_waiting(store_dir: Path, position: Position = START) -> int:
 def mark_power(store_dir: Path, *, power: bool) -> None:
     """Tell hooks whether each event must survive a power failure.
 
-    Raises OSError if it is so and can't be told.
+    Raises OSError if it is so and can't be recorded.
     """
     path = store_dir / FOLDER / POWER
     if power:

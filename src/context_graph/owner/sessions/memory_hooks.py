@@ -42,7 +42,7 @@ Users = Callable[[str, bool], "Memex | None"]
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
 TASK_TOKENS: Final = 150
-"""Tokens that a subagent is told at its start."""
+"""Most tokens for a subagent at its start."""
 FRAME_TOKENS: Final = 48
 """Tokens of the fence, its label and a heading."""
 _RECALLED: Final = 10
@@ -52,7 +52,7 @@ _JUDGED: Final = 24
 _SHOWN: Final = 3
 """Memories above the floor that are shown, if the budget holds them; of summaries only the best."""
 _PROMPT_TOKENS: Final = 240
-"""For them, whatever the setting allows; no more than half of what the session may still be told."""
+"""For them, whatever the setting allows; no more than half of what the session may still get."""
 
 
 class MemoryHooks:
@@ -62,7 +62,7 @@ class MemoryHooks:
         memex: Opens the store's memory at its first call.
         has_memory: Whether there is any memory in the store; must be cheap.
         chores: Runs the background work.
-        brief: Is told of the files about which there may be something to tell.
+        brief: Gets the files about which there may be something to show.
         users: Opens the memory of an account by the name of its store, if there is one or it is to be made.
         alike: Sessions whose work is like a session's, and how much, [0, 1]; True where a query says so.
     """
@@ -96,7 +96,7 @@ class MemoryHooks:
         self._files_due = False
         """Whether memories are left to be read into the index of files."""
         self._warm, self._may_ask = False, settings.ask_what_was_learned
-        """Whether what prompts are told from, and what a Stop is asked by, is left to be imported."""
+        """Whether modules that prompts and Stops need are still to be imported."""
         self._counted = False
         self._due: dict[str, int | None] = {
             session_id: None
@@ -118,7 +118,7 @@ class MemoryHooks:
     # What events leave behind
 
     def wants_capture(self, event: HookEvent) -> bool:
-        """Whether the session is to be captured after this event; the event then announces it."""
+        """Return whether the session is to be captured after this event; the event then announces it."""
         return event.kind in CAPTURING and not event.agent_id and self._settings.memory_capture
 
     def noted(self, event: HookEvent) -> None:
@@ -171,11 +171,11 @@ class MemoryHooks:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something was stored that calls are not told of yet. Cost: two comparisons."""
+        """Whether something was stored that calls do not see yet. Cost: two comparisons."""
         return (self._calls.is_behind and not self._files_due) or self._rules.is_behind
 
     def note_stored(self) -> None:
-        """Take what was stored since into what calls are told from: the next one may be about it."""
+        """Make what was stored since visible to calls: the next one may be about it."""
         if self._calls.is_behind and not self._files_due:
             self._guarded("file", self._read_files)
         if self._rules.is_behind:
@@ -192,7 +192,7 @@ class MemoryHooks:
     # What goes into contexts
 
     def for_prompt(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
+        """Return the fenced memories for a prompt; "" when none is relevant enough, new and wanted."""
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         if not budget or not self._has_any():
             return ""
@@ -204,7 +204,7 @@ class MemoryHooks:
         return self._guarded("recall", self._recalled, event, "prompt", asked, budget, settings) or ""
 
     def for_task(self, event: HookEvent, task: str, settings: Settings) -> str:
-        """What a subagent that begins is told: the rules that it needs, and memories chosen for its task as
+        """Return what a subagent reads at its start: the rules that it needs, and memories for its task as
         those for a prompt are. Its parent's context may hold them: the subagent sees none of it.
 
         Args:
@@ -220,12 +220,12 @@ class MemoryHooks:
         return self.injections.show(own, "subagent", lines=rules or [])
 
     def for_call(self, event: HookEvent, settings: Settings, *, before: bool) -> str:
-        """The fenced lines about what a tool call touches or runs; "" in nearly every call.
+        """Return the fenced lines about what a tool call touches or runs; "" in nearly every call.
 
         Until the index of files is built, after the first session's start, nothing is known of them.
 
         Args:
-            before: Whether the call has not run yet: then it is told of what it changes or runs, else of what
+            before: Whether the call is still to run: then lines are about what it changes or runs, else what
                 it read.
         """
         if not (settings.memory_inject and self._has_any()):
@@ -242,7 +242,7 @@ class MemoryHooks:
         return text
 
     def for_work(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced line about an earlier session that worked on the like; "" for none alike enough."""
+        """Return the fenced line about an earlier session that was alike; "" for none alike enough."""
         if not (settings.memory_inject and self._has_memory()):
             return ""
         known = self.ledger.shown(event.session_id), self.injections.left(event.session_id), self.ledger.moved
@@ -250,7 +250,7 @@ class MemoryHooks:
         return self.injections.show(event, "work", lines=[line] if line else [], label=False)
 
     def for_error(self, event: HookEvent, settings: Settings) -> str:
-        """The fenced solution of an error that was solved here before; "" if none is known."""
+        """Return the fenced solution of an error that was solved here before; "" if none is known."""
         if event.agent_id or not (settings.memory_inject and self._has_memory()):
             return ""
         shown = self.ledger.shown(event.session_id)
@@ -258,7 +258,7 @@ class MemoryHooks:
         return self.injections.show(event, "failure", lines=[line] if line else [], label=False)
 
     def held_by(self, event: HookEvent, settings: Settings) -> str:
-        """The user's rule that a command goes against, where such calls are to be held; "" for none.
+        """Return the user's rule that a command goes against, where such calls are to be held; "" for none.
 
         Each rule holds one call of a session, also across a restart: what held is written at once.
         """
@@ -273,7 +273,7 @@ class MemoryHooks:
         return rule.text
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
-        """What a session's start is told: the project's profile and what the last session left open.
+        """Return what a session reads at its start: the project's profile and what the last one left open.
 
         A session that goes on has its own summary; after a clear one line says where the last one's is.
 
@@ -288,12 +288,12 @@ class MemoryHooks:
         return summary
 
     def session_began(self) -> None:
-        """Have `tidy` read what the session's prompts and files will be told from."""
+        """Have `tidy` read what lines for the session's prompts and files are made from."""
         self._warm = self._warm or (self._settings.memory_inject and self._has_memory())
         self._files_due = self._files_due or (self._warm and self._settings.memory_at_file)
 
     def memexes(self) -> list[Memex]:
-        """The project's memory, and that of what the served account's user said of all his work."""
+        """Return the project's memory, and that of what the served account's user said of all his work."""
         of_user = self._of_user()
         return [self._memex(), *([of_user] if of_user is not None else ())]
 
@@ -314,7 +314,7 @@ class MemoryHooks:
         return self.injections.ledger
 
     def stats(self) -> dict[str, Any]:
-        """The captures due, and the ledger's totals if there is a memory."""
+        """Return the captures due, and the ledger's totals if there is a memory."""
         return {"captures_due": len(self._due), **(self.ledger.totals() if self._has_memory() else {})}
 
     def report(self, now_ms: int) -> dict[str, Any]:
@@ -361,7 +361,7 @@ class MemoryHooks:
         )
 
     def _of_user(self) -> Memex | None:
-        """The memory of what the served account's user said of all his work; None if there is none."""
+        """Return the memory of what the served account's user said of all his work; None if there is none."""
         return self._users(self.works.account, False)
 
     def _has_any(self) -> bool:
@@ -371,7 +371,7 @@ class MemoryHooks:
         return of_user is not None and of_user.count() > 0
 
     def _recalled_of_user(self, asked: str) -> Sequence[Recalled]:
-        """What the user's own memory has for a prompt, judged as if it were the project's."""
+        """Return what the user's own memory has for a prompt, judged as if it were the project's."""
         from context_graph.memory.of_user import recalled_of_user
 
         memex = self._of_user()
@@ -429,8 +429,8 @@ class MemoryHooks:
         return "\n".join(filter(None, (text, again)))
 
     def _rules_of_before(self, event: HookEvent, sentences: Sequence[str]) -> list[Line]:
-        """The rules that the session's start told, without the ``sentences`` in it, which its facts have, and
-        what that ended.
+        """Return the rules that the session's start showed, without ``sentences``, which its facts have,
+        and what these ended.
         """
         shown = self.ledger.shown(event.session_id)
         rules = self._guarded("rules", self._rules.at_start, shown, sentences) or []
@@ -447,7 +447,7 @@ class MemoryHooks:
     def start_parts(
         self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int
     ) -> tuple[list[Line], list[Quote]]:
-        """What a new session is told: the rules, how the project is worked on, and what was left open."""
+        """Return what a new session reads: rules, how the project is worked on, and what was left open."""
         from context_graph.memory.context import open_ends
         from context_graph.memory.context.profile import files_are_there, fitting
         from context_graph.memory.embed import default_provider
@@ -488,7 +488,7 @@ class MemoryHooks:
         self._store.event_log.captured(session_id)
 
     def _guarded(self, what: str, work: Callable[[*Ts], T], *args: *Ts) -> T | None:
-        """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
+        """Return the result of ``work``; None if it failed, which is logged: the hook goes on without it."""
         try:
             return work(*args)
         except (ContextGraphError, OSError) as error:

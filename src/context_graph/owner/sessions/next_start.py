@@ -1,4 +1,4 @@
-"""Leaves what a store's next session is told at its start, for the time without an owner."""
+"""Writes what a store's next session reads at its start to a file, for the time without an owner."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NextStart:
         self._left, self._log = left, log
 
     def leave(self) -> None:
-        """Leave what the next session is told, if anything is; a failure is logged."""
+        """Write what the next session reads, if anything; a failure is logged."""
         if self._project is None:
             return
         if LastRun(self._folder).is_to_be_told:
@@ -87,7 +87,7 @@ class NextStart:
         return [row.session_id for row in self._store.chain(latest.session_id).sessions] if latest else []
 
     def was_told(self, session_id: str, at_ms: int) -> None:
-        """Note that a session was told what the last owner left."""
+        """Record that a session was shown what the last owner wrote."""
         from context_graph.memory.context.ledger import Injected
         from context_graph.memory.of_user import memory_in
 

@@ -41,12 +41,12 @@ TEST_KEYS: Final = tuple(
 class RulesAndLessons:
     """The rules and lessons of one store. Not thread-safe.
 
-    Each method that tells takes ``shown``, the ids of what the session was told: that is not told again.
+    Methods that return lines take ``shown``, the ids of what the session was shown: it comes only once.
 
     Args:
         memex: Opens the store's memory at its first call.
         users: Names the account that is served, and opens its memory of what holds in all projects, if any.
-        brief: Is told for which files and commands there may be something to tell.
+        brief: Gets the files and commands for which there may be something to show.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RulesAndLessons:
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
     def at_task(self, session_id: str, task: str, tokens: int) -> list[Line]:
-        """The rules that a subagent needs, which sees nothing of what its parent was told: those that concern
+        """Return the rules for a subagent, which sees nothing of its parent's context: those that concern
         its task, and, in at most TASK_TOKENS, those that hold for all work.
         """
         from context_graph.memory.context.standing_notes import ALL_WORK
@@ -90,7 +90,7 @@ class RulesAndLessons:
         return _headed([*concern, *self._fitting(general, min(tokens, TASK_TOKENS))])
 
     def untold_of(self, nodes: Iterable[MemoryNode], shown: Container[str]) -> list[MemoryNode]:
-        """Return ``nodes`` without the rules that were told, word for word: a note of a change quotes its
+        """Return ``nodes`` without the rules that were shown, word for word: a note of a change quotes its
         prompt. Commands that a rule is against are left out too.
         """
         from context_graph.model.note import NoteKind, kind_of_memory
@@ -129,7 +129,7 @@ class RulesAndLessons:
 
     @property
     def has_keys(self) -> bool:
-        """Whether some rule is about files or commands: it is told however much the session was told."""
+        """Whether some rule is about files or commands: it comes however much the session was shown."""
         return bool(self._keys)
 
     @property
@@ -142,7 +142,7 @@ class RulesAndLessons:
         self._rules()
 
     def done(self, keys: Iterable[str], shown: Container[str]) -> list[str]:
-        """Return those of ``keys`` of which a session was told all that there is."""
+        """Return those of ``keys`` for which a session was shown all that there is."""
         tests = frozenset(TEST_KEYS if self._lessons else ())
         known = (key for key in keys if key in self._keys and key not in tests)
         return [key for key in known if all(memory_id in shown for memory_id in self._keys[key])]

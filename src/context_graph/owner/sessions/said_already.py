@@ -1,4 +1,4 @@
-"""Tells what the client's own memory says already: its MEMORY.md is in the model's context from the start."""
+"""Finds what the client's own memory says already: its MEMORY.md is in the model's context from the start."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SaidAlready:
         self._windows: list[set[str]] = []
 
     def says(self, text: str) -> bool:
-        """Return whether nine in ten words of ``text`` stand together there. Cost: a stat, and 1 ms at
+        """Return whether nine in ten words of ``text`` are there, near each other. Cost: a stat, and 1 ms at
         most."""
         self._read()
         words = _words(text) if self._windows else set()

@@ -1,4 +1,4 @@
-"""Tells what a store's sessions did up to their last event, and what the project's profile says of them."""
+"""Knows what a store's sessions did up to their last event, and what the project's profile says of them."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class SessionWorks:
         return self._clients[named]
 
     def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> list[Quote]:
-        """What the last session on this branch left open, and the newest earlier one whose open ends no later
-        one took up.
+        """Return what the last session on this branch left open, and what the newest earlier one did that
+        no later one took up.
         """
         from context_graph.git.repository import branch_of
         from context_graph.memory.context.open_ends import OLDEST_MS, SESSIONS, Later, open_ends
@@ -97,7 +97,7 @@ class SessionWorks:
         return quotes
 
     def _open_quote(self, session_id: str, work: SessionWork, text: str, source: str) -> Quote | None:
-        """The open ends of a session, by the note that has them, for its summary tells more; None where the
+        """Return the open ends of a session from its note, as its summary has more; None where the
         user forgot that note.
         """
         from context_graph.memory.note_keeping import open_note_id
@@ -174,7 +174,7 @@ class SessionWorks:
 
 
 def pointer(quote: Quote, now_ms: int) -> str:
-    """Return one line that says where the summary is: whoever cleared the context wants it clear."""
+    """Return one line that says where the summary is: who cleared the context wants it clear."""
     from context_graph.text.quoting import age_text
 
     age = age_text(quote.created_at_ms, now_ms)

@@ -1,4 +1,4 @@
-"""Rows of the gates: their log, and how each requirement stands on each branch."""
+"""Makes the rows of the gates: their log, and which requirements are met on each branch."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def health_of(
 
     Args:
         found: What `doctor.look` says of it.
-        identity: Where the latest session stands, as `consciousness status` tells it.
+        identity: The latest session's numbers, as `consciousness status` shows them.
         requirements: The line of the gates for the status bar.
     """
     works, text = sentence(report, now_ms, lambda: hooks_set_up)

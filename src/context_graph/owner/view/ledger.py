@@ -18,7 +18,7 @@ _ENTRIES: Final = 4096
 _SESSIONS: Final = 4
 """Newest sessions whose events are read for what brought a memory: some 10 ms each."""
 _LATER_MS: Final = 60_000
-"""A call that was told something before it ran is recorded with its result."""
+"""A call that was shown something before it ran is recorded with its result."""
 
 
 def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") -> Ledger:
@@ -74,7 +74,7 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
 
 
 class _Occasions:
-    """What the newest sessions were at when something was told."""
+    """What the newest sessions were doing when something was shown."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context

@@ -35,7 +35,7 @@ from context_graph.view.rows import (
 _FOUND: Final = 100
 """Memories that a search finds at most."""
 _RULES: Final = 1000
-"""Rules that come before all else; of more, the older ones stand where their time puts them."""
+"""Rules that come before all else; of more, the older ones are in order of time."""
 _ARE_RULES: Final = RecallFilters(kind=NoteKind.RULE)
 _CHANGES: Final = 100
 _VALUE_CHARS: Final = 400
@@ -233,7 +233,7 @@ def _change(version: Version, own: UUID) -> Change:
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[FieldChange]:
-    """Each field that people read and that changed, with both values as text; the text first."""
+    """Yield each field that people read and that changed, with both values as text; the text first."""
     old, new = _readable(before), _readable(after)
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
@@ -241,7 +241,7 @@ def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterab
 
 
 def _readable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a person would change, and what the metadata hold for people, by their names."""
+    """Return the fields that a person would change, and what the metadata hold for people, by their names."""
     metadata = fields.get("metadata") or {}
     return {
         **{name: fields[name] for name in _READ if name in fields},

@@ -185,7 +185,7 @@ def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -
 
 
 def _work_facts(work: Mapping[str, Any]) -> Iterator[Line]:
-    """What a session's work came to, as far as it is summarised."""
+    """Yield what a session's work came to, as far as it is summarised."""
     if work.get("began_ms") and work.get("ended_ms"):
         yield Line("lasted", span((work["ended_ms"] - work["began_ms"]) / 1000))
     for name in ("branch", "outcome"):

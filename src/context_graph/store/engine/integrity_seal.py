@@ -10,7 +10,7 @@ only synced logs.
 So the engine keeps a seal beside the database (the MANIFEST as last seen, and the sequence number), and walks
 the record headers of MANIFEST and write-ahead logs. It also keeps a mark: the numbers of the last write and
 of the logs, written after each write without a sync, so that it outlives the process as the log does. What is
-missing from the logs is noted in another file; the store continues with what is there.
+missing from the logs is recorded in another file; the store continues with what is there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DATA: Final = re.compile(r"MANIFEST-\d++|\d++\.(sst|log|blob)")
 _BLOCK: Final = 32768
 _HEADER: Final = 7
 _TYPES: Final = frozenset(range(5)) | {9, 10, 130}
-"""Record kinds that can stand in our logs. The recyclable ones can't: logs are never recycled here."""
+"""Record kinds that our logs may have. Not the recyclable ones: logs are never recycled here."""
 MARK: Final = "log.mark"
 LOSSES: Final = "lost.json"
 LOSSES_KEPT: Final = 20
@@ -61,7 +61,7 @@ _FULL, _FIRST = 1, 2
 _BATCH: Final = Struct("<QI")
 _MIN_LOG: Final = 10
 _PLAIN_TAGS: Final = frozenset({2, 3, 4, 9, 203, _MIN_LOG})
-"""The tags of a MANIFEST's record that have one number; they stand before all others but the comparator."""
+"""The tags of a MANIFEST's record that have one number; they come before all others but the comparator."""
 
 
 def has_database(path: Path) -> bool:

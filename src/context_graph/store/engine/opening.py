@@ -2,7 +2,7 @@
 
 RocksDB takes its own lock late: before that it moves and removes its information logs, and we list and read
 the database's files. Two processes that do so at once each see files vanish, which looks like damage. So
-whoever opens a database holds a flock on its folder until RocksDB's lock is taken. The kernel frees it when
+who opens a database holds a flock on its folder until RocksDB's lock is taken. The kernel frees it when
 the holder dies, and no file is left behind.
 """
 
@@ -114,7 +114,7 @@ def _same(handle: int, folder: Path) -> bool:
 def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) -> None:
     """Make the database at ``path``, which has no CURRENT; refuse when it looks like one that had.
 
-    A folder that is there and empty had one, since none is ever made without: the loss is noted.
+    A folder that is there and empty had one, since none is ever made without: the loss is recorded.
 
     Args:
         fill: Makes a database in an empty folder.

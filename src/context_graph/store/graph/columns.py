@@ -71,7 +71,7 @@ EDGE_FIELDS: Final = (
 """The fixed part of an edge's record, likewise."""
 
 EMBEDDING_AT: Final = slice(5, 5 + EMBEDDING_BYTES)
-"""Where the 1536 float32 stand in an embedding's record: version and length before, a checksum behind."""
+"""Where the 1536 float32 are in an embedding's record: after version and length, before a checksum."""
 EMPTY_RECORD: Final = bytes(5 + EMBEDDING_BYTES + 4)
 """As long as an embedding's record."""
 _EMBEDDING_HEAD: Final = struct.pack("<BI", OTHER_VERSION, EMBEDDING_BYTES)
@@ -167,7 +167,7 @@ class Columns:
         there is none that can be read. EMBEDDING_AT says where the numbers are.
 
         Args:
-            checked: They were all read before, and whoever asks knows which of them were damaged: only their
+            checked: They were all read before, and the caller knows which of them were damaged: only their
                 length is looked at again.
 
         Cost: 8 us each, 3 us if checked.

@@ -231,6 +231,6 @@ def content_bytes(node: MemoryNode) -> int:
 
 
 def _decimal(value: float) -> float:
-    """Return the shortest decimal number that float32 ``value`` stands for: 0.8, not 0.800000011920929."""
+    """Return the shortest decimal number that rounds to float32 ``value``: 0.8, not 0.800000011920929."""
     short = float(f"{value:.7g}")
     return short if struct.pack("<f", short) == struct.pack("<f", value) else value

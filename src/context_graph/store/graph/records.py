@@ -114,7 +114,7 @@ def damaged_memory(key: bytes, what: str) -> CorruptedMemoryError:
 
 
 def text_bytes(text: str) -> bytes:
-    """Return ``text`` as it stands in records."""
+    """Return ``text`` as records keep it."""
     # surrogatepass: a project's path may hold bytes that are no UTF-8, which Python carries as surrogates.
     return text.encode("utf-8", "surrogatepass")
 

@@ -69,7 +69,7 @@ class Scrubber:
         self._done = 0
 
     def note(self, batch: Batch, nodes: Iterable[MemoryNode], facts: Iterable[str] = ()) -> None:
-        """Add to ``batch``: these are to be scrubbed, also by whoever opens the store after a crash.
+        """Add to ``batch``: these are to be scrubbed, after a crash at the next opening.
 
         Args:
             facts: Names of facts about the store that held a text of them.
@@ -83,7 +83,7 @@ class Scrubber:
         batch.put(META, _DUE_KEY, encode_meta(_DUE_KEY, content))
 
     def scrub(self) -> None:
-        """Have RocksDB drop what noted memories left in tables and logs. Raises StoreError.
+        """Have RocksDB drop what these memories left in tables and logs. Raises StoreError.
 
         Cost: a flush, and the tables that they stood in are rewritten.
         """
@@ -97,7 +97,7 @@ class Scrubber:
             self._vectors.scrub(low, high)
         for name in facts:
             self._engine.compact_range(META, name.encode(), name.encode() + b"\0")
-        # A memory that another machine told was noted there until it was written.
+        # A memory from another machine was kept there until it was written.
         self._engine.compact_range(META, SYNC_PREFIX, after(SYNC_PREFIX))
         self._engine.compact_range(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
         self._engine.delete(META, _DUE_KEY)

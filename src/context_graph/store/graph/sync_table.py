@@ -1,6 +1,6 @@
 """Keeps the notes of exchanges with other machines: JSON objects in META under ``sync:``.
 
-docs/dev/formats.md has what stands in them.
+docs/dev/formats.md describes them.
 """
 
 from __future__ import annotations

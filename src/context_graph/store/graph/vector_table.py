@@ -84,14 +84,14 @@ class VectorTable:
             yield seq_read, self.decode(seq_read, record)
 
     def records(self, seq: int = 0, *, whole: bool = False) -> Iterator[tuple[int, bytes]]:
-        """As `after`, with the records as they stand, unchecked; ``whole`` as Engine.scan's."""
+        """As `after`, with unchecked records; ``whole`` as Engine.scan's."""
         start = layout.embedding_key(seq + 1, self._generation)
         until = self._range(self._generation)[1]
         for key, record in self._engine.scan(EMBEDDINGS, start, until, whole=whole):
             yield layout.split_embedding_key(key), record
 
     def key(self, seq: int) -> bytes:
-        """Return where the embedding of that commit number stands in the generation in use."""
+        """Return where the embedding of that commit number is in the generation in use."""
         return layout.embedding_key(seq, self._generation)
 
     def decode(self, seq: int, record: bytes) -> bytes:

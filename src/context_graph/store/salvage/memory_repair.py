@@ -101,7 +101,7 @@ def check_memory(family: str, key: bytes, record: bytes) -> bool:
     """Decode a record of a memory family; True for those that are not copied but worked out anew.
 
     Raises CorruptedMemoryError, FormatVersionError, CorruptedIdentityError if it can't be read. Raises
-    InvalidInputError: It is none of ours.
+    InvalidInputError: It is no database of context-graph.
     """
     if family == INDEX or (family == EDGES and not key.startswith(layout.edge_key(b""))):
         return True
@@ -181,7 +181,7 @@ class _Completion:
         self.notes.append("the record of what made the vectors is lost: they are made anew from the texts")
 
     def second_vectors(self) -> None:
-        """Begin the second vectors anew unless all that are noted are there."""
+        """Begin the second vectors anew unless all that are listed are there."""
         second = self._vectors.second
         if second is None:
             return

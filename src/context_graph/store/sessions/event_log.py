@@ -141,7 +141,7 @@ class EventLog:
 
 
 LEFT_MS: Final = 600_000
-"""Age at which a canary's events are nobody's any more: whoever sent them was ended before it looked."""
+"""Age at which a canary's events are left over: the `doctor` that sent them was ended before it looked."""
 
 
 class CanaryEvents:
@@ -236,7 +236,7 @@ class RequirementLog:
         """Return the newest ``limit`` entries first, of one session and about one requirement if they are
         named.
 
-        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost in
+        An entry that can't be read is listed as kind ``damaged`` with the reason, so that none is lost in
         silence. Cost: one read an entry that is looked at. Raises InvalidInputError for a limit that is not 1
         to KEPT.
         """

@@ -74,7 +74,7 @@ _EVENT_TEXTS: Final = (
     "cwd",
     "agent_id",
 )
-"""Behind them stand the event's parts as JSON."""
+"""After them come the event's parts as JSON."""
 _EVENT: Final = struct.Struct(f"<BBqq{len(_EVENT_TEXTS) + 1}H")
 _SEQ: Final = struct.Struct("<Q")
 # kind, at_ms, IC after it, value
@@ -94,7 +94,7 @@ class SnapshotHead(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """One thing a caller of the library reported about a session (D3.4)."""
+    """A fact that a caller of the library reported about a session (D3.4)."""
 
     kind: str
     """``ic_delta`` (value: the capped delta) or ``session_end`` (value: the duration, ms)."""

@@ -96,7 +96,7 @@ class SessionStore:
 
     @property
     def engine(self) -> Engine:
-        """The database, for what else of the store stands in it."""
+        """The database, for the other parts of the store."""
         return self._engine
 
     @property
@@ -323,7 +323,7 @@ class SessionStore:
         """Return one page of sessions, newest first, and the cursor of the next page (None at the end).
 
         A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
-        Raises InvalidInputError for a limit below 1, or a cursor that is none of ours.
+        Raises InvalidInputError for a limit below 1, or a cursor that did not come from here.
         """
         if limit < 1:
             raise InvalidInputError(f"limit {limit} must be at least 1")
