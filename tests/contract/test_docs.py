@@ -140,3 +140,19 @@ def test_the_checks_find_what_is_wrong() -> None:
 def test_architectures_figure_is_what_the_modules_import() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert packages.page(text) == text, "run `python tools/docs/packages.py`"
+
+
+def test_users_have_twelve_pages_and_readme_leads_to_each() -> None:
+    """What developers need is below docs/dev; a thirteenth page belongs into one of these or there."""
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")}
+    assert len(pages) + 1 == 12, sorted(pages)
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Read on")[2]
+    assert pages == set(re.findall(r"^\| \[[^\]]+\]\(docs/([a-z-]+)\.md\)", table, re.MULTILINE))
+
+
+def test_a_decision_has_at_most_two_screens() -> None:
+    lengths = {
+        page.name: len(page.read_text(encoding="utf-8").splitlines())
+        for page in (ROOT / "docs/dev/adr").iterdir()
+    }
+    assert {name: length for name, length in lengths.items() if length > 62} == {}

@@ -175,7 +175,7 @@ def _set_link(link: Path, file: Path, *, wanted: bool) -> None:
 
 
 def _reload(env: Mapping[str, str]) -> bool:
-    """Return whether systemd, if there is one, has read its units anew."""
+    """Return whether systemd, if there is one, has reloaded its units."""
     program = shutil.which("systemctl", path=env.get("PATH"))
     if program is None:
         return True

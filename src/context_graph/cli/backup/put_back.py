@@ -93,7 +93,7 @@ def put_salvaged(place: Location, salvage: Callable[[Path], None]) -> Path | Non
 
 @contextlib.contextmanager
 def _only(store: Path) -> Iterator[None]:
-    """No other restore is at ``store`` meanwhile, so what one has left is nobody's."""
+    """Let no other restore work at ``store`` meanwhile: leftovers are then of killed ones."""
     lock = run_folder.take_lock(store / _ONE_LOCK)
     if lock is None:
         raise StoreLockedError(f"another restore into {store} is running; wait until it has ended")

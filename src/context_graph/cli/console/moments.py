@@ -16,7 +16,7 @@ _SECONDS: Final = {
     **dict.fromkeys(("d", "day", "days"), 86_400),
     **dict.fromkeys(("w", "week", "weeks"), 604_800),
 }
-"""A bare `m` is missing: minutes for some, months for others."""
+"""There is no bare `m`: it means minutes to some, months to others."""
 TAKEN: Final = "a time such as 7d, 12h, today, yesterday, 'last week' or 2026-01-31T09:30"
 
 

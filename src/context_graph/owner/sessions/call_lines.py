@@ -64,7 +64,7 @@ class CallLines:
         """Session -> ways that always failed and that it was shown."""
 
     def read(self) -> bool:
-        """Take a step of what was stored into the index of files; whether that was all."""
+        """Index the files of some more stored memories; returns whether that was all."""
         from context_graph.memory.context.at_file import FileMemories
 
         if self.files is None:

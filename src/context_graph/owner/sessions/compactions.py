@@ -21,7 +21,7 @@ _MAX_SESSIONS: Final = 32
 
 @dataclass(slots=True)
 class _Compaction:
-    """One that goes on: what is known of it so far."""
+    """A compaction under way: what is known of it so far."""
 
     summary: str | None = None
     kept: str = ""

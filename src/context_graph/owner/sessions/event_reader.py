@@ -51,7 +51,7 @@ _SETTLED: Final = 440
 _KEPT: Final = 256
 """Events whose outcome is kept: an answer is asked for at once, or never."""
 _PARENT_MS: Final = 60_000
-"""How long a process id says who sent an event: later it may be another's."""
+"""How long a process id identifies a client: later another process may have it."""
 _TASK_CHARS: Final = 4096
 """Characters that are kept of a subagent's task, which is a query for memories."""
 

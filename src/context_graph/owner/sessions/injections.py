@@ -166,7 +166,7 @@ def composed(
     recall: Recall | None = None,
     label: bool = True,
 ) -> tuple[Fenced, list[Injected]]:
-    """Return the fenced text as `Injections.show` tells it, and the memories in it."""
+    """Return the fenced text of `Injections.show`, and the memories in it."""
     from context_graph.memory.context.told_lines import fenced
     from context_graph.memory.embed import default_provider
     from context_graph.memory.nearest import closeness

@@ -1,4 +1,4 @@
-"""The rows that say whether context-graph works in a project."""
+"""Makes the rows that say whether context-graph works in a project."""
 
 from __future__ import annotations
 

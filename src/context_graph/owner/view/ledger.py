@@ -1,4 +1,4 @@
-"""Rows of what was put before the model, and its sums by day."""
+"""Makes the rows of what was put before the model, and its sums by day."""
 
 from __future__ import annotations
 

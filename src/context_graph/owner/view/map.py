@@ -1,4 +1,4 @@
-"""Rows of the map: where memories lie beside each other, what they are about, and how that shifts."""
+"""Makes the rows of the map: which memories are alike, what they are about, and how that shifts."""
 
 from __future__ import annotations
 

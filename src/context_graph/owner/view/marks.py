@@ -1,4 +1,4 @@
-"""Tells which parts of a store changed, by counts that are kept anyway."""
+"""Finds which parts of a store changed, by counts that are kept anyway."""
 
 from __future__ import annotations
 

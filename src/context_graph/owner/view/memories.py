@@ -1,4 +1,4 @@
-"""Rows of memories: pages, a search, and one memory with its links and history."""
+"""Makes the rows of memories: pages, a search, and one memory with its links and history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of consolidations, and what one of them changed."""
+"""Makes the rows of consolidations, and of what one of them changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of sessions, and one session's line of time."""
+"""Makes the rows of sessions, and of one session's timeline."""
 
 from __future__ import annotations
 

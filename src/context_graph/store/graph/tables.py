@@ -162,7 +162,7 @@ class PathTable:
 
 
 def _decoded(key: bytes, record: bytes) -> TraversedPath | None:
-    """Derived from uses: one that is damaged is as if it had not been."""
+    """Return the record; nothing of one that is damaged, which is derived from uses."""
     try:
         content = decode_meta(key, record)
         nodes = tuple(UUID(hex=node_id) for node_id in content["nodes"])
