@@ -246,11 +246,10 @@ def play(console: Console) -> None:
         drift(demo, drift_in)
         gate(demo)
         tokens = sum(len(text) for text in demo.told) // 4
-        hooks = len(demo.hook_ms)
-        ms = statistics.median(demo.hook_ms)
+        ms, hooks = statistics.median(demo.hook_ms), len(demo.hook_ms)
+        took = "" if console.record else f"; {ms:.1f} ms a hook (median of {hooks}, on this machine)"
         console.print(
-            f"\n[dim]Cost: {ms:.1f} ms a hook (median of {hooks}, whole processes, on this machine); "
-            f"about {tokens} tokens of context for all of it.[/]",
+            f"\n[dim]Cost: about {tokens} tokens of context for all of it{took}.[/]",
             highlight=False,
         )
     finally:
