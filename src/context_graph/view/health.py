@@ -28,7 +28,7 @@ def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
     failed = f"; the last try failed: {last['failed']}" if last["failed"] else ""
     ahead = f"; {counted(len(last['ahead']), 'machine')} with a clock ahead of ours" if last["ahead"] else ""
     refused = f", {last['refused_count']} not taken" if last["refused_count"] else ""
-    return f"{last['where']}: {when}; told {last['told']}, heard {last['heard']}{refused}{ahead}{failed}"
+    return f"{last['where']}: {when}; sent {last['told']}, received {last['heard']}{refused}{ahead}{failed}"
 
 
 def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:

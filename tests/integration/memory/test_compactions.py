@@ -64,7 +64,7 @@ def test_an_older_client_tells_no_summary(cli: Cli) -> None:
     assert "checkpoint of this session" in compacted(cli, "pre-compact", "session-start")
     (one,) = shown(cli)
     assert (one["in_summary"], one["in_context"], one["continuity"]) == (None, 2, None)
-    assert "the client told no summary" in cli.run("session", "show", "--session-id", "s-1").stdout
+    assert "the client gave no summary" in cli.run("session", "show", "--session-id", "s-1").stdout
 
 
 def test_each_compaction_is_kept_and_a_summary_alone_counts(cli: Cli) -> None:

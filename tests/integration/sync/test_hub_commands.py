@@ -258,7 +258,7 @@ def test_doctor_and_view_say_how_the_exchange_goes(
     memory(cli, "store", "One fact")
     sync(cli)
     rows = cli.run("doctor").stdout
-    assert f"of team {team} in the hub" in rows and "told 1, heard 0" in rows
+    assert f"of team {team} in the hub" in rows and "sent 1, received 0" in rows
     health = cli.run("status", "--json")
     assert health.returncode in (0, 1), health.stderr
     hub("remove", "ada7", "--team", team)

@@ -119,7 +119,7 @@ def _compaction(compaction: Mapping[str, Any]) -> str:
     """Return how much of the session outlived a compaction."""
     facts, when = compaction["facts"], f"{ago(compaction['at_ms'])} ago"
     if compaction["in_summary"] is None or not facts:
-        return f"{when}; {facts} facts, {compaction['in_context']} told again; the client told no summary"
+        return f"{when}; {facts} facts, {compaction['in_context']} shown again; the client gave no summary"
     whole, summary = compaction["continuity"], compaction["in_summary"] / facts
     return f"{when}; continuity {whole:.2f} of {facts} facts (the summary alone {summary:.2f})"
 

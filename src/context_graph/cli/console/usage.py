@@ -40,7 +40,7 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
         path = context.command_path if context is not None else program
         message = _worded(error)
         message += " " if message.endswith("?") else "; "
-        complain(f"{message}`{path} --help` tells what it takes")
+        complain(f"{message}`{path} --help` says what it takes")
         return _USAGE
 
 

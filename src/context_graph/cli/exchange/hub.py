@@ -75,7 +75,7 @@ def invite(login: str, team: str, role: str, project: str | None, new_password: 
 
 
 def remove(login: str, team: str, project: str | None, as_json: bool) -> None:
-    """End a membership at once; what the member told stays. For an administrator.
+    """End a membership at once; what the member sent stays. For an administrator.
 
     Example: context-graph-cli hub remove ada --team backend
     """
@@ -84,13 +84,13 @@ def remove(login: str, team: str, project: str | None, as_json: bool) -> None:
 
         if not end(admin, team, _name("--project", project), login):
             raise InvalidInputError(f"{login!r} is no member of that project")
-    _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", as_json)
+    _show({"login": login, "removed": True}, f"{login} is no member any more; what they sent stays", as_json)
 
 
 def join(token: str | None, project: str | None, as_json: bool, db_path: str | None) -> None:
     """Join this project's memories to a team's hub; from then on they are exchanged while a session is open.
 
-    The hub is asked at once whether it takes you. Everything that is not marked private is told with the next
+    The hub is asked at once whether it takes you. Everything that is not marked private is sent with the next
     exchange: look at `memory list` first. A setting alone never joins: a repository can't send your memories
     anywhere by itself.
 
@@ -168,7 +168,7 @@ def _by_address(url: str, name: str) -> Membership:
 def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
     """Forget the hub on this machine. Memories stay, here and there; an administrator ends a membership.
 
-    With --forget, what was heard from the hub is deleted here, with your own changes to it. Nobody else
+    With --forget, what came from the hub is deleted here, with your own changes to it. Nobody else
     notices, and joining again brings it back.
 
     Example: context-graph-cli hub leave
@@ -195,7 +195,7 @@ def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
 
 
 def export(file: str, as_json: bool, db_path: str | None) -> None:
-    """Write every change of the project that the hub holds, one JSON line each, with who told it. For audits.
+    """Write every change of the project that the hub holds, one JSON line each, with who sent it. For audits.
 
     To keep the memories themselves, use `memory export`.
 
@@ -364,7 +364,7 @@ COMMANDS: Final = (
         leave,
         "Forget the hub here",
         (
-            Option("--forget", "Also delete here, for good, what only colleagues told."),
+            Option("--forget", "Also delete here, for good, what only colleagues sent."),
             OUTPUT,
             JSON,
             DB_PATH,

@@ -40,7 +40,7 @@ def consolidate(
     as_json: bool,
     db_path: str | None,
 ) -> int:
-    """Consolidate memories in the hub, as `consolidate` does on one machine. Every member hears the result.
+    """Consolidate memories in the hub, as `consolidate` does on one machine. Members receive the result.
 
     Without --team it works on the joined project, for its owners. With it, on all projects of a team, with
     the address in $CONTEXT_GRAPH_HUB_ADMIN_URL. Workers of a scheduler need context-graph and that variable.

@@ -25,7 +25,7 @@ _ASKED: Final = (
 
 
 def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | None) -> None:
-    """Tell this project's memories to other machines, and read theirs, through a folder or a team's hub.
+    """Send this project's memories to other machines, and receive theirs, through a folder or a team's hub.
 
     With --folder, run it on each machine, as often as you like: it writes what is new here into PATH/NAME and
     reads what others wrote there. Whatever brings the folder to the other machines is yours to choose.
@@ -100,15 +100,15 @@ def _hub(location: Location) -> tuple[str, Transport]:
 
 def _text(outcome: dict[str, Any]) -> str:
     sent = (
-        "told nothing, as a reader" if outcome["read_only"] else f"told {counted(outcome['told'], 'change')}"
+        "sent nothing, as a reader" if outcome["read_only"] else f"sent {counted(outcome['told'], 'change')}"
     )
     others = counted(outcome["machines"], "other machine")
-    lines = [f"{sent}; heard {outcome['heard']} from {others}, in {outcome['place']}"]
+    lines = [f"{sent}; received {outcome['heard']} from {others}, in {outcome['place']}"]
     if outcome["handed_on"]:
         lines.append(f"  {counted(outcome['handed_on'], 'change')} of these were missing there")
     if outcome["clock_was_wrong"]:
         lines.append(
-            "  this machine's clock had been wrong: what it had told from later than now is told anew"
+            "  this machine's clock had been wrong: what it had sent with times later than now is sent anew"
         )
     lines += [f"  not taken: {refusal['where']}: {refusal['why']}" for refusal in outcome["refused"]]
     if outcome["refused_count"] > len(outcome["refused"]):
