@@ -203,6 +203,7 @@ def test_an_owner_s_command_imports_nothing_of_the_folder_it_stands_in(tmp_path:
     assert "usage: context-graph-owner --root ROOT" in done.stderr and "ran" not in done.stderr
 
 
+@pytest.mark.real  # what is imported when: a fork has it all
 def test_a_python_module_of_the_project_is_not_imported_as_one_of_ours(cli: Cli) -> None:
     for name in ("json", "typer", "orjson", "context_graph", "encodings", "sitecustomize"):
         (cli.project / f"{name}.py").write_text(

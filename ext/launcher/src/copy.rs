@@ -236,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_a_telling_list_is_judged_by_its_own_name() {
+        assert_eq!(
+            copy(r#"{"tokens":["a1b2c3"],"branch":"a1b2c3","tokens":{"x":["d4e5f6"],"y":"d4e5f6"},"commit":"d4e5f6"}"#),
+            r#"{"tokens":["[redacted:keyed-value]"],"branch":"a1b2c3","tokens":{"x":["[redacted:keyed-value]"],"y":"[redacted:keyed-value]"},"commit":"d4e5f6"}"#
+        );
+    }
+
+    #[test]
+    fn a_sentence_about_passwords_names_no_text_behind_it() {
+        for kept in [r#"["Enter the password","hunter"]"#, r#"["the new password","tuesday"]"#] {
+            assert_eq!(copy(&format!("{{\"args\":{kept}}}")), format!("{{\"args\":{kept}}}"));
+        }
+    }
+
+    #[test]
     fn in_a_list_the_text_after_a_telling_one_is_masked() {
         assert_eq!(
             copy(r#"{"args":["mysql","--password","hunter","-u","root"],"h":[["Authorization","abc12"]]}"#),

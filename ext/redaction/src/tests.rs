@@ -225,6 +225,17 @@ fn masking_keeps_utf8_whole_and_twice_is_as_good_as_once() {
     }
 }
 
+/// Rules that read so many bytes of a value at most stop anywhere, in the middle of a character too.
+#[test]
+fn what_is_longer_than_its_rule_reads_is_cut_between_characters() {
+    for head in ["密码：", "my password is '", "pass='"] {
+        for lead in ["q7Zt91LmX", "q7Z"] {
+            let out = masked(&format!("{head}{lead}{}", "ö".repeat(700)));
+            assert!(out.contains("[redacted:") && !out.contains('\u{fffd}'), "{head}{lead}: {out}");
+        }
+    }
+}
+
 /// The time that this thread has had a processor; the clock where the system does not tell.
 fn spent() -> std::time::Duration {
     let known = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -62,6 +62,8 @@ fn every_cut_of_an_object_fails_at_its_end() {
 fn texts_survive_the_way_out_and_back() {
     let text = text::unescaped(b"a\\u0041\\ud83d\\ude00\\ud800x\\\"\\/\\n", usize::MAX);
     assert_eq!(String::from_utf8_lossy(&text), "aA😀\u{fffd}x\"/\n");
+    let ends = text::unescaped(b"\\ud800\\udc00\\udbff\\udfff", usize::MAX);
+    assert_eq!(String::from_utf8_lossy(&ends), "\u{10000}\u{10ffff}");
     let mut raw = Vec::new();
     text::quote(b"a\"\\\n\x01\xffz", &mut raw);
     assert_eq!(raw, "\"a\\\"\\\\\\n\\u0001\u{fffd}z\"".as_bytes());

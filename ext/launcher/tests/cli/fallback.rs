@@ -67,23 +67,8 @@ fn the_session_is_the_clients_then_the_inputs_then_the_options() {
 /// An owner that comes up while the session starts is asked; its answer is the hook's.
 #[test]
 fn a_session_start_waits_for_the_owner_it_starts() {
-    let world = World::new();
-    let started = world.dir.join("started");
-    let world = world.with_script(&format!("touch {}; exec sleep 2", started.display()));
-    let socket = world.root().join("run/owner.sock");
-    let owner = std::thread::spawn(move || {
-        eventually("the owner's start", || started.exists().then_some(()));
-        let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
-        loop {
-            let (mut stream, _) = listener.accept().unwrap();
-            if read_request(&mut stream).is_some() {
-                stream.write_all(&response(0, 1, b"{\"restored\":1}\n", b"")).unwrap();
-                return;
-            }
-        }
-    });
+    let world = World::new().coming_up(response(0, 1, b"{\"restored\":1}\n", b""));
     let output = world.run(&["hooks", "session-start"], BODY);
-    owner.join().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "{\"restored\":1}\n".to_owned()));
     assert_eq!(world.logged().len(), 1);
 }

@@ -1,18 +1,18 @@
 //! Requirement gates without an owner: it is started; what becomes of the call where none comes up.
 
-use crate::world::{eventually, read_request, response, text, World};
+use crate::world::{read_request, response, text, World};
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 const BODY: &[u8] =
     b"{\"session_id\":\"s-1\",\"tool_name\":\"Edit\",\"tool_input\":{\"file_path\":\"a\"},\"tool_use_id\":\"t1\"}\n";
 
 /// A governed project whose owner is `script`.
 fn governed(script: &str) -> World {
-    governed_by(World::new(), script)
+    governed_by(World::new().with_script(script))
 }
 
-fn governed_by(world: World, script: &str) -> World {
-    let world = world.with_script(script);
+fn governed_by(world: World) -> World {
     std::fs::create_dir_all(world.project().join(".claude")).unwrap();
     std::fs::write(world.project().join(".claude/requirements.yaml"), "requirements: {}\n").unwrap();
     world
@@ -78,24 +78,45 @@ fn a_failing_store_keeps_no_gate_from_its_decision() {
 /// After an idle hour there is no owner: a gated call starts one, and its decision is the hook's.
 #[test]
 fn an_owner_is_started_and_decides() {
-    let world = World::new();
-    let started = world.dir.join("started");
-    let world = governed_by(world, &format!("touch {}; exec sleep 2", started.display()));
-    let socket = world.root().join("run/owner.sock");
-    let owner = std::thread::spawn(move || {
-        eventually("the owner's start", || started.exists().then_some(()));
-        let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
-        loop {
-            let (mut stream, _) = listener.accept().unwrap();
-            if read_request(&mut stream).is_some() {
-                stream.write_all(&response(0, 1, b"{\"decided\":1}\n", b"")).unwrap();
-                return;
-            }
+    let world = governed_by(World::new().coming_up(response(0, 1, b"{\"decided\":1}\n", b"")));
+    assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
+    assert_eq!(world.logged().len(), 1);
+}
+
+/// A tool call waits 100 ms for what it might be told, and longer for what may deny it.
+#[test]
+fn gates_that_take_half_a_second_decide() {
+    let world = governed("exit 1");
+    world.owner(|mut stream| {
+        if read_request(&mut stream).is_some() {
+            std::thread::sleep(Duration::from_millis(500));
+            let _ = stream.write_all(&response(0, 1, b"{\"decided\":1}\n", b""));
         }
     });
     assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
-    owner.join().unwrap();
-    assert_eq!(world.logged().len(), 1);
+}
+
+/// An owner that yields until a session's end (1.4 s) has next to no time left, and whose successor takes 170 ms.
+#[test]
+fn an_owner_that_has_just_come_up_gets_time_for_its_first_answer() {
+    let is_answered = || {
+        let world = governed("exit 1");
+        let mut asked = None;
+        world.owner(move |mut stream| {
+            if read_request(&mut stream).is_none() {
+                return;
+            }
+            if asked.get_or_insert_with(Instant::now).elapsed() < Duration::from_millis(1_300) {
+                let _ = stream.write_all(&response(0, 4, b"", b""));
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(170));
+            let _ = stream.write_all(&response(0, 1, b"{\"decided\":1}\n", b""));
+        });
+        ask(&world, "session-end") == "{\"decided\":1}\n"
+    };
+    // A machine may be too busy to ask again just then, not each time.
+    assert!((0..6).any(|_| is_answered()));
 }
 
 /// The seed's formats have no word for a refusal, and some events change no requirement.

@@ -120,6 +120,23 @@ impl World {
         std::thread::spawn(move || listener.incoming().for_each(|stream| serve(stream.unwrap())));
     }
 
+    /// An owner that listens once it has been started, and answers each request with `response`.
+    pub fn coming_up(self, response: Vec<u8>) -> World {
+        let started = self.dir.join("started");
+        let world = self.with_script(&format!("touch {}; exec sleep 2", started.display()));
+        let socket = world.root().join("run/owner.sock");
+        std::thread::spawn(move || {
+            eventually("the owner's start", || started.exists().then_some(()));
+            let listener = UnixListener::bind(socket).unwrap();
+            for mut stream in listener.incoming().flatten() {
+                if read_request(&mut stream).is_some() {
+                    let _ = stream.write_all(&response);
+                }
+            }
+        });
+        world
+    }
+
     /// An owner that answers each request with `response` and hands the requests' fields to the test.
     pub fn answering(&self, response: Vec<u8>) -> Receiver<Fields> {
         let (sender, receiver) = channel();
