@@ -174,7 +174,7 @@ rivals: ## npm's peers for `make bench`, into .make/rivals (skipped with a word 
 	npm install --silent --no-audit --no-fund --prefix $(STAMPS)/rivals || echo "rivals: npm could not install them; the suite runs without"; \
 	else echo "rivals: no npm here; the suite runs without"; fi
 
-profile-owner: build ## py-spy beside a busy owner: artifacts/owner.svg (needs py-spy: pip install py-spy)
+profile-owner: build ## py-spy beside a busy owner: artifacts/owner.svg
 	$(BIN)/python tools/profile_owner.py --with py-spy
 
 perf: build ## perf beside a busy owner: artifacts/owner.perf.txt (needs perf and leave to use it)

@@ -4,7 +4,7 @@
     python tools/profile_owner.py [--with py-spy|perf] [--memories 10000] [--seconds 20] [--out FILE]
 
 A client stores, recalls and injects over MCP while hooks come in; the profiler watches the owner alone.
-py-spy (`pip install py-spy`) draws a flame graph, Python and kernels in one; perf writes a table of symbols,
+py-spy draws a flame graph, Python and kernels in one; perf writes a table of symbols,
 the kernel's own included where /proc/sys/kernel/perf_event_paranoid allows it. Uses a data root of its own.
 """
 
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 OUTPUTS = {"py-spy": "owner.svg", "perf": "owner.perf.txt"}
-CURES = {"py-spy": "pip install py-spy", "perf": "it comes with the kernel's tools (linux-perf, linux-tools)"}
+CURES = {"py-spy": "make build", "perf": "it comes with the kernel's tools (linux-perf, linux-tools)"}
 
 
 def find(name: str) -> str | None:

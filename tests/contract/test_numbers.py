@@ -14,6 +14,8 @@ from benches.report import ratio
 from context_graph.config import Settings
 from context_graph.memory.context import after_compaction, profile
 from context_graph.memory.embed import default_provider
+from context_graph.model import KURAMOTO_N
+from context_graph.model.spaces import DIM, SPACES
 from context_graph.operations.mcp.protocol import INSTRUCTIONS
 from context_graph.operations.mcp.tools import memory_tools
 from context_graph.owner.sessions.event_reader import _SLICE
@@ -29,7 +31,8 @@ README, ARCHITECTURE = (
 HOOKS = "process from start to exit / hooks {}"
 FIGURE = re.compile(
     r"\b\d[\d.,]*(?: (?:to|and) \d[\d.,]*)?[ -]"
-    r"(?:ns|us|ms|s|KB|MB|KiB|MiB|GB|tokens|seconds|minutes|hours|days|events|times)\b"
+    r"(?:ns|us|ms|s|KB|MB|KiB|MiB|GB|tokens|seconds|minutes|hours|days|events|times|starts|percent|%"
+    r"|spaces|floats|feature vectors|running goals|oscillators)\b"
 )
 """A number with a unit."""
 OTHERS = ("25 KB", "2 KB of text", "cut to 2 KB", "2 KB loaded", "9 KB in all", "60 tokens", "0.25 s")
@@ -51,6 +54,11 @@ def told() -> list[str]:
         f"at most {Settings().memory_inject_tokens} tokens by our count",
         f"the newest {EVENTS_KEPT} events",
         f"p to {_SLICE} events",
+        f"all {len(SPACES)} spaces ({DIM:,} floats)",
+        f"{len(SPACES)} spaces",
+        f"gives {KURAMOTO_N} feature vectors",
+        f"with {KURAMOTO_N} running goals",
+        f"from {KURAMOTO_N} oscillators",
         "for 30 days",
         "For 30 days",
     ]

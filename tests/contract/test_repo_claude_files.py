@@ -11,9 +11,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from context_graph.claude.settings import plan_changes
 from context_graph.claude.settings.events import EVENTS, command_line
 from context_graph.claude.settings.schema import hook_problems
+from context_graph.claude.settings.scripts import plan_changes
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAUDE = ROOT / ".claude"

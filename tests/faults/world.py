@@ -29,7 +29,7 @@ from tests.support.memories import open_memex
 from context_graph.config import Location, data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.client import request as client_request
+from context_graph.wire.client.request import request as client_request
 
 __all__ = ["LONG", "SEED", "World", "owner_pid"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from context_graph.config import lock_path
-from context_graph.wire.client import start_owner, stop_owner, wait_ready
+from context_graph.wire.client.spawn import start_owner, stop_owner, wait_ready
 from context_graph.wire.run_folder import read_holder
 
 __all__ = ["Cli", "alone", "end_process", "only_for_owners", "stopped"]

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from context_graph.claude.settings import apply_changes, diff_of, plan_changes
+from context_graph.claude.settings.changes import apply_changes, diff_of
+from context_graph.claude.settings.scripts import plan_changes
 from context_graph.cli.native import serve
 from context_graph.cli.words import DB_PATH, Argument, Command, Option
 

@@ -10,12 +10,12 @@ from context_graph.claude.hosts.install import plan, plan_removal, project_scope
 from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
-from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.claude.settings.changes import apply_changes, diff_of
 from context_graph.cli.console.tables import columns
 from context_graph.cli.console.terminal import agree
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import CommandLineError, ConfigError
-from context_graph.wire.client import find_launcher
+from context_graph.wire.client.spawn import find_launcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

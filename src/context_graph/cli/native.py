@@ -37,7 +37,7 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
     """Replace this process by the launcher. If that can't be, fail as the command may: a hook never
     blocks.
     """
-    from context_graph.wire.client import find_launcher
+    from context_graph.wire.client.spawn import find_launcher
 
     try:
         launcher = os.fspath(find_launcher())

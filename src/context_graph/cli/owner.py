@@ -10,7 +10,8 @@ from context_graph.cli.console.calling import finish
 from context_graph.cli.owner_view import owner_status, owner_view
 from context_graph.cli.words import JSON, OUTPUT, Command, Option
 from context_graph.config import Location, data_root
-from context_graph.wire.client import request, restart_owner, start_owner, stop_owner, wait_ready
+from context_graph.wire.client.request import request
+from context_graph.wire.client.spawn import restart_owner, start_owner, stop_owner, wait_ready
 
 _RETRY_S: Final = 60.0
 

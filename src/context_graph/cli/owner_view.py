@@ -11,7 +11,8 @@ from context_graph.cli.console.tables import owner_text
 from context_graph.cli.console.terminal import print_folded
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
-from context_graph.wire.client import look_at, request
+from context_graph.wire.client.request import request
+from context_graph.wire.client.silent import look_at
 
 _STATUS_S: Final = 2.0
 """A healthy owner answers within milliseconds; of any other, what the system knows is shown."""

@@ -23,7 +23,7 @@ from context_graph.claude.install.plan import (
     user_scope,
 )
 from context_graph.claude.install.record import Record
-from context_graph.claude.settings import Change, diff_of
+from context_graph.claude.settings.changes import Change, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import counted
@@ -32,7 +32,7 @@ from context_graph.cli.hosts import Asked, set_up, show_files, write
 from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import CommandLineError
-from context_graph.wire.client import find_launcher, find_owner_command
+from context_graph.wire.client.spawn import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _WHY: Final = {

@@ -117,12 +117,18 @@ def _are_named(folder: Path) -> bool:
 
 def _hooks_set_up(folder: Path) -> bool:
     """Return whether a settings file or plugin of the client, or another host's file, calls us here."""
-    from context_graph.claude.hosts.install import are_set_up
+    from context_graph.claude.hosts.places import name_us
     from context_graph.cli.doctor.client_files import settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use
 
     settings, _ = settings_files(folder, os.environ)
-    return bool(hooks_in_use(folder, settings, os.environ).hooks) or are_set_up(folder, os.environ)
+    if hooks_in_use(folder, settings, os.environ).hooks:
+        return True
+    if not name_us(folder, os.environ):
+        return False
+    from context_graph.claude.hosts.install import are_set_up  # costs half of this command
+
+    return are_set_up(folder, os.environ)
 
 
 COMMANDS: Final = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -235,6 +234,8 @@ def _users_own(settings: Settings, env: Mapping[str, str]) -> Settings:
 
 def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Settings:
     try:
+        import tomllib  # few have a file
+
         table = tomllib.loads(_text(path))
     except FileNotFoundError:
         return settings

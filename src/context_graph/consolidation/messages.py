@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from context_graph.consolidation import FOLDER
 from context_graph.consolidation.progress import Update
 from context_graph.consolidation.request import Request
 from context_graph.errors import ContextGraphError, OwnerError, error_for_code
@@ -31,8 +32,6 @@ from context_graph.errors import ContextGraphError, OwnerError, error_for_code
 if TYPE_CHECKING:
     from context_graph.store.graph.graph import GraphStore
 
-FOLDER: Final = "dream"
-"""Beside a store's database, so that a checkpoint's files can be hard links: holds the runs' folders."""
 DATABASE: Final = "db"
 """The checkpoint in a run's folder."""
 PREPARED: Final = "prepared"

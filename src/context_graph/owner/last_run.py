@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from context_graph.consolidation.messages import FOLDER
+from context_graph.consolidation import FOLDER
 from context_graph.system.whole_file import replacing
 
 _NAME: Final = "last.json"

@@ -27,6 +27,7 @@ from context_graph.errors import (
     TookTooLongError,
     UsageError,
 )
+from context_graph.gates.event import CACHE_FOLDER
 from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
 from context_graph.owner.commands import hooks
@@ -62,10 +63,16 @@ _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
 
-def _preload() -> None:
-    """Import what the first hooks need before one waits for it: of its 100 ms this would take 30."""
-    import context_graph.gates.decide.hooks
-    import context_graph.store.graph.graph  # noqa: F401
+def _preload(root: Path) -> None:
+    """Import what the first hooks need before one waits for it: of its 100 ms this would take 30.
+
+    The gates are loaded where some have been decided before; elsewhere the first hook that they govern does
+    it, which has seconds.
+    """
+    import context_graph.store.graph.graph
+
+    if (root / CACHE_FOLDER).exists():
+        import context_graph.gates.decide.hooks  # noqa: F401
 
 
 class OwnerService:
@@ -97,7 +104,7 @@ class OwnerService:
         self._loop, self._settled = loop, settle
         self.dreams.begin(loop)
         self._exchanges.begin(loop)
-        loop.call_later(_PRELOAD_AFTER_S, _preload)
+        loop.call_later(_PRELOAD_AFTER_S, _preload, self._root)
 
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `keep it`, so that the launcher keeps the event.

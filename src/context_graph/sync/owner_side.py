@@ -11,7 +11,7 @@ from context_graph.config import Location
 from context_graph.errors import OwnerError
 from context_graph.sync.side import Kept, Known, Lacking, Merged, Outgoing, Stamped, Stretch
 from context_graph.sync.transport import Head, Refusal
-from context_graph.wire.client import request
+from context_graph.wire.client.request import request
 
 _TIMEOUT_S: Final = 30.0
 _LINES: Final = 32

@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import secrets
 import time
 from pathlib import Path
 from typing import Final
@@ -56,7 +55,7 @@ def settle(database: Path) -> None:
 
 def aside_folder(store: Path) -> Path:
     """Return a new folder in ``store`` for what was there before; raises OSError."""
-    made = store / f"{ASIDE}{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}"
+    made = store / f"{ASIDE}{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}"
     os.mkdir(made, mode=0o700)
     return made
 

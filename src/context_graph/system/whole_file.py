@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -24,8 +23,12 @@ def replacing(path: Path, *, mode: int = 0o600, is_durable: bool = False) -> Ite
     Raises:
         OSError: It can't be written; what was there is as it was.
     """
+    from tempfile import (
+        mkstemp,  # it loads random and hashlib: a command's start that writes nothing does without
+    )
+
     path = Path(os.path.realpath(path))
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    handle, draft = mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
     try:
         with os.fdopen(handle, "wb") as out:
             yield out

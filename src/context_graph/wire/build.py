@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import context_graph
-from context_graph.system.folder_watch import WRITTEN, FolderWatch
 
 _PACKAGE: Final = Path(context_graph.__file__).parent
 _SCRIPT: Final = "context-graph-owner"
@@ -50,6 +49,8 @@ class InstalledBuild:
     """
 
     def __init__(self) -> None:
+        from context_graph.system.folder_watch import WRITTEN, FolderWatch
+
         folders = [Path(path) for path, _, _ in os.walk(_PACKAGE) if Path(path).name != "__pycache__"]
         self._watch = FolderWatch(folders, WRITTEN)
         self._newest = 0

@@ -17,7 +17,7 @@ from context_graph.model import SessionIdentitySnapshot
 from context_graph.owner.lock import EXIT_CANNOT_CREATE
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot
 from context_graph.owner.sessions.log_reader import LoggedEvent
-from context_graph.wire.client import request
+from context_graph.wire.client.request import request
 
 pytestmark = pytest.mark.real
 

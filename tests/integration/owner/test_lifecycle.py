@@ -16,8 +16,9 @@ from tests.support.owner.harness import PROGRAM, WAIT_S, OwnerHarness, wait_unti
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire import run_folder
-from context_graph.wire.client import request, restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.client.connection import exchange
+from context_graph.wire.client.request import request
+from context_graph.wire.client.spawn import restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
 pytestmark = pytest.mark.real

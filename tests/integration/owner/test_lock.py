@@ -25,13 +25,14 @@ from context_graph.owner.lock import (
     prepare_folders,
 )
 from context_graph.wire import run_folder
-from context_graph.wire.client import request, start_owner, stop_owner, wait_ready
+from context_graph.wire.client.request import request
+from context_graph.wire.client.spawn import start_owner, stop_owner, wait_ready
 
 pytestmark = pytest.mark.real
 
 STARTER = (
     "import sys, time\nfrom pathlib import Path\n"
-    "from context_graph.wire.client import request\nfrom context_graph.config import Location\n"
+    "from context_graph.wire.client.request import request\nfrom context_graph.config import Location\n"
     "root = Path(sys.argv[1])\nsys.stdin.readline()\n"
     "reply = request('count', {}, location=Location(root, root / 's', root), timeout_s=30)\n"
     "print(reply.flags)\n"

@@ -43,7 +43,7 @@ def test_without_a_launcher_no_hook_of_a_client_blocks_and_the_cause_is_told(
     is_there: bool,
 ) -> None:
     find = (lambda: _text_file(tmp_path)) if is_there else _none
-    monkeypatch.setattr("context_graph.wire.client.find_launcher", find)
+    monkeypatch.setattr("context_graph.wire.client.spawn.find_launcher", find)
     assert native.is_native(words.split())
     with pytest.raises(SystemExit) as ended:
         native.become_launcher(words.split())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.claude.hosts import entries
+from context_graph.claude.hosts.places import HOOKS, NAMES, project_folder, user_folder
 from context_graph.claude.hosts.translate import HOSTS
 from context_graph.claude.install.entries import SERVER, mentions_us
 from context_graph.claude.install.plan import Setup
@@ -19,7 +20,6 @@ from context_graph.claude.settings.changes import Change, edited, read_text
 from context_graph.config import store_key
 from context_graph.errors import InvalidInputError
 
-NAMES: Final = ("codex", "gemini", "cursor", "opencode")
 _PLAIN: Final = {"command": "context-graph-cli", "args": ["mcp"]}
 _CURSOR: Final = {**_PLAIN, "env": {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"}}
 """Cursor does not promise where a server runs; this names the project."""
@@ -53,6 +53,8 @@ class HostScope:
     host: str
     base: Path
     """The project's top folder, or the host's own folder."""
+    folder: Path
+    """Where the host's files are."""
     is_user: bool
 
     @property
@@ -69,31 +71,16 @@ class HostScope:
         """Return the files, hooks first."""
         return _FILES[self.host](self, servers)
 
-    @property
-    def folder(self) -> Path:
-        """Where the host's files are."""
-        inner = "" if self.is_user or self.host == "opencode" else f".{self.host}"
-        return self.base / inner
-
 
 def project_scope(host: str, top: Path) -> HostScope:
     """Return the files that a host reads in the project at ``top``."""
-    return HostScope(host, top, is_user=False)
+    return HostScope(host, top, project_folder(host, top), is_user=False)
 
 
 def user_scope(host: str, env: Mapping[str, str]) -> HostScope:
     """Return the files that a host reads in every project: CODEX_HOME and the like are heeded."""
-    home = Path(env.get("HOME", "/"))
-    if host == "codex":
-        base = _named(env, "CODEX_HOME") or home / ".codex"
-    elif host == "gemini":
-        base = (_named(env, "GEMINI_CLI_HOME") or home) / ".gemini"
-    elif host == "opencode":
-        shared = _named(env, "XDG_CONFIG_HOME") or home / ".config"
-        base = _named(env, "OPENCODE_CONFIG_DIR") or shared / "opencode"
-    else:
-        base = home / f".{host}"
-    return HostScope(host, base, is_user=True)
+    folder = user_folder(host, env)
+    return HostScope(host, folder, folder, is_user=True)
 
 
 def plan(scope: HostScope, env: Mapping[str, str], *, servers: bool = True) -> Setup:
@@ -151,10 +138,6 @@ def are_set_up(top: Path, env: Mapping[str, str]) -> bool:
     return any(_has_hooks(scope) for scope in scopes)
 
 
-def _named(env: Mapping[str, str], name: str) -> Path | None:
-    return Path(env[name]) if env.get(name, "").startswith("/") else None
-
-
 def _has_hooks(scope: HostScope) -> bool:
     for file in scope.files():
         text = read_text(file.path) if file.has_hooks else None
@@ -172,10 +155,10 @@ def _naming(path: Path) -> Iterator[None]:
         raise InvalidInputError(f"{path}: {error}") from error
 
 
-def _hooks_file(path: Path, host: str, new_file: Mapping[str, Any] | None = None) -> HostFile:
+def _hooks_file(scope: HostScope, host: str, new_file: Mapping[str, Any] | None = None) -> HostFile:
     hooks = entries.hooks_of(HOSTS[host])
     add = partial(entries.add_hooks, hooks=hooks, new_file=new_file)
-    return HostFile(path, add, entries.drop_hooks, has_hooks=True)
+    return HostFile(scope.folder / HOOKS[host], add, entries.drop_hooks, has_hooks=True)
 
 
 def _server_file(path: Path, key: str, entry: object, new_file: Mapping[str, Any] | None = None) -> HostFile:
@@ -184,20 +167,20 @@ def _server_file(path: Path, key: str, entry: object, new_file: Mapping[str, Any
 
 
 def _codex(scope: HostScope, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(scope.folder / "hooks.json", "codex")]
+    made = [_hooks_file(scope, "codex")]
     config = HostFile(scope.folder / "config.toml", entries.add_toml_server, entries.drop_toml_server)
     return [*made, config] if servers else made
 
 
 def _gemini(scope: HostScope, servers: bool) -> list[HostFile]:
     """Return hooks and server in one file."""
-    hooks = _hooks_file(scope.folder / "settings.json", "gemini")
+    hooks = _hooks_file(scope, "gemini")
     server = _server_file(hooks.path, "mcpServers", _PLAIN)
     return [hooks, server] if servers else [hooks]
 
 
 def _cursor(scope: HostScope, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(scope.folder / "hooks.json", "cursor", {"version": 1})]
+    made = [_hooks_file(scope, "cursor", {"version": 1})]
     server = _server_file(scope.folder / "mcp.json", "mcpServers", _CURSOR)
     return [*made, server] if servers else made
 

@@ -4,8 +4,3 @@ Serves `hooks generate-config` and `setup`; knows the client's hook schema, but 
 Start reading at ``settings``, which merges; ``schema`` checks the result, ``events`` lists what is
 registered, ``scripts`` writes the shell files, ``json_edit`` and ``changes`` edit files.
 """
-
-from context_graph.claude.settings.changes import Change, apply_changes, diff_of
-from context_graph.claude.settings.scripts import plan_changes
-
-__all__ = ["Change", "apply_changes", "diff_of", "plan_changes"]

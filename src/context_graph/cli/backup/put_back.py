@@ -18,7 +18,7 @@ from context_graph.config import Location, lock_path
 from context_graph.errors import InvalidInputError, OwnerUnavailableError, StoreLockedError
 from context_graph.system.folder_swap import ASIDE, aside_folder, settle, swap
 from context_graph.wire import run_folder
-from context_graph.wire.client import stop_owner
+from context_graph.wire.client.spawn import stop_owner
 
 _DATABASE: Final = "db"
 _KEPT: Final = ("project", "events")

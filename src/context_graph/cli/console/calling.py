@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TextIO
 from context_graph.cli.console.terminal import complain, print_folded
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.wire.client import request
+from context_graph.wire.client.request import request
 from context_graph.wire.frames import Reply
 
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024

@@ -19,7 +19,7 @@ from context_graph.claude.settings.events import runs_us
 from context_graph.cli.doctor.client_files import SettingsFile, read_object
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.cli.doctor.mcp_client import McpClient, McpFailedError
-from context_graph.wire.client import find_launcher
+from context_graph.wire.client.spawn import find_launcher
 
 TAG: Final = CANARY_TAG
 _LEFT: Final = timedelta(minutes=10)

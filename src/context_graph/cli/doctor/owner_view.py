@@ -14,7 +14,8 @@ from context_graph.config import Location
 from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.model.memory import iso_time
 from context_graph.wire.build import client_build, installed_build, is_newer
-from context_graph.wire.client import look_at, request
+from context_graph.wire.client.request import request
+from context_graph.wire.client.silent import look_at
 
 _ALIVE_S: Final = 10.0
 """Within which an owner that runs says so; one that is this busy serves no hook either."""

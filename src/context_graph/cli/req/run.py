@@ -71,7 +71,7 @@ def show_config(context: CommandContext, *, name: str = "", sources: bool = Fals
 
 
 def install_git_hooks(context: CommandContext) -> dict[str, Any]:
-    from context_graph.wire.client import find_launcher
+    from context_graph.wire.client.spawn import find_launcher
 
     return git_hooks.install(context, os.path.realpath(find_launcher()))
 

@@ -32,7 +32,7 @@ from context_graph.view.rows import (
 )
 from context_graph.view.source import Replaced
 from context_graph.view.units import counted, size
-from context_graph.wire.client import Following
+from context_graph.wire.client.follow import Following
 from context_graph.wire.frames import CLIENT_PID
 
 _ASK_S: Final = 15.0

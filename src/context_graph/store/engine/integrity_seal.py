@@ -19,7 +19,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -121,7 +120,7 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
     if root is not None and known.parent == wanted.parent and known.name.startswith(f"{wanted.name}-"):
         return known
     if root is not None and any(wanted.glob("[0-9]*.log")):
-        wanted = wanted.with_name(f"{wanted.name}-{secrets.token_hex(4)}")
+        wanted = wanted.with_name(f"{wanted.name}-{os.urandom(4).hex()}")
     try:
         os.makedirs(wanted, mode=0o700, exist_ok=True)
         if root is None:

@@ -12,8 +12,6 @@ from context_graph.config import Location, socket_path
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.build import client_build
 from context_graph.wire.client.connection import connect, exchange
-from context_graph.wire.client.silent import look_at
-from context_graph.wire.client.spawn import find_owner_command, start_owner, wait_free, wait_ready
 from context_graph.wire.frames import ENV_NAMES, YIELDING, Reply, Request, encode_request
 
 
@@ -74,6 +72,8 @@ def request(
                 f"the owner of {location.root} was older than {client_build()} and has stopped; "
                 "`context-graph-cli owner start` starts a new one"
             )
+        from context_graph.wire.client.spawn import find_owner_command, wait_free
+
         if yielded:
             command = " ".join(find_owner_command(env))
             raise OwnerUnavailableError(
@@ -94,12 +94,16 @@ def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socke
             raise OwnerUnavailableError(
                 f"no owner listens at {socket_path(root)}; `context-graph-cli owner start` starts one"
             )
+        from context_graph.wire.client.spawn import start_owner, wait_ready  # most calls start none
+
         with start_owner(root, start_env) as starting:
             wait_ready(root, end, starting)
 
 
 def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
     """Return ``error`` with what is known of an owner that took a request and does not answer."""
+    from context_graph.wire.client.silent import look_at
+
     try:
         seen = look_at(root)
     except OSError:
