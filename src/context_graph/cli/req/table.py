@@ -105,7 +105,7 @@ ACTIONS = {
         commands.accept,
         req_text.accepted,
         "Take changed requirements as they are",
-        """Take what the files ask now, although running sessions have seen them ask for more.
+        """Accept what the files ask for now, although running sessions have seen them ask for more.
 
         What a session has seen of human_only requirements holds for it until a person gives this, in a
         terminal.
@@ -220,7 +220,7 @@ ACTIONS = {
         req_run.init,
         req_text.initialised,
         "Write a requirements file",
-        """Write .claude/requirements.yaml, from which on the project is governed.
+        """Write .claude/requirements.yaml; from then on the project has requirements.
 
         Example: context-graph-cli req init --preset strict --preview
         """,
@@ -239,7 +239,7 @@ ACTIONS = {
         req_run.check,
         req_text.checked,
         "What the gate would say",
-        """Say what the gate would answer to a call of a tool. Nothing is armed or recorded.
+        """Show what the gate would answer to a call of a tool. Nothing is armed or recorded.
 
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,
@@ -262,7 +262,7 @@ ACTIONS = {
         req_run.keys,
         req_text.keys,
         "The keys of requirements.yaml",
-        """Tell the keys of requirements.yaml: type, default and meaning.
+        """List the keys of requirements.yaml: type, default and meaning.
 
         Example: context-graph-cli req keys scope
         """,
