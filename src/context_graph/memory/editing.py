@@ -187,7 +187,7 @@ def _replaced(core: Core, nodes: Sequence[MemoryNode]) -> dict[bytes, _Old]:
     for key in keys:
         stored = core.store.read(key)
         if stored is not None:
-            vector = core.store.embedding(stored.node.commit_seq) or b""
+            vector = core.store.vectors.get(stored.node.commit_seq) or b""
             old[key] = _Old(stored, vector, core.store.edges.of(key))
     return old
 
@@ -304,7 +304,7 @@ def _forget_softly(core: Core, stored: StoredNode, stone: Tombstone) -> Forgotte
     if stored.deleted:
         return Forgotten(core.store.tombstone(key) or stone)
     derived = core.derived
-    edges, vector = core.store.edges.of(key), core.store.embedding(stored.node.commit_seq)
+    edges, vector = core.store.edges.of(key), core.store.vectors.get(stored.node.commit_seq)
     core.store.forget(key, stone)
     with followed(core):
         core.cache.discard(key)
@@ -319,7 +319,7 @@ def _delete(core: Core, stored: StoredNode, stone: Tombstone, quoting: Sequence[
     quoted = (core.store.read(node_id.bytes) for node_id in quoting if node_id not in holder_ids)
     together.holders.extend(holder for holder in quoted if holder is not None)
     stones = [stone, *(replace(stone, id=merged.node.id) for merged in together.merged)]
-    edges, vector = core.store.edges.of(key), core.store.embedding(stored.node.commit_seq)
+    edges, vector = core.store.edges.of(key), core.store.vectors.get(stored.node.commit_seq)
     # Of doctor's own memory nothing stays to be seen.
     trial = CANARY_TAG in stored.node.tags
     core.store.remove(
@@ -352,7 +352,7 @@ def restore(core: Core, node_id: UUID) -> MemoryNode:
     derived = core.derived
     node = core.store.restore(node_id.bytes)
     with followed(core):
-        vector = core.store.embedding(node.commit_seq) or b""
+        vector = core.store.vectors.get(node.commit_seq) or b""
         derived.restored(node, vector, core.store.edges.of(node_id.bytes))
     return node
 

@@ -169,7 +169,7 @@ class Reading:
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("embedding") as core:
             node = core.node(wanted)
-            return None if node is None else core.store.embedding(node.commit_seq)
+            return None if node is None else core.store.vectors.get(node.commit_seq)
 
     def stored(self, node_id: UUID | str) -> StoredNode | None:
         """Return the memory of that id as stored, soft-deleted or not."""
@@ -185,7 +185,7 @@ class Reading:
     def embedding_at(self, seq: int) -> bytes | None:
         """Return the embedding of the memory with that commit number, soft-deleted or not."""
         with self._core.operation("embedding") as core:
-            return core.store.embedding(seq)
+            return core.store.vectors.get(seq)
 
     def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
         """Return at most ``limit`` ids that begin with ``text`` (hex digits), of soft-deleted memories

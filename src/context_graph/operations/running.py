@@ -71,22 +71,21 @@ def _store(context: Context, arguments: memories.Store) -> Answer:
         return Answer({**views.stored_view(there, context.verbosity), "already_there": True})
     outdated = [memory_named(memex, name, "supersedes") for name in arguments.supersedes]
     outdated += [memory_id for memory_id in memex.given_up(content) if memory_id not in outdated]
-    evidence = memex.evidence.named(context.host.project or "", arguments.evidence)
-    act = _act(context, "supersede" if outdated else "store")
-    with memex.masking() as masked, memex.acting(act):
-        node = memex.store(
-            content,
-            **{name: getattr(arguments, name) for name in _AS_GIVEN},
-            link_to=[memory_named(memex, name, "link_to") for name in arguments.link_to],
-            supersedes=outdated,
-            evidence=evidence,
-            session_id=context.session_id,
-            project=context.host.project if arguments.scope == "project" else None,
-            occurred_at_ms=None if arguments.occurred_at is None else int(arguments.occurred_at),
-            source=context.source,
-            node_id=context.new_id(),
-            **_of_kind(context, arguments),
-        )
+    draft = Draft(
+        content=content,
+        **{name: getattr(arguments, name) for name in _AS_GIVEN},
+        link_to=[memory_named(memex, name, "link_to") for name in arguments.link_to],
+        supersedes=outdated,
+        evidence=memex.evidence.named(context.host.project or "", arguments.evidence),
+        metadata=_metadata(context, arguments),
+        session_id=context.session_id,
+        project=context.host.project if arguments.scope == "project" else None,
+        occurred_at_ms=None if arguments.occurred_at is None else int(arguments.occurred_at),
+        source=context.source,
+        node_id=context.new_id(),
+    )
+    with memex.masking() as masked, memex.acting(_act(context, "supersede" if outdated else "store")):
+        node = memex.store(draft)
     ended = {"superseded": [str(memory_id) for memory_id in outdated]} if outdated else {}
     view = {**views.stored_view(node, context.verbosity), **_scope_of(context, memex), **ended}
     return Answer({**view, **_masked(masked)})
@@ -96,12 +95,12 @@ def _act(context: Context, mode: str) -> Act:
     return new_act(mode, context.source, context.host.store_name)
 
 
-def _of_kind(context: Context, arguments: memories.Store) -> dict[str, Any]:
+def _metadata(context: Context, arguments: memories.Store) -> Mapping[str, Any] | None:
     """Return the metadata of a memory, with its kind and who says so."""
     if arguments.kind is None:
-        return {"metadata": arguments.metadata}
+        return arguments.metadata
     note = {"said_by": "user" if context.source == "cli" else "assistant"}
-    return {"metadata": {**(arguments.metadata or {}), KIND: arguments.kind, NOTE: note}}
+    return {**(arguments.metadata or {}), KIND: arguments.kind, NOTE: note}
 
 
 def _memory(context: Context, scope: memories.Scope, *, make: bool = False) -> Memex:

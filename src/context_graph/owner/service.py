@@ -81,7 +81,7 @@ class OwnerService:
     def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: Redactor) -> None:
         self._root = root
         self._settings = settings
-        self._log = log
+        self.log = log
         self._redactor = redactor
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
         self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
@@ -129,7 +129,7 @@ class OwnerService:
 
     def ended(self, request: Request, ended: TookTooLong) -> None:
         """Drop a store after a call was ended: its state in memory may be half done."""
-        self._log.error("%s: %s", request.verb, ended)
+        self.log.error("%s: %s", request.verb, ended)
         self._gates.forget()
         self.drop_store(request)
 
@@ -145,7 +145,7 @@ class OwnerService:
         try:
             return verb.handler(self._call(request, verb))
         except StoreError as error:
-            self._log.error("%s: %s", request.verb, error)
+            self.log.error("%s: %s", request.verb, error)
             self.drop_store(request)
             return hooks.failure(request, error, self._gates, flags=KEEP_IT)
         except ContextGraphError as error:
@@ -167,7 +167,7 @@ class OwnerService:
         if self._mcp is None:
             from context_graph.owner.commands.memory import McpHost
 
-            self._mcp = McpHost(self._root, self, self._settings, self._log)
+            self._mcp = McpHost(self._root, self, self._settings)
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:
@@ -221,9 +221,9 @@ class OwnerService:
             what = "applying events that wait"
             return watchdog.run(Piece(what, str(context.folder)), partial(context.events.read, _SLICE_S))
         except (ContextGraphError, OSError, MemoryError) as error:
-            self._log.error("events of %s: %s", context.folder.name, error)
+            self.log.error("events of %s: %s", context.folder.name, error)
         except TookTooLong as ended:
-            self._log.error("events of %s: %s", context.folder.name, ended)
+            self.log.error("events of %s: %s", context.folder.name, ended)
             self._unread[context.folder] = context.project
         self._drop(context.folder)
         return False
@@ -234,7 +234,7 @@ class OwnerService:
             piece = Piece("opening a store to apply its events", str(folder))
             return watchdog.run(piece, lambda: self._open(folder, project))
         except (ContextGraphError, OSError, TookTooLong) as error:
-            self._log.error("events of %s: %s", folder.name, error)
+            self.log.error("events of %s: %s", folder.name, error)
         return None
 
     def waiting(self, request: Request) -> int:
@@ -273,10 +273,10 @@ class OwnerService:
         try:
             watchdog.run(Piece(what, str(context.folder)), work)
         except StoreError as error:
-            self._log.error("store %s: %s", context.folder.name, error)
+            self.log.error("store %s: %s", context.folder.name, error)
             return error
         except TookTooLong as ended:
-            self._log.error("store %s: %s", context.folder.name, ended)
+            self.log.error("store %s: %s", context.folder.name, ended)
             self._drop(context.folder)
         return None
 
@@ -350,7 +350,7 @@ class OwnerService:
     def aside_of(self, folder: Path) -> SetAside:
         """Return the set-aside work of the store in ``folder``, open or not."""
         context = self._stores.get(folder)
-        return context.chores.aside if context is not None else SetAside(folder, self._log)
+        return context.chores.aside if context is not None else SetAside(folder, self.log)
 
     def _aside_rows(self, folder: Path) -> list[dict[str, object]]:
         project = str(project_of(folder) or "")
@@ -421,7 +421,7 @@ class OwnerService:
             settings=with_request_env(settings, request.env),
             redactor=self._redactor,
             gates=self._gates,
-            dreams=self.dreams,
+            service=self,
             began_ms=time.time_ns() // 1_000_000,
         )
 
@@ -461,7 +461,7 @@ class OwnerService:
             store,
             project=project,
             settings=settings,
-            log=self._log,
+            log=self.log,
             redactor=self._redactor,
             users=partial(self._users, store),
         )
@@ -485,7 +485,7 @@ class OwnerService:
         try:
             return (self._stores.get(folder) or self._open(folder, None)).memory
         except StoreError as error:
-            self._log.error("store %s: %s", account, error)
+            self.log.error("store %s: %s", account, error)
             if make:
                 raise
             return None
@@ -496,7 +496,7 @@ class OwnerService:
             context.checkpoint()
             context.close()
         except (StoreError, TookTooLong) as error:
-            self._log.error("closing %s: %s", context.folder.name, error)
+            self.log.error("closing %s: %s", context.folder.name, error)
             context.abandon()
 
     def _folders(self) -> list[Path]:

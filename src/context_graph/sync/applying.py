@@ -109,7 +109,7 @@ def _node(core: Core, register: Register) -> MemoryNode | None:
             return None
         return values.node_of(register.subject, fresh, register.values.get(TOLD_BY))
     if not fresh:
-        embedding = core.store.embedding(there.node.commit_seq)
+        embedding = core.store.vectors.get(there.node.commit_seq)
         return replace(there.node, embedding=embedding)
     now = values.node_values(there.node, core.redactor)
     told_by = register.values.get(TOLD_BY) or there.node.metadata.get(TOLD_BY)
@@ -117,7 +117,7 @@ def _node(core: Core, register: Register) -> MemoryNode | None:
     same = all(now[name] == fresh[name] for name in _EMBEDDED & set(fresh))
     kept = {name: getattr(made, name) for name in values.NODE_FIELDS}
     return replace(
-        there.node, **kept, embedding=core.store.embedding(there.node.commit_seq) if same else None
+        there.node, **kept, embedding=core.store.vectors.get(there.node.commit_seq) if same else None
     )
 
 

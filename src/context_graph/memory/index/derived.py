@@ -107,7 +107,7 @@ class Derived:
 
     def _replay(self, figures: StoreMetrics, change: Change) -> None:
         stored = self._store.read(change.subject)
-        vector = None if stored is None else self._store.embedding(stored.node.commit_seq)
+        vector = None if stored is None else self._store.vectors.get(stored.node.commit_seq)
         if stored is None or vector is None:
             raise ValueError("a memory that came since is gone")
         if change.op == Op.ADD:

@@ -182,7 +182,7 @@ def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, 
     if change.op == Op.ADD:
         stored = store.read(change.subject)
         if stored is not None and stored.node.commit_seq == change.seq:
-            node = replace(stored.node, embedding=store.embedding(change.seq))
+            node = replace(stored.node, embedding=store.vectors.get(change.seq))
             index.add(node, provider.encode(text_to_embed(node)), live=not stored.deleted)
     elif change.op == Op.UPDATE:
         stored = store.read(change.subject)
@@ -197,7 +197,7 @@ def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, 
         index.drop([node_id])
     elif change.op == Op.EMBED:
         stored = store.read(change.subject)
-        embedding = None if stored is None else store.embedding(stored.node.commit_seq)
+        embedding = None if stored is None else store.vectors.get(stored.node.commit_seq)
         if embedding is not None:
             index.revector(node_id, embedding)
     index.seen(change.seq)

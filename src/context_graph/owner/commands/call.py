@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from logging import Logger
+from typing import Protocol
 
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError
@@ -12,6 +14,18 @@ from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.redact import TextRedactor
 from context_graph.wire.frames import Reply, Request
+
+
+class Service(Protocol):
+    """The methods of the owner's service that handlers use."""
+
+    log: Logger
+    dreams: Consolidations
+
+    def open_store(self, request: Request) -> StoreContext: ...
+    def drop_store(self, request: Request) -> None: ...
+    def clean_id(self, text: str | None) -> str | None: ...
+    def problems(self) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +38,7 @@ class Call:
     settings: Settings
     redactor: TextRedactor
     gates: Gates
-    dreams: Consolidations
+    service: Service
     began_ms: int
 
     @property
@@ -55,10 +69,6 @@ class Call:
         if value in ("true", "false"):
             return value == "true"
         raise InvalidInputError(f"--{name} must be true or false, not {value!r}")
-
-    def clean_id(self, text: str | None) -> str | None:
-        """Return ``text`` with everything removed that can only be a key, so that it may be written down."""
-        return self.redactor.redact_id(text) if text else text
 
     def elapsed_ms(self) -> int:
         """Milliseconds since the hook's process started, as far as clocks tell."""

@@ -170,7 +170,7 @@ def _session_start(answering: _Answering) -> Reply:
     text = "\n".join(part for part in (follows, _last_summary(answering, started)) if part)
     call = answering.call
     is_seen = answering.for_client and not is_late(call.request)
-    dreamt = call.dreams.unattended(call.context.folder) if is_seen else ""
+    dreamt = call.service.dreams.unattended(call.context.folder) if is_seen else ""
     warning = " ".join(filter(None, (started.warning, _losses(call), _elsewhere(call), dreamt)))
     if answering.for_client:
         return answering.tell(context=text, message=f"context-graph: {warning}" if warning else "")

@@ -6,14 +6,13 @@ a client's store: memory, sessions, consolidations. MCP's modules are imported f
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import orjson
@@ -38,7 +37,7 @@ from context_graph.operations.context import Elsewhere, Host, OnDone
 from context_graph.operations.context import Job as AnyJob
 from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Operation, parameters, read
-from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.commands.call import Call, Service, reply
 from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.system import processes
 from context_graph.wire.frames import CLIENT_PID, ENV_NAMES, Reply, Request
@@ -47,30 +46,28 @@ if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
     from context_graph.memory.traces import Words
     from context_graph.operations.mcp.endpoint import Endpoint
-    from context_graph.owner.consolidations.queue import Consolidations
     from context_graph.owner.jobs import Job
     from context_graph.owner.sessions.store_context import StoreContext
+
+
+_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
+"""Failures after which the store must be opened anew; from others the memory recovers by itself."""
 
 
 class StoreHost:
     """One client's `operations.context.Host`.
 
     Args:
-        open_store: Gives the store that the request names, opened if need be.
-        clean_id: Removes from an id what can only be a key, because ids are written down.
+        context: The store that the request names, for one call; None to open it for each.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        open_store: Callable[[], StoreContext],
-        dreams: Consolidations,
-        clean_id: Callable[[str | None], str | None],
-    ) -> None:
+    def __init__(self, service: Service, request: Request, context: StoreContext | None = None) -> None:
+        self._service = service
         self._request = request
-        self._open = open_store
-        self._dreams = dreams
-        self._clean_id = clean_id
+        self._context = context
+
+    def _open(self) -> StoreContext:
+        return self._context or self._service.open_store(self._request)
 
     @property
     def store_name(self) -> str:
@@ -87,6 +84,8 @@ class StoreHost:
 
     def memory(self) -> Memex:
         """Return the store's memory, after everything that its hooks still have to write."""
+        if self._context is None:  # a command has said so before
+            self._service.dreams.query()
         context = self._open()
         context.memory_hooks.tidy()
         return context.memory
@@ -138,7 +137,7 @@ class StoreHost:
     def figures(self) -> dict[str, Any]:
         context = self._open()
         shown = context.memory_hooks.report(time.time_ns() // 1_000_000)
-        return {"injections": shown, "dreams": self._dreams.store_view(context)}
+        return {"injections": shown, "dreams": self._service.dreams.store_view(context)}
 
     def injections(self, limit: int) -> list[Any]:
         return self._open().memory_hooks.ledger.recent(limit)
@@ -149,15 +148,15 @@ class StoreHost:
     @property
     def dream_available(self) -> bool:
         store = self._request.store
-        return store is not None and self._dreams.available(store)
+        return store is not None and self._service.dreams.available(store)
 
     def consolidate(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
-        return self._dreams.consolidate(self._request, params, session_id=self._clean_id(session_id), **more)
+        named = self._service.clean_id(session_id)
+        return self._service.dreams.consolidate(self._request, params, session_id=named, **more)
 
     def discover_goals(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
-        return self._dreams.discover_goals(
-            self._request, params, session_id=self._clean_id(session_id), **more
-        )
+        named = self._service.clean_id(session_id)
+        return self._service.dreams.discover_goals(self._request, params, session_id=named, **more)
 
     def ask_team(
         self,
@@ -177,7 +176,7 @@ class StoreHost:
     def job(self, job_id: str) -> AnyJob:
         from context_graph.owner.questions import question_of
 
-        return question_of(self._open(), job_id) or self._dreams.job(job_id)
+        return question_of(self._open(), job_id) or self._service.dreams.job(job_id)
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:
         from context_graph.owner.consolidations.aftermath import kept_view
@@ -185,10 +184,15 @@ class StoreHost:
         return kept_view(self._open(), session_id)
 
     def problems(self) -> list[str]:
-        return []
+        return self._service.problems()
 
     def failed(self, operation: str, error: Exception) -> None:
-        self._open().log.error("%s: %s", operation, error)
+        if not isinstance(error, ContextGraphError):
+            self._service.log.error("%s failed", operation[:40], exc_info=error)
+            return
+        self._service.log.error("%s: %s", operation[:40], error)
+        if isinstance(error, _OF_THE_STORE):
+            self._service.drop_store(self._request)
 
 
 @dataclass(slots=True)
@@ -232,7 +236,7 @@ def _serve(operation: Operation, call: Call) -> Reply:
     except InvalidParamsError as error:
         raise CommandLineError(_by_option(operation, error)) from error
     try:
-        host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
+        host = StoreHost(call.service, call.request, call.context)
         session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
         answer = run(_Context(host, session_id), arguments)
     except InvalidParamsError as error:
@@ -297,28 +301,14 @@ _PEER_NAMES: Final = (
     *("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CONTEXT_GRAPH_DB_PATH", "HOME"),
 )
 _ENVIRON_BYTES: Final = 1 << 20
-_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
-"""Failures after which the store must be opened anew; from others the memory recovers by itself."""
-
-
-class Service(Protocol):
-    """The methods of the owner's service that MCP uses."""
-
-    @property
-    def dreams(self) -> Consolidations: ...
-    def open_store(self, request: Request) -> StoreContext: ...
-    def drop_store(self, request: Request) -> None: ...
-    def clean_id(self, text: str | None) -> str | None: ...
-    def problems(self) -> list[str]: ...
 
 
 class McpHost:
     """One for the owner's life: the tools, and the tool sessions of all clients."""
 
-    def __init__(self, root: Path, service: Service, settings: Settings, log: logging.Logger) -> None:
+    def __init__(self, root: Path, service: Service, settings: Settings) -> None:
         self._root = root
         self._service = service
-        self._log = log
         from context_graph.operations.mcp.sessions import Sessions
         from context_graph.operations.mcp.tools import Toolbox, memory_tools
 
@@ -354,32 +344,8 @@ class McpHost:
     def _endpoint(self, request: Request, *, client: bytes = b"", plain: bool = False) -> Endpoint:
         from context_graph.operations.mcp.endpoint import Endpoint
 
-        host = _McpStoreHost(self._service, request, self._log)
+        host = StoreHost(self._service, request)
         return Endpoint(self.toolbox, host, self.sessions, client=client, plain=plain)
-
-
-class _McpStoreHost(StoreHost):
-    """One MCP client's `Host`."""
-
-    def __init__(self, service: Service, request: Request, log: logging.Logger) -> None:
-        super().__init__(request, lambda: service.open_store(request), service.dreams, service.clean_id)
-        self._service = service
-        self._log = log
-
-    def memory(self) -> Memex:
-        self._service.dreams.query()
-        return super().memory()
-
-    def problems(self) -> list[str]:
-        return self._service.problems()
-
-    def failed(self, operation: str, error: Exception) -> None:
-        if not isinstance(error, ContextGraphError):
-            self._log.error("mcp %s failed", operation[:40], exc_info=error)
-            return
-        self._log.error("mcp %s: %s", operation[:40], error)
-        if isinstance(error, _OF_THE_STORE):
-            self._service.drop_store(self._request)
 
 
 def _environ(pid: int) -> dict[str, str]:

@@ -70,10 +70,6 @@ class GraphReader:
         stored = self.read(node_id)
         return None if stored is None or stored.deleted else stored.node
 
-    def embedding(self, seq: int) -> bytes | None:
-        """Return the embedding of the memory with commit number ``seq``: 1536 float32."""
-        return self.vectors.get(seq)
-
     def page(
         self, prefix: bytes, limit: int, *, start: Place | None = None, newest_first: bool = True
     ) -> list[Place]:
@@ -124,10 +120,6 @@ class GraphReader:
     def node_records(self) -> Iterator[tuple[bytes, bytes]]:
         """Return (id, record) of all memories, soft-deleted or not, by id and unchecked."""
         return self._engine.rows(NODES, whole=True)
-
-    def embeddings(self, after_seq: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Return (commit number, embedding) in order of commit from after ``after_seq``."""
-        return self.vectors.after(after_seq)
 
     def changes_after(self, seq: int) -> Iterator[Change]:
         """Yield the change log from after commit ``seq``."""
