@@ -33,7 +33,7 @@ DECODERS: dict[str, Callable[[bytes, bytes], object]] = {
     "snapshot": records.decode_snapshot,
     "head": records.decode_head,
     "event": records.decode_event,
-    "runtime": records.decode_runtime,
+    "runtime": records.decode_opaque,
     "goals": records.decode_goals,
     "evidence": records.decode_evidence,
     "dream": records.decode_dream,

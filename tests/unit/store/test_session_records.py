@@ -345,12 +345,14 @@ def test_an_event_with_wrong_content_is_an_error(payload: bytes) -> None:
 
 def test_runtime_goals_evidence_and_requests_come_back_as_they_went_in() -> None:
     key = layout.runtime_key("abc")
-    assert records.decode_runtime(key, records.encode_runtime(key, b"state")) == b"state"
+    assert records.decode_opaque(key, records.encode_opaque(key, b"state")) == b"state"
     assert records.decode_goals(key, records.encode_goals(key, 7, b"goals")) == (7, b"goals")
     rows = [records.Evidence("ic_delta", 5, 0.5, -0.1), records.Evidence("session_end", 6, 1.0, 1234.0)]
     assert records.decode_evidence(key, records.encode_evidence(key, rows)) == rows
     request = {"session_id": "abc", "at_ms": 5, "ic": 0.25}
-    assert records.decode_dream(key, records.encode_dream(key, request)) == request
+    assert records.decode_dream(key, records.encode_json(key, request)) == request
+    compactions = [{"summary": "half a pair \ud83d"}, {"summary": ""}]
+    assert records.decode_compactions(key, records.encode_json(key, compactions)) == compactions
 
 
 def test_wrong_content_of_the_small_records_is_an_error() -> None:
@@ -361,11 +363,13 @@ def test_wrong_content_of_the_small_records_is_an_error() -> None:
     with pytest.raises(CorruptedIdentityError):
         records.decode_dream(key, layout.wrap(key, 1, b"[]"))
     with pytest.raises(CorruptedIdentityError):
+        records.decode_compactions(key, layout.wrap(key, 1, b"[{}, 1]"))
+    with pytest.raises(CorruptedIdentityError):
         records.decode_evidence(key, layout.wrap(key, 1, struct.pack("<Bqfd", 9, 0, 0, 0)))
-    with pytest.raises(InvalidInputError, match="dream request"):
-        records.encode_dream(key, {"ic": math.nan})
-    with pytest.raises(InvalidInputError, match="dream request"):
-        records.encode_dream(key, {"ic": object()})
+    with pytest.raises(InvalidInputError, match="x:abc"):
+        records.encode_json(key, {"ic": math.nan})
+    with pytest.raises(InvalidInputError, match="x:abc"):
+        records.encode_json(key, {"ic": object()})
 
 
 def test_the_seed_s_field_names_are_the_snapshot_s() -> None:

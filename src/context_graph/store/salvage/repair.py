@@ -469,9 +469,9 @@ def _check_mark(key: bytes, record: bytes) -> bytes:
 
 _RUNTIME_CHECKS: Final = {
     layout.CAPTURE_PREFIX: _check_mark,
-    b"r:": records.decode_runtime,
+    b"r:": records.decode_opaque,
     b"g:": records.decode_goals,
-    layout.WORK_PREFIX: records.decode_work,
+    layout.WORK_PREFIX: records.decode_opaque,
     b"v:": records.decode_evidence,
     layout.COMPACTIONS_PREFIX: records.decode_compactions,
 }

@@ -368,7 +368,7 @@ class ConsolidationQueue:
         if not isinstance(session_id, str) or type(at_ms) is not int:
             raise InvalidInputError("a dream request needs session_id (text) and at_ms (Unix ms)")
         key = layout.dream_key(at_ms, session_id)
-        batch.put(SYSTEM, key, records.encode_dream(key, request))
+        batch.put(SYSTEM, key, records.encode_json(key, dict(request)))
         if self._unseen is not None:
             self._unseen.append(key)
         return key

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+import msgspec
 import orjson
 
 from context_graph.errors import InvalidInputError
@@ -25,18 +26,15 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.model.event_parts import EventParts
-from context_graph.store.layout import damaged, id_bytes, snapshot_key, unwrap, wrap
+from context_graph.store.layout import damaged, id_bytes, key_text, snapshot_key, unwrap, wrap
 
 SNAPSHOT_VERSION: Final = 2
 _UNKNOWN: Final = -1.0
 """A cross-session IC that was not measured."""
 EVENT_VERSION: Final = 3
-RUNTIME_VERSION: Final = 1
-GOALS_VERSION: Final = 1
-WORK_VERSION: Final = 1
-EVIDENCE_VERSION: Final = 1
-DREAM_VERSION: Final = 1
-COMPACTIONS_VERSION: Final = 1
+PLAIN_VERSION: Final = 1
+"""Of every other record."""
+Content = TypeVar("Content")
 
 _KINDS: Final = {kind: number for number, kind in enumerate(EventKind, 1)}
 """The numbers are on disk: a new kind comes last."""
@@ -246,34 +244,24 @@ def decode_event(key: bytes, record: bytes) -> HookEvent:
         raise damaged(key, f"event content: {error}") from error
 
 
-def encode_runtime(key: bytes, state: bytes) -> bytes:
-    """Return the record of a session's live state, opaque to the store."""
-    return wrap(key, RUNTIME_VERSION, state)
+def encode_opaque(key: bytes, content: bytes) -> bytes:
+    """Return the record of what the store does not look into: live states, and what work was about."""
+    return wrap(key, PLAIN_VERSION, content)
 
 
-def decode_runtime(key: bytes, record: bytes) -> bytes:
-    """Return the live state in ``record``. Raises as decode_snapshot."""
-    return unwrap(key, record, RUNTIME_VERSION)
-
-
-def encode_work(key: bytes, work: bytes) -> bytes:
-    """Return the record of what a session's work was about, opaque to the store."""
-    return wrap(key, WORK_VERSION, work)
-
-
-def decode_work(key: bytes, record: bytes) -> bytes:
-    """Return the work in ``record``. Raises as decode_snapshot."""
-    return unwrap(key, record, WORK_VERSION)
+def decode_opaque(key: bytes, record: bytes) -> bytes:
+    """Return the content of ``record``. Raises as decode_snapshot."""
+    return unwrap(key, record, PLAIN_VERSION)
 
 
 def encode_goals(key: bytes, seq: int, goals: bytes) -> bytes:
     """Return the record of a goal checkpoint taken after the event of sequence ``seq``."""
-    return wrap(key, GOALS_VERSION, _SEQ.pack(seq) + goals)
+    return encode_opaque(key, _SEQ.pack(seq) + goals)
 
 
 def decode_goals(key: bytes, record: bytes) -> tuple[int, bytes]:
     """Return (seq, goals) in ``record``. Raises as decode_snapshot."""
-    payload = unwrap(key, record, GOALS_VERSION)
+    payload = decode_opaque(key, record)
     if len(payload) < _SEQ.size:
         raise damaged(key, "a goal checkpoint without its sequence number")
     return _SEQ.unpack_from(payload)[0], payload[_SEQ.size :]
@@ -283,59 +271,46 @@ def encode_evidence(key: bytes, evidence: Iterable[Evidence]) -> bytes:
     """Return the record of a session's evidence, oldest first."""
     numbers = {name: number for number, name in _EVIDENCE_KINDS.items()}
     rows = (_EVIDENCE.pack(numbers[row.kind], row.at_ms, row.ic, row.value) for row in evidence)
-    return wrap(key, EVIDENCE_VERSION, b"".join(rows))
+    return encode_opaque(key, b"".join(rows))
 
 
 def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
     """Return the evidence in ``record``, oldest first. Raises as decode_snapshot."""
-    payload = unwrap(key, record, EVIDENCE_VERSION)
     try:
-        return [
-            Evidence(_EVIDENCE_KINDS[kind], at_ms, ic, value)
-            for kind, at_ms, ic, value in _EVIDENCE.iter_unpack(payload)
-        ]
+        rows = _EVIDENCE.iter_unpack(decode_opaque(key, record))
+        return [Evidence(_EVIDENCE_KINDS[kind], *row) for kind, *row in rows]
     except (struct.error, KeyError) as error:
         raise damaged(key, f"evidence content: {error}") from error
 
 
-def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
-    """Return the record of a queued consolidation request: a JSON object.
+def encode_json(key: bytes, content: object) -> bytes:
+    """Return the record of a queued consolidation request, or of a session's compactions, oldest first.
 
-    Raises InvalidInputError if ``request`` holds what JSON can't.
+    Raises InvalidInputError if ``content`` holds what JSON can't.
     """
     try:
-        text = json.dumps(dict(request), allow_nan=False, separators=(",", ":"), sort_keys=True)
+        text = json.dumps(content, allow_nan=False, separators=(",", ":"), sort_keys=True)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"dream request: {error}") from error
-    return wrap(key, DREAM_VERSION, text.encode())
+        raise InvalidInputError(f"record {key_text(key)}: {error}") from error
+    return encode_opaque(key, text.encode())
 
 
 def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
-    """Return the request in ``record``. Raises as decode_snapshot."""
-    try:
-        request = json.loads(unwrap(key, record, DREAM_VERSION))
-    except ValueError as error:
-        raise damaged(key, f"dream request: {error}") from error
-    if not isinstance(request, dict):
-        raise damaged(key, "the dream request is not a JSON object")
-    return request
-
-
-def encode_compactions(key: bytes, compactions: Sequence[Mapping[str, object]]) -> bytes:
-    """Return the record of a session's compactions, oldest first: a JSON list of objects."""
-    text = json.dumps(list(compactions), allow_nan=False, separators=(",", ":"), sort_keys=True)
-    return wrap(key, COMPACTIONS_VERSION, text.encode())
+    """Return the consolidation request in ``record``. Raises as decode_snapshot."""
+    return _decoded(key, record, dict[str, object])
 
 
 def decode_compactions(key: bytes, record: bytes) -> list[dict[str, Any]]:
     """Return the compactions in ``record``. Raises as decode_snapshot."""
+    return _decoded(key, record, list[dict[str, Any]])
+
+
+def _decoded(key: bytes, record: bytes, kind: type[Content]) -> Content:
     try:
-        compactions = json.loads(unwrap(key, record, COMPACTIONS_VERSION))
+        # json, not msgspec, reads it: half a surrogate pair, which a text may hold, is refused by msgspec.
+        return msgspec.convert(json.loads(decode_opaque(key, record)), kind)
     except ValueError as error:
-        raise damaged(key, f"compactions: {error}") from error
-    if not isinstance(compactions, list) or not all(isinstance(row, dict) for row in compactions):
-        raise damaged(key, "the compactions are no JSON list of objects")
-    return compactions
+        raise damaged(key, f"content: {error}") from error
 
 
 def _head(key: bytes, payload: bytes) -> tuple[tuple[Any, ...], str, str | None, bytes]:

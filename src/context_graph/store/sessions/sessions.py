@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSH
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
 from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
+from context_graph.store.sessions.records import Content
 
 EVIDENCE_KEPT: Final = 50
 _ALIAS: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,34}")
@@ -159,10 +160,12 @@ class SessionStore:
                 return snapshot
         return self._recover()
 
+    def _read(self, family: str, key: bytes, decode: Callable[[bytes, bytes], Content]) -> Content | None:
+        record = self._engine.get(family, key)
+        return None if record is None else decode(key, record)
+
     def _snapshot(self, session_id: str) -> SessionIdentitySnapshot | None:
-        key = layout.snapshot_key(session_id)
-        record = self._engine.get(SESSION_IDENTITY, key)
-        return None if record is None else records.decode_snapshot(key, record)
+        return self._read(SESSION_IDENTITY, layout.snapshot_key(session_id), records.decode_snapshot)
 
     def _recover(self) -> SessionIdentitySnapshot | None:
         unreadable: CorruptedIdentityError | FormatVersionError | None = None
@@ -248,7 +251,7 @@ class SessionStore:
         self._put_state(batch, snapshot, runtime, goals, dream)
         if work:
             key = layout.work_key(snapshot.session_id)
-            batch.put(RUNTIME, key, records.encode_work(key, work))
+            batch.put(RUNTIME, key, records.encode_opaque(key, work))
         self._engine.write(batch)
 
     def _put_state(
@@ -262,7 +265,7 @@ class SessionStore:
         self._put_snapshot(batch, snapshot)
         if runtime is not None:
             key = layout.runtime_key(snapshot.session_id)
-            batch.put(RUNTIME, key, records.encode_runtime(key, runtime))
+            batch.put(RUNTIME, key, records.encode_opaque(key, runtime))
         if goals is not None:
             key = layout.goals_key(snapshot.session_id)
             batch.put(RUNTIME, key, records.encode_goals(key, *goals))
@@ -272,13 +275,11 @@ class SessionStore:
     def put_runtime(self, session_id: str, runtime: bytes) -> None:
         """Store the session's live state alone."""
         key = layout.runtime_key(session_id)
-        self._engine.put(RUNTIME, key, records.encode_runtime(key, runtime))
+        self._engine.put(RUNTIME, key, records.encode_opaque(key, runtime))
 
     def load_runtime(self, session_id: str) -> bytes | None:
         """Return the session's live state, None if it has none. Raises CorruptedIdentityError if damaged."""
-        key = layout.runtime_key(session_id)
-        record = self._engine.get(RUNTIME, key)
-        return None if record is None else records.decode_runtime(key, record)
+        return self._read(RUNTIME, layout.runtime_key(session_id), records.decode_opaque)
 
     def save_goals(self, session_id: str, seq: int, goals: bytes) -> None:
         """Store a goal checkpoint taken after event ``seq``."""
@@ -287,33 +288,27 @@ class SessionStore:
 
     def load_goals(self, session_id: str) -> tuple[int, bytes] | None:
         """Return (seq, goals) of the session's checkpoint. Raises CorruptedIdentityError if damaged."""
-        key = layout.goals_key(session_id)
-        record = self._engine.get(RUNTIME, key)
-        return None if record is None else records.decode_goals(key, record)
+        return self._read(RUNTIME, layout.goals_key(session_id), records.decode_goals)
 
     def works(self) -> Iterator[tuple[str, bytes]]:
         """Yield (session id, what its work was about) of each session that has it; damaged ones are left
         out."""
         for key, record in self._engine.scan(RUNTIME, layout.WORK_PREFIX, after(layout.WORK_PREFIX)):
             with suppress(CorruptedIdentityError):
-                yield key[len(layout.WORK_PREFIX) :].decode(), records.decode_work(key, record)
+                yield key[len(layout.WORK_PREFIX) :].decode(), records.decode_opaque(key, record)
 
     def save_compactions(self, session_id: str, compactions: Sequence[Mapping[str, object]]) -> None:
         """Replace what is known of the session's compactions, oldest first."""
         key = layout.compactions_key(session_id)
-        self._engine.put(RUNTIME, key, records.encode_compactions(key, compactions))
+        self._engine.put(RUNTIME, key, records.encode_json(key, list(compactions)))
 
     def load_compactions(self, session_id: str) -> list[dict[str, Any]]:
         """Return what `save_compactions` kept; [] if there was none."""
-        key = layout.compactions_key(session_id)
-        record = self._engine.get(RUNTIME, key)
-        return [] if record is None else records.decode_compactions(key, record)
+        return self._read(RUNTIME, layout.compactions_key(session_id), records.decode_compactions) or []
 
     def load_evidence(self, session_id: str) -> list[records.Evidence]:
         """Return the reports of library callers, oldest first (D3.4)."""
-        key = layout.evidence_key(session_id)
-        record = self._engine.get(RUNTIME, key)
-        return [] if record is None else records.decode_evidence(key, record)
+        return self._read(RUNTIME, layout.evidence_key(session_id), records.decode_evidence) or []
 
     # Listings. They go by the time index (``t:``) and record heads: a page costs the same among 10,000.
 
@@ -393,9 +388,7 @@ class SessionStore:
         return matches[0]
 
     def _head(self, session_id: str) -> records.SnapshotHead | None:
-        key = layout.snapshot_key(session_id)
-        record = self._engine.get(SESSION_IDENTITY, key)
-        return None if record is None else records.decode_head(key, record)
+        return self._read(SESSION_IDENTITY, layout.snapshot_key(session_id), records.decode_head)
 
     def _row(self, session_id: str, timestamp_ms: int) -> SessionRow:
         try:
