@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory.index.rows import QUADRANTS, kind_tag
-from context_graph.model.memory import JohariQuadrant, check_unit, parse_time, plain_tag
-from context_graph.model.note import NoteKind
+from context_graph.model.memory import JohariQuadrant, MemoryNode, check_unit, parse_time, plain_tag
+from context_graph.model.note import NoteKind, kind_of_memory
+from context_graph.store import layout
 
 if TYPE_CHECKING:
     from context_graph.memory.index.rows import Rows
@@ -79,6 +80,30 @@ class RecallFilters:
     def key(self) -> str:
         """Return the same text for equal filters, for cursors."""
         return repr(self)
+
+    def prefix(self) -> bytes:
+        """Return the beginning of the secondary keys to scan: of the narrowest filter that has its own."""
+        if self.session_id is not None:
+            return layout.index_prefix(layout.SESSION, self.session_id)
+        if self.tags:
+            return layout.index_prefix(layout.TAG, self.tags[0])
+        if self.agent_id is not None:
+            return layout.index_prefix(layout.AGENT, self.agent_id)
+        if self.project is not None:
+            return layout.index_prefix(layout.PROJECT, self.project)
+        return layout.index_prefix(layout.BY_TIME)
+
+    def passes(self, node: MemoryNode) -> bool:
+        """Return whether a memory meets all conditions, as its row does by `mask`."""
+        return (
+            all(getattr(self, name) in (None, getattr(node, name)) for name in _NAMES)
+            and (self.min_importance is None or node.importance >= self.min_importance)
+            and (not self.johari_quadrants or node.johari_quadrant in self.johari_quadrants)
+            and (self.created_after_ms is None or node.created_at_ms > self.created_after_ms)
+            and (self.created_before_ms is None or node.created_at_ms < self.created_before_ms)
+            and set(self.tags) <= set(node.tags)
+            and (self.kind is None or self.kind is kind_of_memory(node.metadata))
+        )
 
     def mask(self, rows: Rows, live: bytearray) -> bytearray:
         """Return one byte a row, nonzero where the row is live and passes. Cost: one pass a filter."""

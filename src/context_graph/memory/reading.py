@@ -29,7 +29,6 @@ from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.notes.said import ending, ends
-from context_graph.store import layout
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.layout import Place
 from context_graph.text import superseding
@@ -56,7 +55,7 @@ class MemoryPage:
 def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) -> MemoryPage:
     """Return the memories that pass ``filters``, newest first, from ``cursor`` on."""
     check_range("limit", limit, 1, MAX_LIMIT)
-    prefix, start = _prefix(filters), _read_cursor(cursor)
+    prefix, start = filters.prefix(), _read_cursor(cursor)
     nodes: list[MemoryNode] = []
     seen = 0
     while seen < SCAN_AT_MOST:
@@ -64,7 +63,7 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
         for place in places:
             start = place
             node = core.readable(UUID(bytes=place.id))
-            if node is not None and _passes(node, filters):
+            if node is not None and filters.passes(node):
                 nodes.append(node)
                 if len(nodes) == limit:
                     return MemoryPage(nodes, _cursor(start))
@@ -72,32 +71,6 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
             return MemoryPage(nodes, None)
         seen += len(places)
     return MemoryPage(nodes, None if start is None else _cursor(start))
-
-
-def _prefix(filters: RecallFilters) -> bytes:
-    """Return the keys to scan: those of the narrowest filter that has its own keys."""
-    if filters.session_id is not None:
-        return layout.index_prefix(layout.SESSION, filters.session_id)
-    if filters.tags:
-        return layout.index_prefix(layout.TAG, filters.tags[0])
-    if filters.agent_id is not None:
-        return layout.index_prefix(layout.AGENT, filters.agent_id)
-    if filters.project is not None:
-        return layout.index_prefix(layout.PROJECT, filters.project)
-    return layout.index_prefix(layout.BY_TIME)
-
-
-def _passes(node: MemoryNode, filters: RecallFilters) -> bool:
-    named = ("agent_id", "session_id", "project", "source")
-    return (
-        all(getattr(filters, name) in (None, getattr(node, name)) for name in named)
-        and (filters.min_importance is None or node.importance >= filters.min_importance)
-        and (not filters.johari_quadrants or node.johari_quadrant in filters.johari_quadrants)
-        and (filters.created_after_ms is None or node.created_at_ms > filters.created_after_ms)
-        and (filters.created_before_ms is None or node.created_at_ms < filters.created_before_ms)
-        and set(filters.tags) <= set(node.tags)
-        and (filters.kind is None or filters.kind is kind_of_memory(node.metadata))
-    )
 
 
 def _may_end(node: MemoryNode) -> bool:
@@ -224,9 +197,10 @@ class Reading:
             query: 1 to 4,096 characters.
             top_k: 1 to 100 (EC-CORE-005).
             recency: [0, 1], how much newer memories are preferred.
-            cursor: The last page's `next_cursor`.
+            cursor: The last page's `next_cursor`, with the same query and filters.
             floor: [0, 1], least probability that the best ones hold an answer; below it nothing is found.
-            looks_up: Somebody asked for these words: the list ends where nothing speaks for a memory.
+            looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
+                list ends where nothing speaks for a memory any more.
             alike: Sessions whose work is like that of the session that asks, with how much, [0, 1]: their
                 memories are likelier to be meant.
             by_query: That session has not worked yet: they did the like of what the query asks for.

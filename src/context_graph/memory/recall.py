@@ -190,24 +190,11 @@ class Recaller:
         alike: Mapping[str, float] | None = None,
         by_query: bool = False,
     ) -> Recall:
-        """Return the ``top_k`` memories that fit best, or those after a cursor.
+        """Return the ``top_k`` memories that fit best, or those after a cursor; arguments as
+        `Reading.recall`'s.
 
         It finds whatever was stored before the call. A cursor keeps the order of its first page, without what
-        was deleted since.
-
-        Args:
-            query: 1 to 4,096 characters.
-            top_k: 1 to 100.
-            recency: 0 to 1: how much newer memories are preferred.
-            cursor: ``next_cursor`` of the page before, with the same query and filters.
-            floor: 0 to 1: least relevance of the best; below it nothing is found.
-            looks_up: Somebody asked for these words: a few of them, however common, are all meant; and the
-                list ends where nothing speaks for a memory any more.
-            alike: Sessions whose work is like that of the session that asks, with how much, [0, 1].
-            by_query: That session has not worked yet: they did the like of what the query asks for.
-
-        Raises:
-            InvalidParamsError: Names the parameter and its limit.
+        was deleted since. Raises InvalidParamsError: Names the parameter and its limit.
         """
         check_query(query)
         check_top_k(top_k)
