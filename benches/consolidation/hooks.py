@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ from benches.hooks.processes import CLI, FLOOR, SESSION, build_native, case, liv
 from benches.report import described, grid, machine, options, save, spread
 
 from context_graph.config import Location, locate
+from context_graph.wire.client.follow import follow
 from context_graph.wire.client.request import request
+from context_graph.wire.frames import FOLLOWS
 
 P95_GOAL = 1.5
 GONE_GOAL_MS = 100.0
@@ -127,9 +130,13 @@ class Bench:
         self.rounds(5)  # what a session's first hooks load
         for _ in range(number):
             _add(alone, self.rounds(ALONE_ROUNDS))
-            job = self.ask("memory.consolidate", mode=mode, any_state=True)["job"]
-            while (view := self.ask("memory.consolidate.status", job=job))["state"] in ("queued", "running"):
-                _add(beside, self.rounds(BESIDE_ROUNDS))
+            body = json.dumps({"mode": mode, "any_state": True}).encode()
+            following = follow("memory.consolidate", {FOLLOWS: True}, body, location=self.place, env=self.env)
+            with ThreadPoolExecutor(1) as waiting:
+                over = waiting.submit(lambda lines: list(lines)[-1], following)
+                while not over.done():
+                    _add(beside, self.rounds(BESIDE_ROUNDS))
+            view = over.result()
             if view["state"] != "done":
                 sys.exit(str(view))
             result = view["result"]

@@ -152,17 +152,3 @@ class Goals(Called):
     ] = False
     min_confidence: Annotated[float, unit("Least confidence of a discovered goal, 0 to 1.")] = 0.3
     max_goals: Annotated[int, about("At most this many discovered goals.", ge=1, le=50)] = 10
-
-
-class _Job(Called, kw_only=True):
-    job: Annotated[str, text("The job's id, from the answer that started it.", 64)]
-
-
-@operation("memory.consolidate.status")
-class JobStatus(_Job):
-    """Report the progress of a consolidation or a search for goals."""
-
-
-@operation("memory.consolidate.cancel")
-class JobCancel(_Job):
-    """Cancel a consolidation or a search for goals; nothing is changed."""

@@ -19,8 +19,15 @@ OnDone = Callable[[Mapping[str, Any] | Exception], None]
 
 
 class Job(Protocol):
-    """Long work. `cancel` ends it with nothing changed, unless it has ended already."""
+    """Long work. `cancel` ends it with nothing changed, unless it has ended already.
 
+    ``on_change`` is called after each change.
+    """
+
+    on_change: Callable[[], None] | None
+
+    @property
+    def over(self) -> bool: ...
     def cancel(self) -> None: ...
     def view(self) -> dict[str, Any]: ...
 
@@ -111,24 +118,11 @@ class Host(Protocol):
         on_progress: OnProgress | None = None,
         on_done: OnDone | None = None,
     ) -> Job:
-        """Begin a consolidation with checked ``params``. ModeNotAllowedError if the session's consciousness
-        does not allow the mode and ``strict`` forbids a lesser one.
+        """Begin a consolidation with checked ``params``; with ``goals`` among them a search for those.
+
+        ModeNotAllowedError if the session's consciousness does not allow the mode and ``strict`` forbids a
+        lesser one.
         """
-        ...
-
-    def discover_goals(
-        self,
-        params: Mapping[str, Any],
-        *,
-        session_id: str | None,
-        on_progress: OnProgress | None = None,
-        on_done: OnDone | None = None,
-    ) -> Job:
-        """Begin to look for the goals that the memories show. Changes nothing."""
-        ...
-
-    def job(self, job_id: str) -> Job:
-        """Return a running or recent job, or GraphQueryError."""
         ...
 
     def ask_team(

@@ -94,23 +94,13 @@ def _consolidate(context: Context, arguments: consolidations.Consolidate) -> Ans
 def _goals(context: Context, arguments: consolidations.Goals) -> Answer:
     if context.on_done is None and not arguments.discover:
         return Answer(context.host.kept_goals(context.session_id))
-    job = context.host.discover_goals(
-        {"min_confidence": arguments.min_confidence, "max_goals": arguments.max_goals},
+    job = context.host.consolidate(
+        {"goals": {"min_confidence": arguments.min_confidence, "max_goals": arguments.max_goals}},
         session_id=context.session_id,
         on_progress=context.progress,
         on_done=context.on_done,
     )
     return Answer(job=job, quotes=True)
-
-
-def _job_status(context: Context, arguments: consolidations.JobStatus) -> Answer:
-    return Answer(job=context.host.job(arguments.job))
-
-
-def _job_cancel(context: Context, arguments: consolidations.JobCancel) -> Answer:
-    job = context.host.job(arguments.job)
-    job.cancel()
-    return Answer(job=job)
 
 
 def _undo(context: Context, arguments: consolidations.Undo) -> Answer:
@@ -145,8 +135,6 @@ STORE_RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
     transfer.Stats: _stats,
     consolidations.Consolidate: _consolidate,
     consolidations.Goals: _goals,
-    consolidations.JobStatus: _job_status,
-    consolidations.JobCancel: _job_cancel,
     consolidations.Undo: _undo,
     consolidations.Runs: _runs,
 }

@@ -75,8 +75,85 @@ class ScheduledRun:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Job:
-    """A consolidation, or a search for goals, from request to end."""
+class LongWork:
+    """Work that a client waits for, from request to end; an `operations.context.Job`."""
+
+    kind: str
+    """consolidate, goals or question."""
+    state: JobState = JobState.QUEUED
+    stage: str = ""
+    on_progress: OnProgress | None = None
+    on_done: OnDone | None = None
+    on_change: Callable[[], None] | None = None
+    """Called after each change; set by the connection that passes it on."""
+
+    id: str = field(default_factory=lambda: uuid4().hex, init=False)
+    done: int = field(default=0, init=False)
+    """Progress, out of WHOLE."""
+    result: Mapping[str, Any] | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state not in (JobState.QUEUED, JobState.RUNNING)
+
+    def taken_back(self) -> bool:
+        """Take it back, if that is still possible; return whether it was."""
+        return True
+
+    def cancel(self) -> None:
+        """End it, with nothing changed, and without a call of `on_done`.
+
+        One that is over stays as it is, and so does one that is being committed: its end comes as usual.
+        """
+        if not self.over and self.taken_back():
+            self.on_done = self.on_progress = None
+            self.become(JobState.CANCELLED)
+
+    def advance(self, fraction: float, stage: str) -> None:
+        """Note its progress, in [0, 1]."""
+        self.done, self.stage = int(WHOLE * fraction), stage
+        if self.on_progress is not None:
+            self.on_progress(self.done, WHOLE, stage)
+        self.become(self.state)
+
+    def finish(self, outcome: Outcome) -> None:
+        """End it and notify those that wait. Later calls change nothing."""
+        if self.over:
+            return
+        on_done, self.on_done, self.on_progress = self.on_done, None, None
+        if isinstance(outcome, Exception):
+            self.error = outcome
+            self.become(JobState.FAILED)
+        else:
+            self.done, self.result = WHOLE, outcome
+            self.become(JobState.DONE)
+        if on_done is not None:
+            on_done(outcome)
+
+    def become(self, state: JobState) -> None:
+        """Note its state, and tell whoever waits."""
+        self.state = state
+        if self.on_change is not None:
+            self.on_change()
+
+    def view(self) -> dict[str, Any]:
+        """Return it as JSON, for clients that wait for it."""
+        view: dict[str, Any] = {
+            **{"job": self.id, "kind": self.kind, "state": self.state.value},
+            **{"done": self.done, "total": WHOLE, "stage": self.stage},
+        }
+        if self.result is not None:
+            view["result"] = self.result
+        if self.error is not None:
+            view["error"] = str(self.error)
+        return view
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Job(LongWork):
+    """A consolidation, or a search for goals."""
 
     place: Place
     requested_mode: Mode
@@ -88,23 +165,9 @@ class Job:
     """What it fulfils, if the owner itself wants it."""
     session_id: str | None = None
     dry_run: bool = False
-    on_progress: OnProgress | None = None
-    on_done: OnDone | None = None
     withdraw: Callable[[Job], bool]
     """Takes it back; whether that was still possible."""
-    unwatch: Callable[[], None] | None = None
-    """Stops the watch of the process that waits for it, if one does."""
-
-    id: str = field(default_factory=lambda: uuid4().hex, init=False)
-    began_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000, init=False)
     started_ms: int = field(default=0, init=False)
-    ended_ms: int = field(default=0, init=False)
-    state: JobState = field(default=JobState.QUEUED, init=False)
-    done: int = field(default=0, init=False)
-    """Progress, out of WHOLE."""
-    stage: str = field(default="", init=False)
-    result: Mapping[str, Any] | None = field(default=None, init=False)
-    error: Exception | None = field(default=None, init=False)
 
     @property
     def trigger(self) -> Trigger:
@@ -112,67 +175,13 @@ class Job:
         return Trigger.ASKED if self.scheduled is None else self.scheduled.trigger
 
     @property
-    def over(self) -> bool:
-        """Whether nothing more will happen."""
-        return self.state not in (JobState.QUEUED, JobState.RUNNING)
-
-    @property
     def name(self) -> str:
         """The job's name in the log."""
         return self.id[:8]
 
-    def cancel(self) -> None:
-        """End it, with nothing changed, and without a call of `on_done`.
-
-        One that is over stays as it is, and so does one that is being committed: its end comes as usual.
-        """
-        if not self.over and self.withdraw(self):
-            self.end(JobState.CANCELLED)
-            self.on_done = self.on_progress = None
-
-    def advance(self, fraction: float, stage: str) -> None:
-        """Note its progress, in [0, 1]."""
-        self.done, self.stage = int(WHOLE * fraction), stage
-        if self.on_progress is not None:
-            self.on_progress(self.done, WHOLE, stage)
-
-    def finish(self, outcome: Outcome) -> None:
-        """End it and notify those that wait. Later calls change nothing."""
-        if self.over:
-            return
-        if isinstance(outcome, Exception):
-            self.end(JobState.FAILED)
-            self.error = outcome
-        else:
-            self.end(JobState.DONE)
-            self.done, self.result = WHOLE, outcome
-        on_done, self.on_done, self.on_progress = self.on_done, None, None
-        if on_done is not None:
-            on_done(outcome)
-
-    def end(self, state: JobState) -> None:
-        """Mark it as over."""
-        self.state = state
-        if self.unwatch is not None:
-            self.unwatch()
-        self.ended_ms = time.time_ns() // 1_000_000
-
-    def view(self) -> dict[str, Any]:
-        """As JSON, for clients that ask how far it is."""
-        view: dict[str, Any] = {
-            "job": self.id,
-            "kind": "consolidate" if self.request.goals is None else "goals",
-            "trigger": self.trigger.value,
-            "state": self.state.value,
-            "done": self.done,
-            "total": WHOLE,
-            "stage": self.stage,
-        }
-        if self.result is not None:
-            view["result"] = self.result
-        if self.error is not None:
-            view["error"] = str(self.error)
-        return view
+    def taken_back(self) -> bool:
+        """Take it back, unless it is being committed."""
+        return self.withdraw(self)
 
 
 def session_end_request(snapshot: SessionIdentitySnapshot) -> dict[str, object]:

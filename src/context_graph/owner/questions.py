@@ -12,9 +12,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import orjson
 
@@ -22,7 +23,7 @@ from context_graph.errors import ConfigError, ContextGraphError, InvalidParamsEr
 from context_graph.memory.elsewhere import Sought
 from context_graph.memory.writing import redacted_node
 from context_graph.operations.context import Elsewhere
-from context_graph.owner.jobs import WHOLE, JobState
+from context_graph.owner.jobs import JobState, LongWork, OnDone
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.redact import TextRedactor
 from context_graph.sync import values
@@ -31,8 +32,6 @@ from context_graph.sync.hub import FILE
 QUESTION_S: Final = 2.0
 """Seconds between a question and its answer, the start of the process included."""
 _WAITING_MAX: Final = 8
-_KEPT: Final = 32
-"""Answered questions of a store that can still be looked at."""
 _ANSWER_BYTES: Final = 32 << 20
 _READ_BYTES: Final = 1 << 20
 _GONE_S: Final = 1.0
@@ -41,49 +40,20 @@ Then = Callable[[Sequence[Mapping[str, Any]], str], Mapping[str, Any]]
 """Makes the answer from what the hub has (`sync.hub.search.Candidate`) and why it has nothing, if so."""
 
 
-class Question:
-    """One that is being answered; an `operations.context.Job`."""
+@dataclass(slots=True, kw_only=True, eq=False)
+class Question(LongWork):
+    """One that is being answered."""
 
-    def __init__(self, then: Then, on_done: Callable[[Mapping[str, Any] | Exception], None] | None) -> None:
-        self.id = uuid4().hex
-        self._then, self._on_done = then, on_done
-        self._state = JobState.RUNNING
-        self._result: Mapping[str, Any] | None = None
-        self._error: Exception | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more will happen."""
-        return self._state is not JobState.RUNNING
+    then: Then
 
     def answer(self, rows: Sequence[Mapping[str, Any]], failed: str = "") -> None:
         """End it with what there is. Later calls change nothing."""
         if self.over:
             return
         try:
-            self._result = self._then(rows, failed)
-            self._state = JobState.DONE
+            self.finish(self.then(rows, failed))
         except ContextGraphError as error:
-            self._error = error
-            self._state = JobState.FAILED
-        outcome = self._result if self._error is None else self._error
-        if self._on_done is not None and outcome is not None:
-            self._on_done(outcome)
-
-    def cancel(self) -> None:
-        """End it without an answer."""
-        if not self.over:
-            self._state, self._on_done = JobState.CANCELLED, None
-
-    def view(self) -> dict[str, Any]:
-        """As JSON, for a command that waits for it."""
-        done = {"done": WHOLE if self.over else 0, "total": WHOLE, "stage": "asking the hub"}
-        document: dict[str, Any] = {"job": self.id, "kind": "question", "state": self._state.value, **done}
-        if self._result is not None:
-            document["result"] = self._result
-        if self._error is not None:
-            document["error"] = str(self._error)
-        return document
+            self.finish(error)
 
 
 def asking(context: StoreContext) -> Asking:
@@ -103,11 +73,6 @@ def asking(context: StoreContext) -> Asking:
     made = Asking(context)
     context.followers.add(made)
     return made
-
-
-def question_of(context: StoreContext, number: str) -> Question | None:
-    """Return a question of this store by its id, if it is known still."""
-    return context.questions.get(number)
 
 
 def elsewhere(rows: Iterable[Mapping[str, Any]], redactor: TextRedactor) -> list[Elsewhere]:
@@ -153,12 +118,7 @@ class Asking:
         self._loop.add_reader(self._stdout.fileno(), self._hear)
         context.log.info("asks its hub: store=%s pid=%d", context.folder.name, self._process.pid)
 
-    def ask(
-        self,
-        sought: Sought,
-        then: Then,
-        on_done: Callable[[Mapping[str, Any] | Exception], None] | None,
-    ) -> Question:
+    def ask(self, sought: Sought, then: Then, on_done: OnDone | None) -> Question:
         """Ask; ``then`` makes the answer of it, within QUESTION_S.
 
         Raises StoreBusyError: Too many wait already.
@@ -166,13 +126,12 @@ class Asking:
         if len(self._waiting) >= _WAITING_MAX:
             raise StoreBusyError("the hub has not answered earlier questions; ask again in a few seconds")
         self._number += 1
-        number, question = self._number, Question(then, on_done)
+        number = self._number
+        question = Question(
+            kind="question", state=JobState.RUNNING, stage="asking the hub", then=then, on_done=on_done
+        )
         line = orjson.dumps({"number": number, **sought._asdict()}) + b"\n"
         self._waiting[number] = question
-        known = self._context.questions  # they outlive the process: who asked looks for the answer later
-        known[question.id] = question
-        while len(known) > _KEPT:
-            known.popitem(last=False)
         self._loop.call_later(QUESTION_S, self._late, number)
         try:
             if os.write(self._stdin.fileno(), line) < len(line):

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
     from context_graph.owner.commands.memory import McpHost
 
-
 _READS_S: Final = 0.25
 """How long a command has events applied that wait in the log, before its own answer; the rest follows it."""
 _READS: Final = 64
@@ -57,8 +56,7 @@ _READS: Final = 64
 _SLICE_S: Final = 0.01
 """How long requests wait for events that are applied between them."""
 _DELAY_S: Final = 0.01
-"""Seconds after which events are read that nobody asks about: their hooks have ended then, and share no
-processor."""
+"""Seconds after which events are read that nobody asks about: their hooks have ended by then."""
 _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
@@ -181,7 +179,7 @@ class OwnerService:
             if context.events.read(_READS_S, least=_READS):
                 self._read_on()
         except BaseException:  # its memory is ahead of the disk
-            self._drop(context.folder)
+            self.drop(context.folder)
             raise
         return context
 
@@ -225,7 +223,7 @@ class OwnerService:
         except TookTooLong as ended:
             self.log.error("events of %s: %s", context.folder.name, ended)
             self._unread[context.folder] = context.project
-        self._drop(context.folder)
+        self.drop(context.folder)
         return False
 
     def _opened(self, folder: Path, project: Path | None) -> StoreContext | None:
@@ -245,7 +243,7 @@ class OwnerService:
     def drop_store(self, request: Request) -> None:
         """Drop the in-memory state of a store that failed; it is read again from the disk."""
         if request.store is not None:
-            self._drop(self._canonical(request.store))
+            self.drop(self._canonical(request.store))
 
     def clean_id(self, text: str | None) -> str | None:
         """Return ``text`` with everything removed that can only be a key, so that it may be written down."""
@@ -277,7 +275,7 @@ class OwnerService:
             return error
         except TookTooLong as ended:
             self.log.error("store %s: %s", context.folder.name, ended)
-            self._drop(context.folder)
+            self.drop(context.folder)
         return None
 
     def stats(self) -> dict[str, object]:
@@ -293,7 +291,7 @@ class OwnerService:
             "events_shut": [text for context in contexts for text in context.events.shut],
             "set_aside": [row for folder in folders for row in self._aside_rows(folder)],
             "redaction_rules": self._redactor.rule_count,
-            "settings_problems": list(self._settings.problems),
+            "settings_problems": self.problems(),
         }
 
     def _waiting_in(self, folder: Path) -> int:
@@ -330,7 +328,7 @@ class OwnerService:
                 context.memory_hooks.tidy()
             except TookTooLong:
                 again = True
-                self._drop(context.folder)
+                self.drop(context.folder)
                 with contextlib.suppress(ContextGraphError):  # whoever asks for it next is told
                     self._open(context.folder, context.project)
         return again
@@ -342,7 +340,7 @@ class OwnerService:
             there = self._aside_rows(folder)
             self.aside_of(folder).release()
             if log_reader.put_back(folder) or there:
-                self._drop(folder, write=True)  # opened again, it finds what it owes
+                self.drop(folder, write=True)  # opened again, it finds what it owes
                 released += there
         self.catch_up()
         return released
@@ -376,10 +374,6 @@ class OwnerService:
     def open_place(self, place: Place) -> StoreContext:
         """Return the store of ``place``, opened if it is not; unlike `open_store` not for a request."""
         return self._stores.get(place.store) or self._open(place.store, place.project)
-
-    def drop_place(self, place: Place) -> None:
-        """Drop the in-memory state of the store of ``place``."""
-        self._drop(place.store)
 
     def contexts(self) -> Collection[StoreContext]:
         """Return the stores that are open."""
@@ -429,8 +423,7 @@ class OwnerService:
         store = request.store
         if store is None or not store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
-        if store not in self._stores:
-            store = self._canonical(store)
+        store = self._canonical(store)
         context = self._stores.get(store) or self._open(store, request.project)
         self._stores.move_to_end(store)
         return context
@@ -445,7 +438,8 @@ class OwnerService:
                 return known
         return store
 
-    def _drop(self, folder: Path, *, write: bool = False) -> None:
+    def drop(self, folder: Path, *, write: bool = False) -> None:
+        """Drop the in-memory state of the store in ``folder``; ``write`` saves it first."""
         context = self._stores.pop(folder, None)
         if context is not None and write:
             self._let_go(context)

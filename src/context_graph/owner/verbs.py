@@ -24,12 +24,7 @@ class Verb:
     needs_store: bool = True
 
 
-_WATCHING: Final = frozenset(
-    (
-        *("memory.consolidate", "memory.consolidate.status", "memory.consolidate.cancel"),
-        *("memory.stats", "memory.runs", "memory.goals"),
-    )
-)
+_WATCHING: Final = frozenset((*("memory.consolidate", "memory.stats", "memory.runs", "memory.goals"),))
 """These begin a consolidation or look at one: watching must not keep it from happening."""
 _RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subagent-start")
 

@@ -27,8 +27,9 @@ KEEP_IT: Final = 2
 YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
 
-CLIENT_PID: Final = "client_pid"
-"""Parameter of a request for long work: the process that waits for it, and with which the work ends."""
+FOLLOWS: Final = "follows"
+"""Parameter of a request for long work: the client stays connected and is told how far the work is, a JSON
+line each time; the work ends when the client ends its side of the connection."""
 
 ENV_NAMES: Final = frozenset(
     {
@@ -92,6 +93,8 @@ class Reply:
     flags: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
+    job: Any = None
+    """The long work that the request began; in the owner only."""
 
 
 def is_late(request: Request) -> bool:

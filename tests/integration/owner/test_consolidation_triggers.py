@@ -90,7 +90,7 @@ def test_who_asks_goes_before_the_owner_s_own_run(cli: Cli) -> None:
     pid = until(owner.running, "the run")["pid"]
     with stopped(pid):
         asked = owner.start(mode="light")
-        assert owner.result(asked)["merged_count"] == TWINS
+        assert asked.result()["merged_count"] == TWINS
     assert _last(owner)["trigger"] == "asked"
     until(lambda: not _queued(owner), "the crisis to be answered by it")
     assert owner.stats()["scheduled"] == []
@@ -116,7 +116,7 @@ def test_the_next_start_says_once_what_a_run_did_that_nobody_asked_for(cli: Cli)
     assert f"{TWINS} merged" in first["systemMessage"]
     assert f"context-graph-cli memory undo {token[:8]}" in first["systemMessage"]
     assert "merged" not in second.get("systemMessage", "")
-    assert owner.result(owner.start())["merged_count"] == 0
+    assert owner.start().result()["merged_count"] == 0
     third = hook(owner.cli, "session-start", "s-3", source="startup")
     assert "tidied" not in third.get("systemMessage", ""), "whoever asked knows"
 
@@ -192,7 +192,7 @@ def test_the_switch_keeps_the_owner_from_all_of_it(cli: Cli) -> None:
     stats = owner.stats()
     assert stats["automatic"] is False and stats["scheduled"] == [] and stats["requests"] == 1
     assert owner.dreams() == {"running": None, "waiting": 0, "scheduled": []}
-    assert owner.result(owner.start())["merged_count"] == TWINS, "whoever asks is served"
+    assert owner.start().result()["merged_count"] == TWINS, "whoever asks is served"
 
 
 _CLIENT = """

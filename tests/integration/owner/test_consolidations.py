@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -40,10 +39,10 @@ def _count(owner: Owner) -> int:
 
 
 def test_a_run_does_what_its_dry_run_says_and_leaves_no_file(dreaming: Owner) -> None:
-    dry = dreaming.result(dreaming.start(mode="light", dry_run=True))
+    dry = dreaming.start(mode="light", dry_run=True).result()
     assert dry["dry_run"] and dry["merged_count"] == TWINS and dry["final_memory_count"] == 60
     assert _count(dreaming) == 66 and not dreaming.ask("memory.runs")["runs"]
-    real = dreaming.result(dreaming.start(mode="light"))
+    real = dreaming.start(mode="light").result()
     told = ("mode", "merged", "pruned", "links_made", "merged_count", "pruned_count", "final_memory_count")
     assert [dry[name] for name in told] == [real[name] for name in told]
     assert _count(dreaming) == 60
@@ -56,9 +55,9 @@ def test_a_run_does_what_its_dry_run_says_and_leaves_no_file(dreaming: Owner) ->
 
 def test_a_c_that_nothing_measured_forbids_nothing(dreaming: Owner) -> None:
     """No session has been measured: C is unknown, which is not 0."""
-    found = dreaming.result(dreaming.start(mode="rem", dry_run=True, strict=True))
+    found = dreaming.start(mode="rem", dry_run=True, strict=True).result()
     assert (found["requested_mode"], found["mode"]) == ("rem", "rem")
-    person = dreaming.result(dreaming.start(mode="rem", dry_run=True, any_state=True))
+    person = dreaming.start(mode="rem", dry_run=True, any_state=True).result()
     assert person["mode"] == "rem"
 
 
@@ -81,13 +80,11 @@ def test_a_cancelled_run_changes_nothing_and_leaves_nothing(dreaming: Owner) -> 
     job = dreaming.start(mode="light")
     pid = _held(dreaming)
     with stopped(pid):
-        dreaming.ask("memory.consolidate.cancel", job=job)
+        assert job.cancel()["state"] == "cancelled"
         until(lambda: _gone(pid), "the process's end")
-    assert dreaming.state(job)["state"] == "cancelled"
     until(lambda: not dreaming.folders(), "the folder's end")
     assert _count(dreaming) == 66
-    assert dreaming.ask("memory.consolidate.cancel", job=job)["state"] == "cancelled"
-    assert dreaming.result(dreaming.start())["merged_count"] == TWINS, "and the next one runs"
+    assert dreaming.start().result()["merged_count"] == TWINS, "and the next one runs"
 
 
 def test_a_run_that_was_asked_for_goes_on_beside_queries_and_hooks(dreaming: Owner) -> None:
@@ -95,8 +92,8 @@ def test_a_run_that_was_asked_for_goes_on_beside_queries_and_hooks(dreaming: Own
     pid = _held(dreaming)
     with stopped(pid):
         assert dreaming.ask("memory.recall", query="where does the bucket keep its settings?")["nodes"]
-        assert not _gone(pid) and dreaming.state(job)["state"] == "running"
-    assert dreaming.result(job)["merged_count"] == TWINS
+        assert not _gone(pid) and job.state == "running"
+    assert job.result()["merged_count"] == TWINS
 
 
 def test_runs_follow_one_another(dreaming: Owner) -> None:
@@ -104,22 +101,21 @@ def test_runs_follow_one_another(dreaming: Owner) -> None:
     pid = _held(dreaming)
     with stopped(pid):
         second, third = dreaming.start(mode="light"), dreaming.start(mode="light", dry_run=True)
-        assert dreaming.state(second)["state"] == "queued"
+        assert second.state == "queued"
         assert dreaming.dreams()["waiting"] == 2
-        dreaming.ask("memory.consolidate.cancel", job=third)
-    assert dreaming.result(first)["merged_count"] == TWINS
-    again = dreaming.result(second)
+        assert third.cancel()["state"] == "cancelled"
+    assert first.result()["merged_count"] == TWINS
+    again = second.result()
     assert again["merged_count"] == 0 and "undo_token" not in again and "nothing to do" in again["notes"][0]
-    assert dreaming.state(third)["state"] == "cancelled"
 
 
 def test_a_memory_that_changes_during_a_run_is_left_as_it_is(dreaming: Owner) -> None:
-    pairs = dreaming.result(dreaming.start(dry_run=True))["merged"]
+    pairs = dreaming.start(dry_run=True).result()["merged"]
     job = dreaming.start(mode="light")
     pid = _held(dreaming)
     with stopped(pid):
         dreaming.ask("memory.forget", id=pairs[0]["survivor"])
-    found = dreaming.result(job)
+    found = job.result()
     assert found["merged_count"] == TWINS - 1 and found["skipped_count"] >= 1
     assert any(pairs[0]["survivor"] in one["ids"] for one in found["skipped"])
     assert "tombstone" not in dreaming.ask("memory.show", id=pairs[0]["losers"][0])
@@ -130,10 +126,11 @@ def test_the_death_of_its_process_fails_a_run_and_nothing_else(dreaming: Owner) 
     pid = _held(dreaming)
     with stopped(pid):
         os.kill(pid, signal.SIGKILL)
-        view = until(lambda: (dreaming.state(job)["state"] == "failed") and dreaming.state(job), "its end")
+        view = job.end()
+    assert view["state"] == "failed"
     assert "signal 9" in view["error"] and "nothing was changed" in view["error"]
     assert _count(dreaming) == 66 and dreaming.folders() == []
-    assert dreaming.result(dreaming.start())["merged_count"] == TWINS
+    assert dreaming.start().result()["merged_count"] == TWINS
 
 
 @pytest.mark.thorough
@@ -162,27 +159,28 @@ def test_a_killed_owner_leaves_no_process_and_the_next_one_no_file(dreaming: Own
 def test_an_empty_store_is_told_that_there_was_nothing_to_do(cli: Cli) -> None:
     owner = Owner.of(cli)
     for mode in ("light", "rem"):
-        found = owner.result(owner.start(mode=mode, any_state=True))
+        found = owner.start(mode=mode, any_state=True).result()
         assert found["mode"] == mode and "undo_token" not in found
         assert "nothing to do" in found["notes"][0]
 
 
-def test_an_unknown_job_is_named_with_where_to_look(dreaming: Owner) -> None:
-    refused = dreaming.reply("memory.consolidate.status", job="f" * 32)
-    assert refused.exit_code != 0 and b"f" * 32 in refused.stderr
-    assert b"memory runs" in refused.stderr
-
-
-def test_the_end_of_the_process_that_waits_ends_a_run(dreaming: Owner) -> None:
-    """One that has ended before the owner looks, too."""
-    with subprocess.Popen(["sleep", "100"]) as waits:
-        job = dreaming.start_for(waits.pid, mode="light")
-        pid = _held(dreaming)
-        with stopped(pid):
-            waits.kill()
-            waits.wait()
-            until(lambda: _gone(pid), "the process's end")
-        assert dreaming.state(job)["state"] == "cancelled"
-        late = dreaming.start_for(waits.pid, mode="light")
-        until(lambda: dreaming.state(late)["state"] == "cancelled", "the end of a run that nobody waits for")
+def test_the_end_of_whoever_waits_ends_a_run(dreaming: Owner) -> None:
+    """One that has gone before the owner looks, too."""
+    job = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        job.leave()
+        until(lambda: _gone(pid), "the process's end")
+    dreaming.start(mode="light").leave()
+    until(lambda: dreaming.running() is None and not dreaming.dreams()["waiting"], "nothing that runs")
     assert _count(dreaming) == 66
+
+
+def test_progress_is_told_on_the_connection_that_asked(dreaming: Owner) -> None:
+    """One request, and each line differs from the one before it; the last one has the result."""
+    job = dreaming.start(mode="deep", any_state=True)
+    assert job.result()["merged_count"] == TWINS
+    shown = [(view["state"], view["done"], view["stage"]) for view in job.views[1:]]
+    assert len(shown) > 3 and len(set(shown)) == len(shown), shown
+    assert [done for _, done, _ in shown] == sorted(done for _, done, _ in shown)
+    assert sum("memory.consolidate" in line for line in dreaming.log().splitlines()) == 1

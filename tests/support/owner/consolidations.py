@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,8 +18,9 @@ from tests.support.memories import open_memex
 from context_graph.config import Location, locate
 from context_graph.errors import OwnerUnavailableError
 from context_graph.memory.memex import Memex
+from context_graph.wire.client.follow import Following, follow
 from context_graph.wire.client.request import request
-from context_graph.wire.frames import CLIENT_PID, Reply
+from context_graph.wire.frames import FOLLOWS, Reply
 
 __all__ = ["Owner", "twins", "until"]
 
@@ -59,6 +61,42 @@ def twins(memex: Memex, facts: int, pairs: int) -> list[tuple[str, str]]:
     return list(zip(made, made[facts:], strict=False))
 
 
+class Waiting:
+    """A consolidation, and what the owner says of it."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self.views: list[dict[str, Any]] = [json.loads(following.reply.stdout)]
+        self._thread = threading.Thread(target=lambda: self.views.extend(following), daemon=True)
+        self._thread.start()
+
+    @property
+    def state(self) -> str:
+        """How far it is, by what was said last."""
+        return str(self.views[-1]["state"])
+
+    def cancel(self) -> dict[str, Any]:
+        """Wait no longer; what the owner says to that."""
+        self._following.give_up()
+        return self.end()
+
+    def leave(self) -> None:
+        """Go, as a process does that ends."""
+        self._following.close()
+
+    def end(self) -> dict[str, Any]:
+        """The last that is said of it."""
+        until(lambda: not self._thread.is_alive(), "the consolidation's end")
+        return self.views[-1]
+
+    def result(self) -> Mapping[str, Any]:
+        """Its result, waited for."""
+        view = self.end()
+        assert view["state"] == "done", view
+        found: Mapping[str, Any] = view["result"]
+        return found
+
+
 @dataclass(frozen=True)
 class Owner:
     """The owner of a test's data root, asked as its clients ask it."""
@@ -81,41 +119,30 @@ class Owner:
         """The answer to one request that must succeed."""
         return _succeeded(self.reply(verb, **given))
 
-    def reply(self, verb: str, *, params: Mapping[str, str] | None = None, **given: Any) -> Any:
+    def reply(self, verb: str, **given: Any) -> Any:
         """The reply to one request, whatever it says; an owner is started by command, with its settings."""
         body = json.dumps(given).encode()
-        ask = partial(
-            request, verb, params or {}, body, location=self.location, autostart=False, timeout_s=30.0
-        )
+        ask = partial(request, verb, {}, body, location=self.location, autostart=False, timeout_s=30.0)
         try:
             return ask(env=self.cli.env)
         except OwnerUnavailableError:
             assert self.cli.run("owner", "start").returncode == 0
             return ask(env=self.cli.env)
 
-    def start(self, **given: Any) -> str:
-        """Start a consolidation; its job's id."""
-        return str(self.ask("memory.consolidate", **given)["job"])
-
-    def start_for(self, pid: int, **given: Any) -> str:
-        """Start a consolidation that ends with that process; its job's id."""
-        params = {CLIENT_PID: str(pid)}
-        return str(_succeeded(self.reply("memory.consolidate", params=params, **given))["job"])
-
-    def state(self, job: str) -> dict[str, Any]:
-        """How far a job is."""
-        return self.ask("memory.consolidate.status", job=job)
-
-    def result(self, job: str) -> Mapping[str, Any]:
-        """The result of a job, waited for."""
-        view = until(lambda: self._over(job), "the consolidation's end")
-        assert view["state"] == "done", view
-        found: Mapping[str, Any] = view["result"]
-        return found
-
-    def _over(self, job: str) -> dict[str, Any] | None:
-        view = self.state(job)
-        return None if view["state"] in ("queued", "running") else view
+    def start(self, **given: Any) -> Waiting:
+        """Start a consolidation and wait for it in a thread, as the command does."""
+        self.ask("owner.ping")
+        body = json.dumps(given).encode()
+        following = follow(
+            "memory.consolidate",
+            {FOLLOWS: True},
+            body,
+            location=self.location,
+            timeout_s=30.0,
+            env=self.cli.env,
+        )
+        _succeeded(following.reply)
+        return Waiting(following)
 
     def dreams(self) -> dict[str, Any]:
         """What `owner status` says of consolidations."""

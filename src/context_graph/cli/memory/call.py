@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from context_graph.cli.console.calling import ask, finish, read_stdin
 from context_graph.cli.console.terminal import print_folded, shown
 from context_graph.cli.words import DB_PATH, JSON, Argument, Command, Option
-from context_graph.errors import CommandLineError, InvalidInputError
-from context_graph.wire.frames import CLIENT_PID
+from context_graph.config import locate
+from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
+from context_graph.wire.client.follow import Following, follow
+from context_graph.wire.frames import FOLLOWS
 
 CALL_S: Final = 30.0
 _TEXT_BYTES: Final = 1024 * 1024
@@ -45,26 +47,46 @@ def word(
 
 
 def ask_memory(
-    verb: str,
-    arguments: Mapping[str, Any],
-    db_path: str | None,
-    *,
-    timeout_s: float = CALL_S,
-    is_awaited: bool = False,
+    verb: str, arguments: Mapping[str, Any], db_path: str | None, *, timeout_s: float = CALL_S
 ) -> Any:
     """Return the reply's JSON; a reply that failed ends the command as it says.
 
     Args:
         arguments: The verb's arguments; those that are None are left out.
-        is_awaited: Whether what is asked for is to end with this process.
     """
-    body = json.dumps({k: v for k, v in arguments.items() if v is not None}, ensure_ascii=False)
-    sent = body.encode("utf-8", "replace")  # an argument need not be UTF-8
-    params = {CLIENT_PID: str(os.getpid())} if is_awaited else {}
-    reply = ask(verb, params, sent, db_path=db_path, timeout_s=timeout_s)
+    reply = ask(verb, {}, body_of(arguments), db_path=db_path, timeout_s=timeout_s)
     if reply.exit_code:
         finish(reply)
     return json.loads(reply.stdout)
+
+
+def body_of(arguments: Mapping[str, Any]) -> bytes:
+    """Return a verb's arguments as a request has them; those that are None are left out."""
+    body = json.dumps({k: v for k, v in arguments.items() if v is not None}, ensure_ascii=False)
+    return body.encode("utf-8", "replace")  # an argument need not be UTF-8
+
+
+def follow_memory(verb: str, arguments: Mapping[str, Any], db_path: str | None) -> Following:
+    """Begin long work, which ends with the connection; a reply that failed ends the command as it says."""
+    body, place = body_of(arguments), locate(db_path)
+    following = follow(verb, {FOLLOWS: True}, body, location=place, timeout_s=CALL_S)
+    if following.reply.exit_code:
+        finish(following.reply)
+    return following
+
+
+def last_of(following: Following) -> Mapping[str, Any]:
+    """Return the last that the owner says of long work, once it is over; {} if it says nothing."""
+    views: deque[Mapping[str, Any]] = deque(following, maxlen=1)
+    return views.pop() if views else {}
+
+
+def finished(job: Mapping[str, Any]) -> Any:
+    """Return the result of long work, by the last that was said of it. Raises ContextGraphError for none."""
+    if job.get("state") == "done":
+        return job["result"]
+    lost = "the owner ended; `memory runs` has what was changed, and if nothing was, ask again"
+    raise ContextGraphError(job.get("error") or lost)
 
 
 class Action(NamedTuple):

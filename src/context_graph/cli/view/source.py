@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -11,6 +10,7 @@ import msgspec
 
 from context_graph.cli.console.calling import ask
 from context_graph.cli.doctor.findings import NOTE
+from context_graph.cli.memory.call import body_of, finished, last_of
 from context_graph.cli.memory.edit import changed, editable
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import ContextGraphError, InvalidInputError
@@ -32,13 +32,12 @@ from context_graph.view.rows import (
 )
 from context_graph.view.source import Replaced
 from context_graph.view.units import counted, size
-from context_graph.wire.client.follow import Following
-from context_graph.wire.frames import CLIENT_PID
+from context_graph.wire.client.follow import Following, follow
+from context_graph.wire.frames import FOLLOWS, Reply
 
 _ASK_S: Final = 15.0
 _SHORT: Final = 8
 _DISK: Final = "disk"
-_JOB_S: Final = 0.2
 T = TypeVar("T")
 
 
@@ -106,9 +105,12 @@ class OwnerSource:
         return self._rows("view.map", {}, Map)
 
     def follow(self) -> Iterator[Sequence[str]]:
-        self._following = Following(locate(self._db_path))
+        # Starts no owner: whoever looks at a store has just asked it for something.
+        self._following = follow("view.follow", {}, location=locate(self._db_path), autostart=False)
+        _check(self._following.reply)
         yield PARTS  # what changed before it was followed is not known
-        yield from self._following
+        for line in self._following:
+            yield line["changed"]
 
     def close(self) -> None:
         if self._following is not None:
@@ -173,27 +175,26 @@ class OwnerSource:
     def _rows(self, verb: str, params: Mapping[str, object], kind: type[T]) -> T:
         return msgspec.json.decode(self._answer(verb, params, b""), type=kind)
 
-    def _done(
-        self, verb: str, arguments: Mapping[str, Any], params: Mapping[str, object] | None = None
-    ) -> Any:
-        body = msgspec.json.encode({name: value for name, value in arguments.items() if value is not None})
-        return msgspec.json.decode(self._answer(verb, params or {}, body))
+    def _done(self, verb: str, arguments: Mapping[str, Any]) -> Any:
+        return msgspec.json.decode(self._answer(verb, {}, body_of(arguments)))
 
     def _answer(self, verb: str, params: Mapping[str, object], body: bytes) -> bytes:
         reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True)
-        if reply.exit_code:
-            message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-            raise RefusedError(message or f"{verb} failed")
+        _check(reply)
         return reply.stdout
 
     def _finished(self, arguments: Mapping[str, Any]) -> Any:
-        job = self._done("memory.consolidate", arguments, {CLIENT_PID: str(os.getpid())})
-        while job["state"] in ("queued", "running"):
-            time.sleep(_JOB_S)
-            job = self._done("memory.consolidate.status", {"job": job["job"]})
-        if job["state"] == "done":
-            return job["result"]
-        raise RefusedError(job.get("error") or f"the run was {job['state']}; nothing was changed")
+        place, body = locate(self._db_path), body_of(arguments)
+        following = follow("memory.consolidate", {FOLLOWS: True}, body, location=place, timeout_s=_ASK_S)
+        _check(following.reply)
+        return finished(last_of(following))
+
+
+def _check(reply: Reply) -> None:
+    """Raise RefusedError for a reply that failed."""
+    if reply.exit_code or reply.flags:
+        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+        raise RefusedError(message or "the owner refused to answer")
 
 
 def _text(at_ms: int | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,7 +40,7 @@ from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, Service, reply
 from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.system import processes
-from context_graph.wire.frames import CLIENT_PID, ENV_NAMES, Reply, Request
+from context_graph.wire.frames import ENV_NAMES, FOLLOWS, Reply, Request
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -154,10 +154,6 @@ class StoreHost:
         named = self._service.clean_id(session_id)
         return self._service.dreams.consolidate(self._request, params, session_id=named, **more)
 
-    def discover_goals(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
-        named = self._service.clean_id(session_id)
-        return self._service.dreams.discover_goals(self._request, params, session_id=named, **more)
-
     def ask_team(
         self,
         query: str,
@@ -172,11 +168,6 @@ class StoreHost:
             return then(elsewhere(rows, context.memory.core.redactor), failed)
 
         return asking(context).ask(context.memory.sought(query), made, on_done)
-
-    def job(self, job_id: str) -> AnyJob:
-        from context_graph.owner.questions import question_of
-
-        return question_of(self._open(), job_id) or self._service.dreams.job(job_id)
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:
         from context_graph.owner.consolidations.aftermath import kept_view
@@ -197,7 +188,7 @@ class StoreHost:
 
 @dataclass(slots=True)
 class _Context:
-    """A frame as an operation's context: the answer is for a program; a long job is polled."""
+    """A frame as an operation's context: the answer is for a program."""
 
     host: Host
     session_id: str | None
@@ -210,7 +201,7 @@ class _Context:
         return None
 
     def progress(self, done: float, total: float, message: str = "") -> None:
-        """Does nothing: the client that began the job polls it."""
+        """Does nothing: the connection tells how far the job is (`Reply.job`)."""
 
 
 def body_of(call: Call) -> dict[str, Any]:
@@ -228,7 +219,7 @@ def _serve(operation: Operation, call: Call) -> Reply:
     from context_graph.memory.filters import RecallFilters
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
-    params = {name: value for name, value in call.request.params.items() if name != CLIENT_PID}
+    params = {name: value for name, value in call.request.params.items() if name != FOLLOWS}
     body = _named(operation, {**params, **body_of(call)})
     try:
         arguments = read(operation.arguments, _whole_session(body, call), call.request.verb)
@@ -243,7 +234,8 @@ def _serve(operation: Operation, call: Call) -> Reply:
         raise UsageError(_by_option(operation, error)) from error
     if answer.text:
         return reply(answer.text)
-    return reply(orjson.dumps(answer.content if answer.job is None else answer.job.view()))
+    job = answer.job
+    return replace(reply(orjson.dumps(answer.content if job is None else job.view())), job=job)
 
 
 def _whole_session(body: dict[str, Any], call: Call) -> dict[str, Any]:

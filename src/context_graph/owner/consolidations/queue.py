@@ -17,19 +17,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from context_graph.config import Settings
 from context_graph.errors import (
     ContextGraphError,
-    GraphQueryError,
     InvalidInputError,
     OwnerError,
     TookTooLongError,
 )
 from context_graph.owner.chores import SetAside
 from context_graph.owner.consolidations.schedule import Schedule
-from context_graph.owner.ends import when_ended
 from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, ScheduledRun, Trigger
 from context_graph.owner.sessions.store_context import CONSOLIDATION
 from context_graph.system import watchdog
 from context_graph.system.watchdog import Piece, TookTooLong
-from context_graph.wire.frames import CLIENT_PID, Request
+from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
@@ -41,9 +39,6 @@ Made = TypeVar("Made")
 
 _WAITING_MOST: Final = 16
 """Jobs that wait; one more is refused."""
-_KEPT: Final = 64
-"""Jobs that are over and can still be asked for."""
-_KEPT_MS: Final = 600_000
 _SOON_S: Final = 5.0
 """An owner whose next run may begin so soon is not idle."""
 _LEFT_S: Final = 2.0
@@ -56,7 +51,7 @@ class Stores(Protocol):
 
     def contexts(self) -> Iterable[StoreContext]: ...
     def open_place(self, place: Place) -> StoreContext: ...
-    def drop_place(self, place: Place) -> None: ...
+    def drop(self, folder: Path) -> None: ...
     def aside_of(self, folder: Path) -> SetAside: ...
     def tidy(self) -> bool: ...
 
@@ -70,8 +65,6 @@ class Consolidations:
         self._log = log
         self._schedule: Schedule | None = None
         self._queue: deque[Job] = deque()
-        self._jobs: dict[str, Job] = {}
-        """Those that wait or run, and for a while those that are over."""
         self._last_runs: dict[Path, LastRun] = {}
         self._running: Execution | None = None
 
@@ -100,6 +93,7 @@ class Consolidations:
 
         Args:
             params: mode, salience_threshold, max_memories, dry_run, strict; what is missing has its default.
+                Or goals, with min_confidence and max_goals: a search for them, which changes nothing.
             session_id: Whose consciousness opens the gate; None: that of the session saved last.
             on_progress: Called on the way.
             on_done: Called once at the end, after this has returned; not if the job is cancelled.
@@ -110,54 +104,32 @@ class Consolidations:
             StoreError: The store can't be opened.
             OwnerError: Too many runs wait, or the owner is leaving.
         """
-        from context_graph.consolidation.request import mode_of
+        from context_graph.consolidation.request import GoalSearch, mode_of
 
+        if self._schedule is None:
+            raise OwnerError(_LEAVING)
+        if request.store is None or not request.store.is_absolute():
+            raise InvalidInputError("the request names no store; field 5 must be an absolute path")
+        if len(self._queue) >= _WAITING_MOST:
+            raise OwnerError(f"{_WAITING_MOST} consolidations are waiting already; try again later")
         options = dict(params)
-        return self._accept(
-            request,
-            mode_of(options.pop("mode", "light")),
+        if "goals" in options:  # it forgets and merges nothing: no state forbids to look
+            options = {"mode": "rem", "goals": GoalSearch(**options["goals"]), "dry_run": True}
+            any_state = True
+        place, mode = Place(request.store, request.project), mode_of(options.pop("mode", "light"))
+        job = self._admitted(
+            self._stores.open_place(place),
+            place,
+            mode,
             options,
             any_state=any_state,
             session_id=session_id,
             on_progress=on_progress,
             on_done=on_done,
         )
-
-    def discover_goals(
-        self,
-        request: Request,
-        params: Mapping[str, Any],
-        *,
-        session_id: str | None = None,
-        on_progress: OnProgress | None = None,
-        on_done: OnDone | None = None,
-    ) -> Job:
-        """Search the store for goals, which changes nothing. As `consolidate`.
-
-        Args:
-            params: min_confidence, max_goals.
-        """
-        from context_graph.consolidation.plan import Mode
-        from context_graph.consolidation.request import GoalSearch
-
-        return self._accept(
-            request,
-            Mode.REM,
-            {"goals": GoalSearch(**params), "dry_run": True},
-            any_state=True,  # it forgets and merges nothing: no state forbids to look
-            session_id=session_id,
-            on_progress=on_progress,
-            on_done=on_done,
-        )
-
-    def job(self, job_id: str) -> Job:
-        """Return the job of that id. Raises GraphQueryError if it is unknown or ended long ago."""
-        job = self._jobs.get(job_id)
-        if job is None:
-            raise GraphQueryError(
-                f"no consolidation {job_id!r}: it ended over {_KEPT_MS // 60_000} minutes ago, or with the "
-                "owner that ran it; `memory runs` has what was changed, and if nothing was, ask again"
-            )
+        self._queue.append(job)
+        self._give_way()
+        self._soon()
         return job
 
     def available(self, store: Path) -> bool:
@@ -274,7 +246,7 @@ class Consolidations:
         if execution is None or execution.job.over:  # its process may take a moment to go
             return None
         job = execution.job
-        view = job.view()
+        view = {**job.view(), "trigger": job.trigger.value}
         return {
             **{name: view[name] for name in ("job", "kind", "trigger", "done", "total", "stage")},
             "store": job.place.store.name,
@@ -290,24 +262,6 @@ class Consolidations:
         if store not in self._last_runs:
             self._last_runs[store] = LastRun(store)
         return self._last_runs[store]
-
-    def _accept(self, request: Request, mode: Mode, params: dict[str, Any], **more: Any) -> Job:
-        if self._schedule is None:
-            raise OwnerError(_LEAVING)
-        if request.store is None or not request.store.is_absolute():
-            raise InvalidInputError("the request names no store; field 5 must be an absolute path")
-        if len(self._queue) >= _WAITING_MOST:
-            raise OwnerError(f"{_WAITING_MOST} consolidations are waiting already; try again later")
-        place = Place(request.store, request.project)
-        job = self._admitted(self._stores.open_place(place), place, mode, params, **more)
-        self._know(job)
-        self._queue.append(job)
-        client = str(request.params.get(CLIENT_PID, ""))
-        if client.isascii() and client.isdigit():
-            job.unwatch = when_ended(self._schedule.loop, int(client), job.cancel)
-        self._give_way()
-        self._soon()
-        return job
 
     def _admitted(
         self,
@@ -340,6 +294,7 @@ class Consolidations:
         strict, dry_run = params.pop("strict", False), params.pop("dry_run", False)
         allowed = request.allowed_mode(mode, gate, strict=strict, any_state=any_state)
         return Job(
+            kind="goals" if "goals" in params else "consolidate",
             place=place,
             requested_mode=mode,
             request=request.Request(mode=allowed, **params),
@@ -349,14 +304,6 @@ class Consolidations:
             withdraw=self._withdraw,
             **more,
         )
-
-    def _know(self, job: Job) -> None:
-        """Keep the job for later requests; the oldest finished ones are dropped."""
-        self._jobs[job.id] = job
-        over = [known for known in self._jobs.values() if known.over]
-        for number, known in enumerate(over):
-            if number < len(over) - _KEPT or known.ended_ms < job.began_ms - _KEPT_MS:
-                del self._jobs[known.id]
 
     def _withdraw(self, job: Job) -> bool:
         """Cancel a job for its caller; returns whether that was still possible."""
@@ -376,7 +323,7 @@ class Consolidations:
         scheduled = execution.job.scheduled
         if scheduled is None:
             return
-        execution.job.end(JobState.CANCELLED)
+        execution.job.become(JobState.CANCELLED)
         self._schedule.gave_way(scheduled)
         execution.cancel(self._gone)
         self._log.info("dream %s gave way to a query", execution.job.name)
@@ -418,7 +365,6 @@ class Consolidations:
             self._refused(scheduled, error)
             self._soon()
             return
-        self._know(job)
         self._start(job)
 
     def _watched(self, what: str, place: Place, work: Callable[[], Made]) -> Made:
@@ -427,7 +373,7 @@ class Consolidations:
         try:
             return watchdog.run(Piece(what, str(place.store)), work)
         except TookTooLong as ended:
-            self._stores.drop_place(place)
+            self._stores.drop(place.store)
             raise TookTooLongError(str(ended)) from ended
 
     def _start(self, job: Job) -> None:
@@ -448,7 +394,7 @@ class Consolidations:
             self._ended(execution, error)
             return
         self._running = execution
-        job.state = JobState.RUNNING
+        job.become(JobState.RUNNING)
         named = job.name, job.place.store.name, job.trigger, job.request.mode, execution.pid
         self._log.info("dream %s begins store=%s trigger=%s mode=%s pid=%s", *named)
 
@@ -460,7 +406,7 @@ class Consolidations:
             notes = "; ".join(("", *getattr(outcome, "__notes__", ())))
             self._log.error("dream %s of %s: %s%s", job.name, job.place.store.name, outcome, notes)
             if isinstance(outcome, TookTooLongError):
-                self._stores.drop_place(job.place)
+                self._stores.drop(job.place.store)
             if job.scheduled is not None:
                 self._refused(job.scheduled, outcome)
         self._conclude(execution, outcome)

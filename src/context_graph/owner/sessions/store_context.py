@@ -8,7 +8,7 @@ from collections import OrderedDict
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from context_graph.config import Settings, store_dir
 from context_graph.config.paths import ACCOUNT_MARK
@@ -87,8 +87,6 @@ class StoreContext:
         """Those that go on, by token."""
         self.followers: set[Follower] = set()
         """Those who want to know of each change."""
-        self.questions: OrderedDict[str, Any] = OrderedDict()
-        """The last questions (`owner.questions`) to the store's hub, by id, the newest last."""
         self._brief = BriefCache(folder / "brief.bin")
         self.redactor = redactor
         self._memory: Memex | None = None

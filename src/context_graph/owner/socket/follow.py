@@ -1,7 +1,7 @@
-"""Tells a client which parts of a store changed, one JSON line each time, for as long as it stays connected.
+"""Tells clients what happens, one JSON line each time, for as long as they stay connected.
 
-The client says nothing. What changes while a line is still being sent, or within a moment of the last one, is
-said in one line afterwards, so a client that is slow, or a busy session, costs no memory.
+Such a client says nothing. What happens while a line is still being sent is said in one line afterwards, so a
+client that is slow, or a busy session, costs no memory.
 """
 
 from __future__ import annotations
@@ -10,26 +10,47 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from context_graph.owner.socket.connection import Channel, Server
 
+if TYPE_CHECKING:
+    from context_graph.operations.context import Job
+
 _PAUSE_S: Final = 0.25
-"""Between two lines."""
+"""Between two lines about a store."""
 
 Changed = Callable[[], tuple[str, ...]]
 """The parts that changed since its last call."""
 
 
-class FollowConnection(Channel):
-    """State: waiting, or (``_out``) sending a line.
+class _Telling(Channel):
+    """State: waiting, or (``_out``) sending a line."""
+
+    SLOW_S: ClassVar[float] = 30.0
+
+    @property
+    def buffered(self) -> int:
+        """It reads nothing."""
+        return 0
+
+    def _say(self, message: object) -> None:
+        self._send(json.dumps(message).encode() + b"\n")
+
+    def _expired(self) -> None:
+        self._server.expired(self)
+
+    def _closed(self) -> None:
+        self._server.closed(self)
+
+
+class FollowConnection(_Telling):
+    """Tells which parts of a store changed, at most four times a second.
 
     Args:
         changed: Asked each time something may have changed.
         ended: Called once, when the connection has ended.
     """
-
-    SLOW_S: ClassVar[float] = 30.0
 
     def __init__(
         self,
@@ -44,11 +65,6 @@ class FollowConnection(Channel):
         self._changed, self._ended = changed, ended
         self._waiting: dict[str, None] = {}
         self._pause: asyncio.TimerHandle | None = None
-
-    @property
-    def buffered(self) -> int:
-        """It reads nothing."""
-        return 0
 
     @property
     def idle(self) -> bool:
@@ -71,10 +87,10 @@ class FollowConnection(Channel):
         self.close()
 
     def _tell(self) -> None:
-        line = json.dumps({"changed": list(self._waiting)}).encode() + b"\n"
+        parts = list(self._waiting)
         self._waiting.clear()
         self._pause = self._loop.call_later(_PAUSE_S, self._resume)
-        self._send(line)
+        self._say({"changed": parts})
 
     def _resume(self) -> None:
         self._pause = None
@@ -89,12 +105,61 @@ class FollowConnection(Channel):
         if self._pause is None:
             self._resume()
 
-    def _expired(self) -> None:
-        self._server.expired(self)
-
     def _closed(self) -> None:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
         self._ended(self)
-        self._server.closed(self)
+        super()._closed()
+
+
+class JobConnection(_Telling):
+    """Tells how far a job is, until its end. The job ends with the client, or when that ends its own side."""
+
+    def __init__(
+        self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop, job: Job
+    ) -> None:
+        super().__init__(connected, server, loop)
+        self._job = job
+        self._is_awaited = True
+        self._shown: dict[str, object] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Never: somebody waits for the job."""
+        return False
+
+    def start(self) -> None:
+        """Tell how far the job is from now on."""
+        self._job.on_change = self.look
+        self._read_on()
+        self.look()
+
+    def look(self) -> None:
+        """The job has changed: say so, as soon as what was said before is sent."""
+        view = self._job.view()
+        if view != self._shown and not self._out and not self._is_closed:
+            self._shown = view
+            self._say(view)
+
+    def leave(self) -> None:
+        """Wait for the job's end, which an owner that leaves brings about."""
+
+    def _on_readable(self) -> None:
+        self._is_awaited = False
+        self._stop_reading()
+        self._job.cancel()  # one that is being committed goes on, and its end is told
+
+    def _sent(self) -> None:
+        if self._shown == self._job.view() and self._job.over:
+            self.close()
+            return
+        if self._is_awaited:
+            self._read_on()
+        self.look()
+
+    def _closed(self) -> None:
+        if self._is_awaited:
+            self._is_awaited = False
+            self._job.cancel()
+        super()._closed()

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,7 @@ from context_graph.system import limits
 from context_graph.system.peers import peer_pid, peer_uid
 from context_graph.wire.build import InstalledBuild, is_newer, owner_build
 from context_graph.wire.frames import (
+    FOLLOWS,
     KEEP_IT,
     YIELDING,
     Reply,
@@ -39,6 +41,7 @@ from context_graph.wire.frames import (
 from context_graph.wire.framing import HEADER_BYTES
 
 if TYPE_CHECKING:
+    from context_graph.operations.context import Job
     from context_graph.operations.mcp.endpoint import Endpoint
     from context_graph.owner.service import OwnerService
     from context_graph.owner.sessions.store_context import StoreContext
@@ -185,12 +188,10 @@ class OwnerServer:
         """Serve a client that speaks HTTP, such as a hooks module in the client's own process."""
         from context_graph.owner.socket.http import HttpConnection
 
-        connected.setblocking(False)
         made = HttpConnection(
             connected, self, self._loop, root=self._root, first=data, serve=self._serve_http
         )
-        self._connections.add(made)
-        made.start()
+        self._begin(connected, made)
 
     def _serve_http(self, request: Request, received: int) -> Reply:
         """Answer a request that came by HTTP; never raises. Nothing can be attached to here."""
@@ -287,11 +288,19 @@ class OwnerServer:
         from context_graph.owner.socket.follow import FollowConnection
         from context_graph.owner.view.marks import changes
 
-        connected.setblocking(False)
         made = FollowConnection(
             connected, self, self._loop, changed=changes(context), ended=context.followers.discard
         )
         context.followers.add(made)
+        self._begin(connected, made)
+
+    def _tell_of(self, job: Job, connected: socket.socket, _rest: bytes) -> None:
+        from context_graph.owner.socket.follow import JobConnection
+
+        self._begin(connected, JobConnection(connected, self, self._loop, job))
+
+    def _begin(self, connected: socket.socket, made: Channel) -> None:
+        connected.setblocking(False)
         self._connections.add(made)
         made.start()
 
@@ -300,10 +309,8 @@ class OwnerServer:
     ) -> None:
         from context_graph.owner.socket.lines import LineConnection
 
-        connected.setblocking(False)
         lines = LineConnection(connected, endpoint, self, self._loop, name=name, plain=plain, rest=rest)
-        self._connections.add(lines)
-        lines.start()
+        self._begin(connected, lines)
 
     def _accept(self, limit: int = 1) -> None:
         """Accept connections, one per iteration of the loop, so that a burst of them delays nobody."""
@@ -317,11 +324,8 @@ class OwnerServer:
             except OSError as error:
                 self._pause(error)
                 return
-            connected.setblocking(False)
             if self._admitted(connected):
-                connection = Connection(connected, self, self._loop)
-                self._connections.add(connection)
-                connection.start()
+                self._begin(connected, Connection(connected, self, self._loop))
 
     def _compare_limits(self, connected: socket.socket) -> None:
         """Note a client that may use more than this owner, which was started in a tight shell then."""
@@ -382,7 +386,9 @@ class OwnerServer:
             if request.verb == _FOLLOW:
                 greeting = _json({"pid": os.getpid(), "version": owner_build()})
                 return greeting, None, self._follower_of(request)
-            return self._service.handle(request), self.settle, None
+            reply = self._service.handle(request)
+            follows = reply.job is not None and FOLLOWS in request.params
+            return reply, self.settle, partial(self._tell_of, reply.job) if follows else None
         except ContextGraphError as error:
             flags = KEEP_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code, text = exit_code_of(error, request.verb), str(error)

@@ -90,7 +90,7 @@ def exchange(connection: socket.socket, frame: bytes, end: float) -> Reply:
             broken = error  # refused in mid-frame; the reply that says why may be waiting
         while (payload := decoder.take()) is None:
             connection.settimeout(time_left(end))
-            data = connection.recv(_RECV_BYTES)
+            data = connection.recv(min(_RECV_BYTES, decoder.wanted))  # what may follow is not ours to read
             if not data:
                 raise broken or ConnectionResetError("it closed the connection without a reply")
             decoder.feed(data)

@@ -1,58 +1,37 @@
-"""Follows a store: the owner says which parts changed, for as long as the connection lasts."""
+"""Stays connected to the owner after a request, and reads the JSON lines that it says from then on."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from context_graph.config.paths import Location
-from context_graph.errors import MalformedFrameError, OwnerUnavailableError
-from context_graph.wire.client.connection import connect, exchange
-from context_graph.wire.client.request import made_request
-from context_graph.wire.frames import encode_request
+from context_graph.errors import MalformedFrameError
+from context_graph.wire.client.request import opened
+from context_graph.wire.frames import Reply
+from context_graph.wire.framing import MAX_PAYLOAD_BYTES
 
-VERB: Final = "view.follow"
-_LINE_BYTES: Final = 64 * 1024
-_RECV_BYTES: Final = 4096
+_RECV_BYTES: Final = 64 * 1024
 
 
 class Following:
-    """Iterates over the parts that changed, each time the owner says so; ends when the owner goes.
+    """Iterates over what the owner says, a JSON value each; ends when the owner, or this end, closes.
 
-    Starts no owner: whoever looks at a store has just asked it for something.
-
-    Raises:
-        OwnerUnavailableError: No owner listens, or it refuses.
-        DeadlineExceededError: It does not answer in ``timeout_s``.
+    Attributes:
+        reply: To the request. If it failed, nothing follows.
     """
 
-    def __init__(
-        self, location: Location, *, timeout_s: float = 5.0, env: Mapping[str, str] | None = None
-    ) -> None:
-        end = time.monotonic() + timeout_s
-        connection = connect(location.root, end)
-        if connection is None:
-            raise OwnerUnavailableError(f"no owner listens for {location.root}")
-        asked = made_request(VERB, {}, b"", location, timeout_s, os.environ if env is None else env)
-        try:
-            reply = exchange(connection, encode_request(asked), end)
-            if reply.exit_code or reply.flags:
-                raise OwnerUnavailableError(reply.stderr.decode("utf-8", "replace").strip())
-            connection.settimeout(None)
-        except ConnectionError as error:
-            connection.close()
-            raise OwnerUnavailableError(f"the owner of {location.root} ended: {error}") from error
-        except BaseException:
-            connection.close()
-            raise
+    def __init__(self, reply: Reply, connection: socket.socket) -> None:
+        self.reply = reply
         self._socket = connection
+        connection.settimeout(None)
+        if reply.exit_code or reply.flags:
+            self.close()
 
-    def __iter__(self) -> Iterator[Sequence[str]]:
+    def __iter__(self) -> Iterator[Any]:
         rest = b""
         while True:
             try:
@@ -64,10 +43,15 @@ class Following:
                 return
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                yield _parts(line)
-            if len(rest) > _LINE_BYTES:
+                yield _value(line)
+            if len(rest) > MAX_PAYLOAD_BYTES:
                 self.close()
-                raise MalformedFrameError(f"a line of more than {_LINE_BYTES} bytes")
+                raise MalformedFrameError(f"a line of more than {MAX_PAYLOAD_BYTES} bytes")
+
+    def give_up(self) -> None:
+        """Say that nobody waits any more; what the owner says to that can still be read."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """End it, from any thread. Safe to call twice."""
@@ -76,9 +60,22 @@ class Following:
         self._socket.close()
 
 
-def _parts(line: bytes) -> Sequence[str]:
+def follow(
+    verb: str,
+    params: Mapping[str, object],
+    body: bytes = b"",
+    *,
+    location: Location,
+    autostart: bool = True,
+    timeout_s: float = 5.0,
+    env: Mapping[str, str] | None = None,
+) -> Following:
+    """Ask as `request` and stay connected. Arguments and errors as `request`'s."""
+    return Following(*opened(verb, params, body, location, autostart, timeout_s, env))
+
+
+def _value(line: bytes) -> Any:
     try:
-        parts = json.loads(line)["changed"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise MalformedFrameError(f"no line of a store that is followed: {line[:80]!r}") from error
-    return [str(part) for part in parts]
+        return json.loads(line)
+    except ValueError as error:
+        raise MalformedFrameError(f"no line of an owner that is followed: {line[:80]!r}") from error

@@ -44,9 +44,24 @@ def request(
         DeadlineExceededError: The owner took the request and did not answer in time.
         MalformedFrameError, FrameTooLargeError: The request or the reply is no frame.
     """
+    reply, connection = opened(verb, params, body, location, autostart, timeout_s, env)
+    connection.close()
+    return reply
+
+
+def opened(
+    verb: str,
+    params: Mapping[str, object],
+    body: bytes,
+    location: Location,
+    autostart: bool,
+    timeout_s: float,
+    env: Mapping[str, str] | None,
+) -> tuple[Reply, socket.socket]:
+    """As `request`; returns the connection too, which stays open."""
     end = time.monotonic() + timeout_s
     env = os.environ if env is None else env
-    asked = made_request(verb, params, body, location, timeout_s, env)
+    asked = _made_request(verb, params, body, location, timeout_s, env)
     frame = encode_request(asked)
     yielded = False
     while True:
@@ -54,8 +69,10 @@ def request(
         try:
             reply = exchange(connection, frame, end)
         except DeadlineExceededError as error:
-            raise silent(location.root, error) from error
+            connection.close()
+            raise _silent(location.root, error) from error
         except ConnectionError as error:
+            connection.close()
             # It went while we spoke to it; what it may have applied it will know again by its id.
             if not autostart or time.monotonic() >= end:
                 raise OwnerUnavailableError(
@@ -63,10 +80,12 @@ def request(
                     f"{location.root / 'log' / 'owner.log'} may say why"
                 ) from error
             continue
-        finally:
+        except BaseException:
             connection.close()
+            raise
         if not reply.flags & YIELDING:
-            return reply
+            return reply, connection
+        connection.close()
         if not autostart:
             raise OwnerUnavailableError(
                 f"the owner of {location.root} was older than {client_build()} and has stopped; "
@@ -100,7 +119,7 @@ def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socke
             wait_ready(root, end, starting)
 
 
-def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
+def _silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
     """Return ``error`` with what is known of an owner that took a request and does not answer."""
     from context_graph.wire.client.silent import look_at
 
@@ -113,7 +132,7 @@ def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
     return DeadlineExceededError(f"{seen.text()}; {seen.cure()}")
 
 
-def made_request(
+def _made_request(
     verb: str,
     params: Mapping[str, object],
     body: bytes,
