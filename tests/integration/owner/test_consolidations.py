@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, end_process, stopped
 from tests.support.owner.consolidations import Owner, twins, until
+
+from context_graph.errors import DeadlineExceededError
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -174,6 +177,25 @@ def test_the_end_of_whoever_waits_ends_a_run(dreaming: Owner) -> None:
     dreaming.start(mode="light").leave()
     until(lambda: dreaming.running() is None and not dreaming.dreams()["waiting"], "nothing that runs")
     assert _count(dreaming) == 66
+
+
+def test_an_owner_that_says_nothing_is_asked_whether_it_still_answers(
+    dreaming: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The package exports a function under the module's own name.
+    monkeypatch.setattr(sys.modules["context_graph.wire.client.follow"], "_SILENT_S", 1.0)
+    following = dreaming.follow("memory.consolidate", mode="light")
+    pid = _held(dreaming)
+    lines = iter(following)
+    with stopped(pid), stopped(dreaming.pid()), pytest.raises(DeadlineExceededError):
+        for _ in lines:
+            pass
+    following.close()
+
+
+def test_a_request_that_began_nothing_has_nothing_to_follow(dreaming: Owner) -> None:
+    following = dreaming.follow("memory.goals")
+    assert following.reply.exit_code == 0 and list(following) == []
 
 
 def test_progress_is_told_on_the_connection_that_asked(dreaming: Owner) -> None:

@@ -131,18 +131,15 @@ class Owner:
 
     def start(self, **given: Any) -> Waiting:
         """Start a consolidation and wait for it in a thread, as the command does."""
-        self.ask("owner.ping")
-        body = json.dumps(given).encode()
-        following = follow(
-            "memory.consolidate",
-            {FOLLOWS: True},
-            body,
-            location=self.location,
-            timeout_s=30.0,
-            env=self.cli.env,
-        )
+        following = self.follow("memory.consolidate", **given)
         _succeeded(following.reply)
         return Waiting(following)
+
+    def follow(self, verb: str, **given: Any) -> Following:
+        """Ask for long work, to be told how far it is."""
+        self.ask("owner.ping")
+        body, env = json.dumps(given).encode(), self.cli.env
+        return follow(verb, {FOLLOWS: True}, body, location=self.location, timeout_s=30.0, env=env)
 
     def dreams(self) -> dict[str, Any]:
         """What `owner status` says of consolidations."""

@@ -178,7 +178,8 @@ class OwnerServer:
             if after is not None:
                 after()
 
-        return Answer(data, False, then, upgrade)
+        # Who wants to follow what is over already reads no second reply.
+        return Answer(data, FOLLOWS in request.params and upgrade is None, then, upgrade)
 
     def _note(self, request: Request, reply: Reply, *, took_ms: float, received: int, sent: int) -> None:
         self._status.count(request.verb, took_ms)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from context_graph.config.paths import Location
 from context_graph.errors import MalformedFrameError
-from context_graph.wire.client.request import opened
+from context_graph.wire.client.request import opened, request
 from context_graph.wire.frames import Reply
 from context_graph.wire.framing import MAX_PAYLOAD_BYTES
 
 _RECV_BYTES: Final = 64 * 1024
+_SILENT_S: Final = 30.0
+"""Without a word, after which the owner is asked whether it still answers."""
 
 
 class Following:
@@ -22,12 +25,15 @@ class Following:
 
     Attributes:
         reply: To the request. If it failed, nothing follows.
+
+    Args:
+        ping: Asks the owner something else; raises as `request` if it does not answer any more.
     """
 
-    def __init__(self, reply: Reply, connection: socket.socket) -> None:
+    def __init__(self, reply: Reply, connection: socket.socket, ping: Callable[[], Reply]) -> None:
         self.reply = reply
-        self._socket = connection
-        connection.settimeout(None)
+        self._socket, self._ping = connection, ping
+        connection.settimeout(_SILENT_S)
         if reply.exit_code or reply.flags:
             self.close()
 
@@ -36,6 +42,9 @@ class Following:
         while True:
             try:
                 data = self._socket.recv(_RECV_BYTES)
+            except TimeoutError:
+                self._ping()
+                continue
             except OSError:
                 data = b""
             if not data:
@@ -71,7 +80,10 @@ def follow(
     env: Mapping[str, str] | None = None,
 ) -> Following:
     """Ask as `request` and stay connected. Arguments and errors as `request`'s."""
-    return Following(*opened(verb, params, body, location, autostart, timeout_s, env))
+    ping = partial(
+        request, "owner.ping", {}, location=location, autostart=False, timeout_s=_SILENT_S, env=env
+    )
+    return Following(*opened(verb, params, body, location, autostart, timeout_s, env), ping)
 
 
 def _value(line: bytes) -> Any:
