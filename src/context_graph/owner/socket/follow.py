@@ -136,7 +136,7 @@ class JobConnection(_Telling):
         self.look()
 
     def look(self) -> None:
-        """The job has changed: say so, as soon as what was said before is sent."""
+        """Tell how far the job is now, as soon as what was told before is sent."""
         view = self._job.view()
         if view != self._shown and not self._out and not self._is_closed:
             self._shown = view
