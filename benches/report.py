@@ -80,9 +80,9 @@ def spread(times: Sequence[float]) -> dict[str, float]:
     return {"p50_ms": statistics.median(times), "p95_ms": quantile(ordered, 0.95), "max_ms": ordered[-1]}
 
 
-def peak_mib() -> float:
-    """The most memory that this process has ever had, MiB."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def peak_mib(process: int | str = "self") -> float:
+    """The most memory that this process, or that of the number, has ever had, MiB; 0 once it has ended."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return 0.0

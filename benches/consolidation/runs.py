@@ -33,7 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benches.consolidation import stores
-from benches.report import described, machine, options, save
+from benches.report import described, machine, options, peak_mib, save
 
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit
@@ -42,7 +42,6 @@ from context_graph.consolidation.request import Request
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
 
-MIB = 1 << 20
 GOALS_S = {
     (10_000, "light"): 0.4,
     (10_000, "deep"): 1.2,
@@ -64,21 +63,23 @@ def computed(folder: Path, mode: Mode) -> dict[str, Any]:
     process.stdin.flush()
     stages: dict[str, float] = {}
     line: messages.Line | None = None
+    peak = 0.0
     for raw in process.stdout:
-        line = messages.read_line(raw)
+        line, peak = messages.read_line(raw), max(peak, peak_mib(process.pid))
         if isinstance(line, messages.Update):
             stages.setdefault(line.stage, time.perf_counter() - began)
     took = time.perf_counter() - began
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = 0
-    if not isinstance(line, messages.Ready):
+    if not isinstance(line, messages.Update):
         raise SystemExit(f"the run ended with {line}")
+    plan = Prepared.from_bytes((folder / messages.PREPARED).read_bytes()).plan
     starts = [*stages.values(), took]
     return {
         "seconds": took,
         "cpu_s": used.ru_utime + used.ru_stime,
-        "rss_mib": line.peak_rss_bytes / MIB,
-        "changes": line.changes,
+        "rss_mib": peak,
+        "changes": sum(plan.changes().values()) + plan.goals_adjusted + plan.moves_floor,
         "start_s": starts[0],
         "stages": {
             name: round(end - start, 3)

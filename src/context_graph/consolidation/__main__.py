@@ -54,7 +54,7 @@ def _compute(folder: Path, request: Request) -> int:
     try:
         from context_graph.consolidation.run import compute  # NumPy, after _give_way
 
-        _say(compute(folder, request, _say))
+        compute(folder, request, _say)
     except ContextGraphError as error:
         return _fail(error.code, str(error))
     except Exception as error:

@@ -3,12 +3,12 @@
 The owner makes a folder with a checkpoint of the store's database (`take_checkpoint`), starts
 ``arguments(folder)`` and writes one line, the `Request`, to its standard input, which stays open: when it
 closes, the process ends at once, so it never outlives its owner. The process writes lines to its standard
-output, `Update` while it works and one `Ready` or `Failed` at the end, and before `Ready` the file
-``prepared`` into the folder, the changes of records. It writes nowhere else and may be killed at any time.
+output, `Update` while it works and, if it can't be done, one `Failed` at the end; else the file ``prepared``
+into the folder, the changes of records. It writes nowhere else and may be killed at any time.
 
 | exit code | |
 |---|---|
-| 0 | `Ready` |
+| 0 | ``prepared`` is complete |
 | 1 | `Failed` |
 | 3 | standard input was closed |
 | negative | killed by that signal |
@@ -39,15 +39,6 @@ ABANDONED: Final = 3
 """Exit code of a process whose standard input was closed."""
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The files are complete."""
-
-    changes: int
-    """Merges, prunes, links, weights and goals that would be written; 0 if there is nothing to commit."""
-    took_ms: int
-    peak_rss_bytes: int
-
-
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """It could not be done; nothing of it is to be applied."""
 
@@ -60,10 +51,10 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
         return (OwnerError if kind is ContextGraphError else kind)(self.message)
 
 
-Line = Update | Ready | Failed
+Line = Update | Failed
 
 _ENCODER: Final = msgspec.json.Encoder()
-_LINES: Final[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Update | Ready | Failed)
+_LINES: Final[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Update | Failed)
 _REQUESTS: Final = msgspec.json.Decoder(Request)
 
 

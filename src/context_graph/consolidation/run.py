@@ -27,7 +27,7 @@ from context_graph.consolidation.map import (
     is_redrawn,
     with_drift,
 )
-from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
+from context_graph.consolidation.messages import DATABASE, PREPARED
 from context_graph.consolidation.plan import (
     Mode,
     NewLink,
@@ -45,7 +45,6 @@ from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.layout import ALIKE_FACT, GOALS_FACT, MAP_FACT
-from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.closeness import Search
@@ -64,21 +63,16 @@ _SHARES: Final = {
 _FOR_GOALS: Final = {"reading": 3.0, "clusters": 12.0, "goals": 3.0}
 
 
-def compute(folder: Path, request: Request, report: Report) -> Ready:
+def compute(folder: Path, request: Request, report: Report) -> None:
     """Do what is asked on the checkpoint in ``folder`` and leave the result there (see `messages`).
 
     Raises StoreError if the checkpoint can't be read, Cancelled if ``report`` raises it.
     """
-    began = time.monotonic()
     store = GraphStore.read_only(folder / DATABASE)
     try:
-        prepared = prepared_run(store, request, report)
-        (folder / PREPARED).write_bytes(prepared.to_bytes())
+        (folder / PREPARED).write_bytes(prepared_run(store, request, report).to_bytes())
     finally:
         store.close()
-    plan = prepared.plan
-    changes = sum(plan.changes().values()) + plan.goals_adjusted + plan.moves_floor
-    return Ready(changes, round(1000 * (time.monotonic() - began)), peak_bytes())
 
 
 def prepared_run(

@@ -148,23 +148,6 @@ def flock_holder(path: str, proc: str | None = PROC) -> int:
     return 0
 
 
-def peak_bytes(proc: str | None = PROC) -> int:
-    """Return the most memory that this process ever had.
-
-    Without /proc as getrusage(2) says, which counts what its parent had before it.
-    """
-    if proc is not None:
-        with open(f"{proc}/self/status", encoding="ascii", errors="replace") as source:
-            for line in source:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
-        return 0
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if os.uname().sysname == "Darwin" else used * 1024  # bytes there, KiB elsewhere
-
-
 def processors() -> int:
     """Return processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

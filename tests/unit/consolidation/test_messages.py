@@ -32,7 +32,6 @@ A, B, C = (UUID(int=number) for number in (1, 2, 3))
 def test_each_line_comes_back_as_it_was() -> None:
     for line in (
         Update("duplicates", 3, 10, 0.25),
-        messages.Ready(changes=4, took_ms=120, peak_rss_bytes=1 << 30),
         messages.Failed("store_full", "no space left"),
     ):
         raw = messages.write_line(line)

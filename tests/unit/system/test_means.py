@@ -77,10 +77,6 @@ def test_what_is_not_told_raises_and_is_not_guessed() -> None:
     assert processes.flock_holder("/", None) == 0
 
 
-def test_peak_memory_is_told_both_ways() -> None:
-    assert processes.peak_bytes(None) == pytest.approx(processes.peak_bytes("/proc"), rel=0.5)
-
-
 def test_a_peer_is_known_and_one_that_is_not_told_is_nobody() -> None:
     one, other = socket.socketpair()
     with one, other:

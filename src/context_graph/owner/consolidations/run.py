@@ -147,9 +147,9 @@ class Execution:
         outcome, self._outcome = self._outcome, None
         return outcome
 
-    def _on_end(self, last: messages.Ready | ContextGraphError) -> None:
-        if isinstance(last, ContextGraphError):
-            self._over(last)
+    def _on_end(self, error: ContextGraphError | None) -> None:
+        if error is not None:
+            self._over(error)
         elif self.job.request.goals is not None:
             piece = Piece("reading what goals were found", str(self.job.place.store))
             self._over(self._tried(lambda: watchdog.run(piece, self._found)))
@@ -277,8 +277,8 @@ class _Process:
     Args:
         line: Its line of standard input.
         limit_s: Processor seconds that it may use without a word.
-        on_line: Gets all it says but its last word.
-        on_end: Gets its last word, or why there is none, once it is gone; not called after `kill`.
+        on_line: Gets each update.
+        on_end: Gets why it failed, or None, once it is gone; not called after `kill`.
 
     Raises:
         OSError: It can't be started.
@@ -292,7 +292,7 @@ class _Process:
         *,
         limit_s: float,
         on_line: Callable[[Update], None],
-        on_end: Callable[[messages.Ready | ContextGraphError], None],
+        on_end: Callable[[ContextGraphError | None], None],
     ) -> None:
         self._folder = folder
         self._loop = loop
@@ -302,7 +302,7 @@ class _Process:
         self._limit_s = limit_s
         self._cpu_s = 0.0
         """The processor time it had used when it last said something."""
-        self._last: messages.Ready | ContextGraphError | None = None
+        self._error: ContextGraphError | None = None
         with open(folder / _ERRORS, "wb") as errors:
             self._process = subprocess.Popen(
                 messages.arguments(folder),
@@ -327,7 +327,7 @@ class _Process:
 
     def kill(self, then: Callable[[], None]) -> None:
         """End it at once; only its folder stays. ``then`` is called when it is gone."""
-        self._on_end = lambda _last: then()
+        self._on_end = lambda _error: then()
         self._end()
 
     def wait(self) -> None:
@@ -343,7 +343,7 @@ class _Process:
         if used < self._limit_s:
             self._watch = self._loop.call_later(self._limit_s / _LOOKS, self._look)
             return
-        self._last = OwnerError(
+        self._error = OwnerError(
             f"the consolidation's process was ended: it used {used:.0f} s of processor time without any "
             "progress; nothing was changed, try again"
         )
@@ -367,14 +367,12 @@ class _Process:
             for line in lines:
                 self._take(messages.read_line(line))
         except OwnerError as error:
-            self._last = error
+            self._error = error
             self._end()
 
     def _take(self, line: messages.Line) -> None:
-        if isinstance(line, messages.Ready):
-            self._last = line
-        elif isinstance(line, messages.Failed):
-            self._last = line.error()
+        if isinstance(line, messages.Failed):
+            self._error = line.error()
         else:
             self._on_line(line)
 
@@ -396,14 +394,14 @@ class _Process:
         if code is None:
             self._loop.call_later(_REAP_S, self._reap)
             return
-        last = self._last
-        if last is None or (code != 0 and isinstance(last, messages.Ready)):
-            last = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed, try again")
+        error = self._error
+        if error is None and code != 0:
+            error = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed, try again")
             with contextlib.suppress(OSError):  # for the log: a traceback is nothing for a client
                 errors = (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
                 if errors:
-                    last.add_note(errors)
-        self._on_end(last)
+                    error.add_note(errors)
+        self._on_end(error)
 
 
 def _how(code: int) -> str:
