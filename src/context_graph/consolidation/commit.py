@@ -75,16 +75,6 @@ _ENCODER: Final = msgspec.msgpack.Encoder(uuid_format="bytes")
 _DECODER: Final = msgspec.msgpack.Decoder(Prepared)
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A change that was left out, because part of it had changed since the plan was made."""
-
-    kind: str
-    """merge, prune, reweight or link."""
-    ids: tuple[UUID, ...]
-    """The memories, or the edge."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One run: what it did, or in a dry run would do (seed 002's ConsolidateResult, and D5's)."""
@@ -97,7 +87,9 @@ class Result:
     """None in a dry run, and if nothing was changed."""
     at_ms: int = 0
     """Unix ms of the commit; 0 if nothing was written."""
-    skipped: Sequence[Skipped] = ()
+    skipped: Sequence[tuple[str, tuple[UUID, ...]]] = ()
+    """Changes that were left out, because part of each had changed since the plan was made: merge, prune,
+    reweight or link, with the memories, or the edge."""
     dry_run: bool = False
     requested_mode: Mode | None = None
     """None: the one that ran."""
@@ -170,7 +162,7 @@ class Result:
             made["undo_token"] = str(self.undo_token)
         if self.skipped:
             made["skipped_count"] = len(self.skipped)
-            made["skipped"] = _views(self.skipped, "kind", "ids")
+            made["skipped"] = [{"kind": kind, "ids": _plain(ids)} for kind, ids in self.skipped[:LISTED]]
         return made
 
 
@@ -220,14 +212,14 @@ def commit(memex: Reading, prepared: Prepared, *, details: Mapping[str, Any] | N
     with memex.core.operation("consolidate", writes=True) as core:
         if core.store.uid != prepared.uid:
             raise ValueError("this consolidation was prepared from another store")
-        since = changed_since(core.store, prepared.plan.seq)
-        groups = unchanged(prepared.groups, since.subjects)
+        changed, has_removal = changed_since(core.store, prepared.plan.seq)
+        groups = unchanged(prepared.groups, changed)
         plan = reduced(prepared.plan, (item for group in groups for item in group.items))
         changes = Changes(
             mode=plan.mode.value,
             edits=[edit for group in groups for edit in group.edits],
             uses=[uses for group in groups for uses in group.uses],
-            records=() if since.has_removal else prepared.records,  # they might quote what has gone for good
+            records=() if has_removal else prepared.records,  # they might quote what has gone for good
             counts=plan.changes(),
             details=details or {},
         )
@@ -254,12 +246,10 @@ def reduced(plan: Plan, items: Iterable[tuple[str, int]]) -> Plan:
     return replace(plan, **changes)
 
 
-def _skipped(prepared: Prepared, done: list[Group]) -> tuple[Skipped, ...]:
+def _skipped(prepared: Prepared, done: list[Group]) -> tuple[tuple[str, tuple[UUID, ...]], ...]:
     items = {item for group in done for item in group.items}
     missed = [item for group in prepared.groups for item in group.items if item not in items]
-    return tuple(
-        Skipped(kind, _ids(kind, getattr(prepared.plan, KINDS[kind])[number])) for kind, number in missed
-    )
+    return tuple((kind, _ids(kind, getattr(prepared.plan, KINDS[kind])[number])) for kind, number in missed)
 
 
 def _ids(kind: str, item: Any) -> tuple[UUID, ...]:

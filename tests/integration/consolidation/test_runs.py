@@ -121,7 +121,7 @@ def test_what_changed_meanwhile_is_left_out_and_named(memex: Memex) -> None:
     memex.touch([b.id])
     done = commit(memex, prepared)
     assert done.plan.prunes == () and done.plan.merges == ()
-    assert [(one.kind, set(one.ids)) for one in done.skipped] == [
+    assert [(kind, set(ids)) for kind, ids in done.skipped] == [
         ("merge", {a.id, b.id}),
         ("prune", {c.id}),
         ("prune", {d.id}),

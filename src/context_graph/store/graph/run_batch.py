@@ -54,17 +54,10 @@ class Changes:
     """Whether more will be committed as part of it, so that it is written even if it is empty."""
 
 
-class Since(NamedTuple):
-    """What was changed after a commit."""
-
-    subjects: set[bytes]
-    """Ids of memories and edges, and of the ends of new edges."""
-    has_removal: bool
-    """Whether a memory was deleted for good."""
-
-
-def changed_since(store: GraphStore, seq: int) -> Since:
-    """Return what was changed after commit ``seq``."""
+def changed_since(store: GraphStore, seq: int) -> tuple[set[bytes], bool]:
+    """Return what was changed after commit ``seq``: ids of memories, edges and the ends of new edges; and
+    whether a memory was deleted for good.
+    """
     changed: set[bytes] = set()
     has_removal = False
     for change in store.changes_after(seq):
@@ -74,7 +67,7 @@ def changed_since(store: GraphStore, seq: int) -> Since:
             edge = store.edges.get(change.subject)
             if edge is not None:
                 changed |= {edge.source_id.bytes, edge.target_id.bytes}
-    return Since(changed, has_removal)
+    return changed, has_removal
 
 
 def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
