@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,12 @@ DIALOG = "NewMCPserverfound"
 
 
 def screen(cli: Cli, folder: Path, keys: list[list[str]]) -> str:
-    """What a session with those keys showed, without blanks and control sequences."""
+    """What a session with those keys showed, without blanks."""
     steps = folder.with_suffix(".keys.json")
     steps.write_text(json.dumps(keys))
     options = ("--keys", str(steps), "--permission-mode", "default", "--timeout", "60")
     drive(cli, folder, SCRIPT, "unused", options=options)
-    raw = (folder / "tty.txt").read_text(errors="replace")
-    return re.sub(r"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b.|\s", "", raw)
+    return "".join((folder / "tty.txt").read_text().split())
 
 
 def kept(cli: Cli) -> list[str]:

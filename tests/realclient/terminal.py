@@ -1,6 +1,6 @@
 """A pseudo-terminal for an interactive client: keys are typed when a text is on its screen.
 
-Standard library only.
+The screen is pyte's: a client sends only the characters that change, so its bytes hold no text in one piece.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyte
+
 __all__ = ["Terminal"]
 
 _ROWS, _COLUMNS = 50, 140
-_CONTROL = re.compile(
-    rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\s\x00-\x1f]"
-)
-"""Escape sequences and white space: the client moves the cursor where a text has blanks."""
+_UNKNOWN = re.compile(rb"\x1b\[[<=>?][0-9;]*[ -/]*[@-gi-km-~]")
+"""Private sequences that change no text, such as questions about the keyboard; pyte fails at some of them."""
 _KEY_S = 0.02
 _SETTLE_S = 0.4
 """Between a text's coming and the first key: a dialog takes no keys while it is being drawn."""
@@ -33,9 +33,9 @@ class Terminal:
     """Starts ``command`` as leader of a session on a terminal of its own.
 
     Args:
-        keys: Steps ``(text, keys)``, in order: when ``text`` (blanks don't count) has come to the screen
-            since the step before, ``keys`` are typed, one by one.
-        log: Takes the raw bytes of the screen.
+        keys: Steps ``(text, keys)``, in order: when ``text`` (blanks don't count) is on the screen, ``keys``
+            are typed, one by one.
+        log: Takes what the screen shows, each time it has changed; a form feed ends each.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class Terminal:
             preexec_fn=_lead,
         )
         os.close(slave)
-        self._screen = b""
+        self._screen = pyte.Screen(_COLUMNS, _ROWS)
+        self._shown = ""
         self._changed = threading.Condition()
         self.typed = 0
         """How many steps were gone."""
@@ -66,25 +67,28 @@ class Terminal:
         threading.Thread(target=self._type, args=(list(keys),), daemon=True).start()
 
     def _read(self, log: Path) -> None:
-        with log.open("wb", buffering=0) as out:
+        stream = pyte.ByteStream(self._screen)
+        with log.open("w", encoding="utf-8", buffering=1) as out:
             while True:
                 try:
                     data = os.read(self._master, 65536)
                 except OSError:  # the last process on the terminal is gone
                     return
-                out.write(data)
+                stream.feed(_UNKNOWN.sub(b"", data))
+                shown = "\n".join(line.rstrip() for line in self._screen.display)
+                if shown == self._shown:
+                    continue
+                out.write(f"{shown}\n\f")
                 with self._changed:
-                    self._screen += data
+                    self._shown = shown
                     self._changed.notify_all()
 
     def _type(self, steps: list[tuple[str, str]]) -> None:
-        seen = 0
         for text, keys in steps:
-            wanted = _CONTROL.sub(b"", text.encode())
+            wanted = "".join(text.split())
             with self._changed:
-                while wanted not in _CONTROL.sub(b"", self._screen[seen:]):
+                while wanted not in "".join(self._shown.split()):
                     self._changed.wait()
-                seen = len(self._screen)
             time.sleep(_SETTLE_S)
             for key in [keys] if keys.startswith("\x1b") else keys:  # an arrow is one write
                 try:

@@ -50,7 +50,7 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
         write(made) if asked.remove else write(made, record, lambda: remove_folders(record))
         if link is not None and link.is_needed:  # hosts look for the memory tools on PATH
             write_link(link)
-            print(f"linked {link.path} to {link.target}")
+            print(link.done)
     if asked.remove and not asked.dry_run:
         remove_folders(record)
         record.forget()

@@ -39,7 +39,7 @@ _WHY: Final = {
     "hooks": "keep what a session did, and tell the next one what fits",
     "memory tools": "let the model store memories and look them up itself",
     "skills": "/remember, /recall, /consolidate and /identity-state",
-    "program": "a link, so that hooks find it from every terminal",
+    "program": "to stay, so that hooks find it from every terminal",
 }
 _COMMITTED: Final = (
     "`git add -A` will commit these files, and then whoever works in this project is asked for the same. "
@@ -75,8 +75,9 @@ def setup(
     This adds to .claude/settings.json, .mcp.json and .claude/skills and leaves the rest of them byte for
     byte; a second run changes nothing. It says on one screen what goes where and why (with --diff every
     line), asks once, and writes. If a new terminal would not find the program, that includes a link in
-    ~/.local/bin. --remove restores every file, settings.local.json too; from files that were edited since, it
-    removes our entries only. With --local --remove, what the project's settings need stays.
+    ~/.local/bin or, started by uvx, that uv installs it to stay. --remove restores every file,
+    settings.local.json too; from files that were edited since, it removes our entries only. With --local
+    --remove, what the project's settings need stays.
 
     With --host another program gets hooks, where it has them, and the memory tools: in the project or, with
     --user, in your own files. --remove, --diff, --dry-run, --yes and --no-mcp count there too.
@@ -127,7 +128,7 @@ def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_r
         write(made, record, lambda: remove_folders(scope, record))
         if link.is_needed:
             write_link(link)
-            print(f"linked {link.path} to {link.target}")
+            print(link.done)
     _tell([*made.notes, *([link.note] if link.note else [])])
     if wanted and not dry_run:
         _tell_next(is_project=scope.servers is not None)
@@ -242,7 +243,7 @@ def _link(*, remove: bool, dry_run: bool) -> None:
     made = plan_link(find_launcher(), os.environ)
     if made.is_needed and not dry_run:
         write_link(made)
-    done = f"linked {made.path} to {made.target}" if made.is_needed else "nothing to change"
+    done = made.done if made.is_needed else "nothing to change"
     print(done + " (dry run)" * dry_run)
     if made.note:
         print(f"note: {made.note}")

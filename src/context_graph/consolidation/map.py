@@ -1,4 +1,4 @@
-"""Holds the map of a store: where its memories lie beside each other in two dimensions, and what they show.
+"""Holds the map of a store: what its memories are about.
 
 A deep or rem run draws it and keeps it as a fact about the store (docs/dev/formats.md). It is there to be
 looked at; nothing is decided by it.
@@ -13,33 +13,21 @@ import msgspec
 
 from context_graph.errors import DatabaseCorruptionError
 
-MAX_POINTS: Final = 2000
-"""Memories on it; of more, some at equal distances in time."""
 MAX_CLUSTERS: Final = 200
 """The largest ones."""
 MAX_DRIFT: Final = 200
 """Measurements of drift that are kept, the newest: one for each rem run that measured another one."""
-_VERSION: Final = 1
-
-
-class Spot(msgspec.Struct, frozen=True, array_like=True):
-    """One memory; x and y in [0, 1]."""
-
-    id: str
-    x: float
-    y: float
-    cluster: int
-    """Index in `StoreMap.clusters`; -1 for none."""
+_VERSION: Final = 2
+_READ: Final = (1, _VERSION)
+"""Version 1 also said where in two dimensions each memory lay, and the last commit that it knew."""
 
 
 class Group(msgspec.Struct, frozen=True):
-    """One cluster, at the middle of its members."""
+    """One cluster."""
 
     label: str
     memories: int
     coherence: float
-    x: float
-    y: float
 
 
 class Recurring(msgspec.Struct, frozen=True):
@@ -62,9 +50,6 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
     at_ms: int
-    seq: int
-    """The last commit that it knows."""
-    spots: tuple[Spot, ...] = ()
     clusters: tuple[Group, ...] = ()
     patterns: tuple[Recurring, ...] = ()
     drift: tuple[Measured, ...] = ()
@@ -73,7 +58,7 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_map(drawn: StoreMap) -> dict[str, Any]:
-    """Return the fact: JSON-able, at most some 150 KB."""
+    """Return the fact: JSON-able, at most some 40 KB."""
     document: dict[str, Any] = msgspec.to_builtins(drawn)
     return document
 
@@ -85,12 +70,12 @@ def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
     """
     if fact is None:
         return None
-    if fact.get("version") != _VERSION:
+    if fact.get("version") not in _READ:
         raise DatabaseCorruptionError(
             f"the map of this store is of version {fact.get('version')!r}; this build reads {_VERSION}"
         )
     try:
-        return msgspec.convert(fact, StoreMap)
+        return msgspec.convert({**fact, "version": _VERSION}, StoreMap)
     except msgspec.ValidationError as error:
         raise DatabaseCorruptionError(f"the map of this store can't be read: {error}") from error
 
@@ -109,4 +94,4 @@ def is_redrawn(kept: StoreMap | None, drawn: StoreMap) -> bool:
     """
     if kept is None:
         return bool(drawn.clusters or drawn.patterns or drawn.drift)
-    return msgspec.structs.replace(drawn, at_ms=kept.at_ms, seq=kept.seq) != kept
+    return msgspec.structs.replace(drawn, at_ms=kept.at_ms) != kept

@@ -19,6 +19,8 @@ from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
 from context_graph.consolidation.finders import duplicates, salience
 from context_graph.consolidation.map import (
+    MAX_CLUSTERS,
+    Group,
     Measured,
     Recurring,
     StoreMap,
@@ -48,7 +50,6 @@ from context_graph.store.layout import ALIKE_FACT, GOALS_FACT, MAP_FACT
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.closeness import Search
-    from context_graph.consolidation.map import Group, Spot
 
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
 _LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
@@ -105,7 +106,6 @@ class _Work:
         self._request, self._store = request, store
         self._stages, self._search = stages, search
         self._kept_goals = decode_goals(store.meta(GOALS_FACT))
-        self._spots: tuple[Spot, ...] = ()
         self._groups: tuple[Group, ...] = ()
         self._snap = snap = snapshot.read(
             store,
@@ -170,11 +170,14 @@ class _Work:
 
     def _connect(self) -> None:
         """Deep and rem: cluster what remains, and link inside clusters."""
-        from context_graph.consolidation.finders import causal, clusters, layout
+        from context_graph.consolidation.finders import causal, clusters
 
         snap, rows, plan = self._snap, self._remaining(), self.plan
         plan.clusters = tuple(clusters.find(snap, rows, progress=self._stages.begin("clusters")))
-        self._spots, self._groups = layout.lay_out(snap, rows, plan.clusters)
+        self._groups = tuple(
+            Group(cluster.label, len(cluster.members), round(cluster.coherence, 3))
+            for cluster in plan.clusters[:MAX_CLUSTERS]
+        )
         links = causal.links(snap, plan.clusters, rows, progress=self._stages.begin("links"))
         plan.links = _first_of_each(links)
         snap.release(*SPACES)
@@ -235,8 +238,6 @@ class _Work:
             measured = Measured(taken_ms, round(drift.similarity, 4), drift.level)
         drawn = StoreMap(
             at_ms=taken_ms,
-            seq=plan.seq,
-            spots=self._spots,
             clusters=self._groups,
             patterns=patterns,
             drift=with_drift(() if kept is None else kept.drift, measured),

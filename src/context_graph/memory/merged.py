@@ -183,5 +183,5 @@ def facts_without_texts(store: GraphStore) -> dict[str, dict[str, Any] | None]:
         facts[GOALS_FACT] = None
     drawn = store.meta(MAP_FACT)
     if drawn is not None:
-        facts[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": []}
+        facts[MAP_FACT] = {**drawn, "clusters": [], "patterns": []}
     return facts

@@ -207,8 +207,10 @@ class Mark(msgspec.Struct, frozen=True):
 
     at_ms: int
     kind: str
-    """prompt, failure, compaction, gate, consolidation, injection, start, end."""
+    """prompt, edit, green, red (runs of tests), failure, compaction, subagent, gate, consolidation,
+    injection, used (an injection of which something was used), start, end."""
     text: str
+    """What happened; of an edit the file."""
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,6 +240,8 @@ class SessionDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Why that ends: start, missing, damaged, cycle or limit."""
     events: Sequence[EventRow]
     """Newest first; a session keeps some 500."""
+    goal: str = ""
+    """The prompt on which most was changed; the row has the first one."""
     damage: str = ""
     """What of it could not be read; "" if all could."""
 
@@ -317,27 +321,39 @@ class Gates(msgspec.Struct, frozen=True, kw_only=True):
     states: Sequence[GateState]
 
 
-class MapPoint(msgspec.Struct, frozen=True):
-    """One memory on the map."""
+class MapSession(msgspec.Struct, frozen=True, kw_only=True):
+    """One session on the map."""
 
     id: str
-    x: float
-    """In [0, 1]."""
-    y: float
-    cluster: int
-    """Index of its cluster; -1 for none."""
+    at_ms: int
+    goal: str
+    files: Mapping[str, int]
+    """File -> how often it was changed there."""
+
+
+class MapNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule, decision or solved failure on the map."""
+
+    id: str
+    kind: str
+    """rule, decision, or lesson: a failure and what solved it."""
+    at_ms: int
     text: str
+    session_id: str
+    """Where it was said, decided or solved; "" where somebody stored it."""
+    files: Sequence[str] = ()
+    """Files that it is about."""
+    replaced_by: str = ""
+    """The memory that holds instead of it."""
 
 
 class MapCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster on the map."""
+    """One cluster of memories."""
 
     label: str
     memories: int
     coherence: float
     """In [0, 1]."""
-    x: float
-    y: float
 
 
 class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -369,13 +385,14 @@ class DriftPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Map(msgspec.Struct, frozen=True, kw_only=True):
-    """What the memories are about, as the last deep or rem consolidation saw it."""
+    """Which session changed which file, and what was decided and solved there: a graph of these."""
 
+    sessions: Sequence[MapSession] = ()
+    """Oldest first; the newest 200."""
+    notes: Sequence[MapNote] = ()
+    """Oldest first."""
     at_ms: int | None = None
-    """When it was drawn; None if it never was."""
-    missing: int = 0
-    """Memories that came since."""
-    points: Sequence[MapPoint] = ()
+    """When a deep or rem consolidation found clusters, patterns and drift; None if none did."""
     clusters: Sequence[MapCluster] = ()
     goals: Sequence[GoalRow] = ()
     patterns: Sequence[PatternRow] = ()
@@ -383,15 +400,55 @@ class Map(msgspec.Struct, frozen=True, kw_only=True):
     """Oldest first."""
 
 
+class Week(msgspec.Struct, frozen=True, kw_only=True):
+    """What telling came to in one week (UTC)."""
+
+    begin: str
+    """Its Monday, as 2026-11-23."""
+    memories: int
+    """Put before the model."""
+    used: int
+    """Of these, those that the model used."""
+    tokens: int
+    rules: int
+    """Rules that a session was told, each once a session."""
+    broken: int
+    """Rules that were broken though they had been told."""
+    solved: int
+    """Failures for which what had solved them before was told and used."""
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that was told and broken again."""
+
+    memory_id: str
+    at_ms: int
+    session_id: str
+    """Where it was broken."""
+    text: str
+    how: str
+    """How that is known."""
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What telling came to."""
+
+    weeks: Sequence[Week]
+    """Oldest first."""
+    broken: Sequence[Broken]
+    """Newest first."""
+
+
 class Pane(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one look at the plugin's pane shows."""
 
     health: Health
+    effect: Effect
     shown: Sequence[Shown]
     """Newest first, each memory once."""
 
 
-PARTS: Final = ("health", "memories", "ledger", "sessions", "runs", "gates", "map")
+PARTS: Final = ("health", "memories", "ledger", "sessions", "runs", "gates", "map", "effect")
 """The parts of the view in their order; the owner names those that changed (verb `view.follow`)."""
 
 

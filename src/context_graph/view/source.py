@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from context_graph.view.rows import (
     TEXT_CHARS,
+    Effect,
     Gates,
     Health,
     Ledger,
@@ -63,6 +64,8 @@ class Source(Protocol):
     def gates(self, *, limit: int = 500) -> Gates: ...
 
     def map(self) -> Map: ...
+
+    def effect(self) -> Effect: ...
 
     def follow(self) -> Iterator[Sequence[str]]:
         """Return the parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from context_graph.view.effect import figures_line
 from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Pane, Shown
 from context_graph.view.units import ago
 
 
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:
-    """Return the lines about health, and for each memory that was shown its own."""
+    """Return the lines about health and effect, and for each memory that was shown its own."""
     room = max(20, width)
     health = [f"{line.name:<12} {line.text}"[:room] for line in pane.health.lines if line.name != NUMBERS]
+    health += [f"{'effect':<12} {figures_line(pane.effect)}"[:room]] if pane.effect.weeks else []
     return health, [_shown_lines(memory, now_ms, room) for memory in pane.shown]
 
 

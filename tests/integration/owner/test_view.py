@@ -75,7 +75,7 @@ def test_an_empty_store_has_rows_without_content(source: OwnerSource) -> None:
     assert source.memories(forgotten=True).rows == []
     assert (source.ledger().rows, source.ledger().days) == ([], [])
     assert source.sessions().rows == [] and source.runs() == []
-    assert source.gates().rows == [] and source.map().points == []
+    assert source.gates().rows == [] and source.map().sessions == [] and source.effect().weeks == []
     with pytest.raises(RefusedError, match="no session in this store yet"):
         source.session("")
     with pytest.raises(RefusedError, match="no memory"):
@@ -170,8 +170,16 @@ def test_a_session_has_its_line_of_time(cli: Cli, source: OwnerSource) -> None:
     (row,) = source.sessions().rows
     assert row.id == SESSION and row.goal.startswith("Mend the rounding") and row.events == 7
     seen = source.session(SESSION[:8])
-    assert [mark.kind for mark in seen.marks] == ["start", "prompt", "failure", "compaction"]
-    assert "rounding" in seen.marks[2].text
+    assert [mark.kind for mark in seen.marks] == [
+        "start",
+        "prompt",
+        "green",
+        "green",
+        "red",
+        "green",
+        "compaction",
+    ]
+    assert "rounding_2" in seen.marks[4].text and seen.goal.startswith("Mend the rounding")
     assert len(seen.points) == 4 and all(-1.0 <= point.ic <= 1.0 for point in seen.points)
     failed_at = next(one.at_ms for one in seen.events if one.failed)
     assert seen.points[2].at_ms == failed_at and row.ic == pytest.approx(seen.points[-1].ic, abs=1e-3)
@@ -234,15 +242,64 @@ def test_a_deep_run_draws_the_map(cli: Cli, source: OwnerSource) -> None:
     assert source.map().at_ms is None
     source.consolidate("deep")
     drawn = source.map()
-    assert drawn.at_ms and drawn.missing == 0 and len(drawn.clusters) >= 2
-    assert all(0.0 <= value <= 1.0 for point in drawn.points for value in (point.x, point.y))
+    assert drawn.at_ms and len(drawn.clusters) >= 2
     labels = " ".join(cluster.label for cluster in drawn.clusters)
     assert "oven" in labels or "yeast" in labels or "flour" in labels or "crust" in labels
-    gone = drawn.points[0].id
-    source.forget(gone)
-    store(cli, "something else")
-    again = source.map()
-    assert gone not in {point.id for point in again.points} and again.missing == 1
+
+
+RULE = "From now on never sleep in tests, wait for the event instead."
+
+
+def changed(cli: Cli, source: OwnerSource, session: str, prompt: str, *names: str) -> None:
+    """A session that was asked for something, changed files, and ended."""
+    hook(cli, "session-start", "SessionStart", session, source="startup")
+    hook(cli, "prompt-submit", "UserPromptSubmit", session, prompt=prompt)
+    for at, name in enumerate(names):
+        given = {"file_path": str(cli.project / name), "old_string": "a", "new_string": f"b{at}"}
+        edit = {"tool_name": "Edit", "tool_use_id": f"toolu_{session[:4]}{at}", "tool_input": given}
+        hook(cli, "post-tool", "PostToolUse", session, tool_response={"ok": True}, **edit)
+    hook(cli, "stop", "Stop", session, last_assistant_message="Done, the tests pass.")
+    hook(cli, "session-end", "SessionEnd", session, reason="other")
+    until = time.monotonic() + 60
+    while session not in {one.id for one in source.map().sessions}:
+        assert time.monotonic() < until, "it leaves a summary"
+        time.sleep(0.05)
+
+
+def test_the_map_has_files_by_sessions_and_what_was_said_there(cli: Cli, source: OwnerSource) -> None:
+    subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
+    second = "7a1d7e94-9f40-4a76-8f4e-0c8a6d6a2b22"
+    changed(
+        cli, source, SESSION, f"Mend the limiter of the gateway. {RULE}", "src/a.py", "src/a.py", "src/b.py"
+    )
+    changed(cli, source, second, "Count requests per key in the limiter", "src/b.py", "src/c.py")
+    drawn = source.map()
+    files = {session.id: dict(session.files) for session in drawn.sessions}
+    assert files == {SESSION: {"src/a.py": 2, "src/b.py": 1}, second: {"src/b.py": 1, "src/c.py": 1}}
+    assert [session.id for session in drawn.sessions] == [SESSION, second], "the oldest first"
+    (rule,) = [note for note in drawn.notes if note.kind == "rule"]
+    assert "never sleep in tests" in rule.text and rule.session_id == SESSION and not rule.replaced_by
+    memory(cli, "store", "In tests sleep for a second at most.", "--kind", "rule", "--supersedes", rule.id)
+    (before, after) = [note for note in source.map().notes if note.kind == "rule"]
+    assert before.id == rule.id and before.replaced_by == after.id and not after.replaced_by
+
+
+def test_the_effect_counts_what_was_told_and_a_rule_that_had_to_be_said_again(
+    cli: Cli, source: OwnerSource
+) -> None:
+    subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
+    changed(cli, source, SESSION, f"Mend the limiter of the gateway. {RULE}", "src/a.py")
+    kept = "7a1d7e94-9f40-4a76-8f4e-0c8a6d6a2b22"
+    changed(cli, source, kept, "Count requests per key in the limiter", "src/b.py")
+    (week,) = source.effect().weeks
+    assert (week.rules, week.broken, source.effect().broken) == (1, 0, [])
+    assert week.memories >= 1 and week.tokens > 0 and week.used <= week.memories
+    again = "7a1d7e94-9f40-4a76-8f4e-0c8a6d6a2b33"
+    changed(cli, source, again, f"Write a test of the limiter. {RULE}", "tests/test_a.py")
+    effect = source.effect()
+    (row,) = effect.broken
+    assert "never sleep in tests" in row.text and row.session_id == again and "said again" in row.how
+    assert sum(one.broken for one in effect.weeks) == 1
 
 
 GATES = """\

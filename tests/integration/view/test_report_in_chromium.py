@@ -50,7 +50,9 @@ def report(chromium: Browser, file: Path) -> Iterator[Opened]:
 
 def test_it_opens_with_its_parts_and_nothing_leaves(report: Opened) -> None:
     titles = report.page.locator("h2").all_text_contents()
-    assert titles == ["Health", "Memories", "Ledger", "Sessions", "Consolidations", "Gates", "Map"]
+    assert titles == [
+        *("Health", "Effect", "Memories", "Ledger", "Sessions", "Consolidations", "Gates", "Map")
+    ]
     assert report.page.locator("h1").text_content() == "gateway"
     assert report.page.locator("html").get_attribute("lang") == "en"
     assert report.page.locator("svg").count() >= 4
@@ -215,10 +217,26 @@ def test_it_prints_without_what_only_a_screen_needs(report: Opened, tmp_path: Pa
     assert colour == "rgb(255, 255, 255)"
 
 
-def test_a_narrow_window_scrolls_tables_and_not_the_page(chromium: Browser, file: Path) -> None:
-    with opened(chromium, file, {"screen": {"width": 360, "height": 740}}) as found:
-        found.page.set_viewport_size({"width": 360, "height": 740})
-        assert found.page.evaluate("document.documentElement.scrollWidth") <= 360
+def test_a_telephone_reads_each_row_as_a_card_and_scrolls_only_down(chromium: Browser, file: Path) -> None:
+    size = {"width": 390, "height": 844}
+    with opened(chromium, file, {"screen": size}) as found:
+        found.page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= 390
+        out = """() => [...document.querySelectorAll(".rows td")].filter((one) =>
+            one.getBoundingClientRect().right > 391 || one.scrollWidth > one.clientWidth + 1).length"""
+        assert found.page.evaluate(out) == 0, "no cell runs out of the page"
+        cell = found.page.locator('[data-name="ledger"] td').nth(1)
+        named = "(one) => getComputedStyle(one, '::before').content"
+        assert cell.evaluate(named) == '"Memory: "'
+
+
+def test_marks_and_ids_outside_of_tables_lead_to_their_rows_too(report: Opened) -> None:
+    for part, table in (("#map svg", "sessions"), ("#sessions details p", "ledger")):
+        mark = report.page.locator(f'{part} [data-table="{table}"]').first
+        wanted = mark.get_attribute("data-id") or ""
+        mark.dispatch_event("click")
+        assert report.page.locator(f'[data-name="{table}"] input').input_value() == wanted
+        assert report.status(table) != "nothing found"
 
 
 def test_ten_thousand_memories_can_be_searched_and_sorted(chromium: Browser, tmp_path: Path) -> None:

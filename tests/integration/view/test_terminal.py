@@ -62,7 +62,7 @@ def test_each_screen_shows_what_happened(filled: Cli) -> None:
         await view.press("6")
         await view.sees("commit_plan", "denied", "Edit")
         await view.press("7")
-        await view.sees("Not drawn yet")
+        await view.sees("Nothing yet. A session that changed something")
 
     look(scenario)
 

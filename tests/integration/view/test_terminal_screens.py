@@ -5,27 +5,26 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.support.view.rows import RowsSource, filled, memory_row
+from tests.support.view.rows import RowsSource, filled, memory_row, session_id
 from tests.support.view.terminal import NARROW, WIDE, Driver, driven
 
 from context_graph.errors import DatabaseCorruptionError
+from context_graph.view import rows
+from context_graph.view.graph import matrix
 from context_graph.view.rows import PARTS
 from context_graph.view.terminal.ledger import shown_page
+from context_graph.view.terminal.sessions import session_page
 from context_graph.view.terminal.table import Table
 
 SHOWS = {
     "health": ("Working: last event 3 s ago.", "the disk is full"),
     "memories": ("Memory 0: the rate limiter", "verified", "decided in review", "of 300 memories"),
     "ledger": ("prompt", "startup", "0.90", "told again", "no sign", "log-odds"),
-    "sessions": ("5e550000", "Goal 0: fix the limiter", "0.90", "Identity continuity", "1.00 █"),
+    "sessions": ("5e550000", "Goal 0: fix the limiter", "0.90", "Identity continuity", "0.7 ", "0.5 "),
     "runs": ("light", "merged 3", "12 links made", "undone; it had", "says the same"),
     "gates": ("commit_plan", "feature/limits", "satisfied", "waits for a plan", "denied"),
-    "map": (
-        "300 memories, drawn 1 h ago; 4 memories came since",
-        "limits of the gateway",
-        "billing",
-        "bread",
-    ),
+    "map": ("decisions", "src/gateway/limits.py", "█", "what the memories are about", "superseded by"),
+    "effect": ("told 59 memories", "2026-11-16", "31", "Broken again", "Never sleep in tests"),
 }
 EMPTY = {
     "health": ("Working",),
@@ -34,7 +33,8 @@ EMPTY = {
     "sessions": ("No sessions yet.",),
     "runs": ("No consolidation ran yet.",),
     "gates": ("No requirements here",),
-    "map": ("Not drawn yet",),
+    "map": ("Nothing yet. A session that changed something",),
+    "effect": ("Nothing was told yet.",),
 }
 
 
@@ -172,3 +172,52 @@ def test_what_no_store_may_hold_is_told_too() -> None:
         await view.sees("Working")
 
     driven(scenario, source)
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x50"])
+def test_a_session_has_a_lane_for_each_kind_of_mark_over_the_whole_width(size: tuple[int, int]) -> None:
+    detail = filled(4).session(session_id(0))
+    width = size[0] - 2
+    lines = session_page(detail, width).text.plain.splitlines()
+    lanes = {line[:15].strip(): line[16:] for line in lines if re.match(r" *[\w., ]+ [^ ]{40,}$", line)}
+    assert lanes.keys() >= {"prompts", "limits.py", "tests", "told, used", "compactions", "gates"}
+    assert {len(lane) for lane in lanes.values()} == {width - 16}
+    assert lanes["tests"].replace("·", "") == "✗✓" and lanes["told, used"].count("●") == 1
+    marks = [lane.find(sign) for lane, sign in ((lanes["prompts"], "▶"), (lanes["limits.py"], "■"))]
+    assert 0 <= marks[0] < marks[1] < lanes["tests"].index("✓"), "in order of time"
+    levels = [line for line in lines if line.lstrip().startswith(("0.7", "0.5"))]
+    assert len(levels) == 2 and all("┄" in line for line in levels), "its limits are drawn where it is below"
+
+
+def test_the_map_leads_from_a_file_to_sessions_notes_and_what_replaced_them() -> None:
+    source = filled(12)
+
+    async def scenario(view: Driver) -> None:
+        await view.press("7")
+        await view.sees("decisions")
+        await view.press("slash", *"limits", "enter")
+        await view.sees("src/gateway/limits.py", "Changed in 9 sessions", "said in", "superseded by")
+        await view.press("slash", *["backspace"] * 6, *"no such file", "enter")
+        await view.sees("Nothing like that.")
+        await view.press("escape")
+        await view.sees("decisions", "9 sessions")
+        await view.press("slash", *"4h", "enter")
+        await view.sees("4 sessions")
+
+    driven(scenario, source, WIDE)
+
+
+def test_a_map_of_many_sessions_and_files_keeps_one_line_for_each_file() -> None:
+    drawn = rows.Map(
+        sessions=[
+            rows.MapSession(id=str(at), at_ms=at, goal=f"goal {at}", files={f"src/{at % 700}.py": 1 + at % 5})
+            for at in range(1, 5001)
+        ]
+    )
+    graph = matrix(drawn)
+    assert len(graph.rows) == 700 and len(graph.sessions) == 5000
+    counts = [len(row.marks) for row in graph.rows]
+    assert counts == sorted(counts, reverse=True) and sum(counts) == 5000
+    (only,) = matrix(drawn, "SRC/13.PY").rows
+    assert only.id == "src/13.py" and all(int(name) % 700 == 13 for name in only.marks)
+    assert len(matrix(drawn, since_ms=4991).sessions) == 10

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from tests.support.view.rows import some_effect
 
 from context_graph.errors import GraphQueryError
 from context_graph.view import rows
@@ -60,6 +61,7 @@ class HandSource:
     seen_runs: Sequence[rows.RunDetail] = ()
     seen_gates: rows.Gates = field(default_factory=lambda: rows.Gates(rows=(), states=()))
     seen_map: rows.Map = field(default_factory=rows.Map)
+    seen_effect: rows.Effect = field(default_factory=lambda: rows.Effect(weeks=(), broken=()))
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """Sessions and runs that can't be read, and why."""
     asked: list[str] = field(default_factory=list)
@@ -117,6 +119,9 @@ class HandSource:
     def map(self) -> rows.Map:
         return self.seen_map
 
+    def effect(self) -> rows.Effect:
+        return self.seen_effect
+
     def follow(self) -> Iterator[Sequence[str]]:
         return iter(())
 
@@ -143,7 +148,8 @@ def some_rows(memories: int = 60) -> HandSource:
         seen_sessions=[_session(number) for number in range(30)],
         seen_runs=[_run(number) for number in range(3)],
         seen_gates=_gates(),
-        seen_map=_map(min(memories, 2000)),
+        seen_map=_map(memories),
+        seen_effect=some_effect(identifier("memory", 0), END_MS),
     )
 
 
@@ -185,11 +191,10 @@ def _session(number: int) -> rows.SessionDetail:
         previous_id=identifier("session", number + 1),
         relation="same work",
     )
-    kinds = ("prompt", "injection", "failure", "gate", "compaction", "consolidation")
+    kinds = ("prompt", "injection", "failure", "edit", "red", "green", "gate", "compaction", "subagent")
     marks = [rows.Mark(begin, "start", "startup")]
     marks += [
-        rows.Mark(begin + at * 150_000, kinds[at * at % 6 if at % 3 else 0], f"something {at}")
-        for at in range(36)
+        rows.Mark(begin + at * 150_000, kinds[at * 5 % 9], f"src/something_{at % 12}.py") for at in range(36)
     ]
     return rows.SessionDetail(
         row=row,
@@ -263,25 +268,34 @@ def _gates() -> rows.Gates:
 
 def _map(memories: int) -> rows.Map:
     names = ("rate limiter, bucket", "parser, comments", "retries, clock", "deploy, release")
-    middles = ((0.25, 0.3), (0.7, 0.25), (0.3, 0.75), (0.75, 0.7))
-    points = []
-    for number in range(memories):
-        x, y = middles[number % 4]
-        off = (number * 0.618) % 1 * 0.3 - 0.15, (number * 0.377) % 1 * 0.3 - 0.15
-        points.append(
-            rows.MapPoint(
-                identifier("memory", number), x + off[0], y + off[1], number % 4, memory(number).text
-            )
+    count = min(200, memories)
+    sessions = [
+        rows.MapSession(
+            id=identifier("session", number),
+            at_ms=END_MS - number * 7_200_000,
+            goal=f"Add a token bucket to the gateway, part {number}",
+            files={f"src/gateway/part_{(number * step) % 40:02}/limits.py": step for step in range(1, 4)},
         )
-    clusters = [
-        rows.MapCluster(label=name, memories=memories // 4, coherence=0.8, x=x, y=y)
-        for name, (x, y) in zip(names, middles, strict=True)
+        for number in reversed(range(count))
     ]
+    notes = [
+        rows.MapNote(
+            id=identifier("memory", number),
+            kind=("rule", "decision", "lesson")[number % 3],
+            at_ms=END_MS - number * 1_800_000,
+            text=memory(number).text,
+            session_id=identifier("session", number // 2),
+            files=("src/gateway/part_00/limits.py",) if number % 2 else (),
+            replaced_by=identifier("memory", number - 6) if number % 9 == 8 else "",
+        )
+        for number in reversed(range(min(120, memories)))
+    ]
+    clusters = [rows.MapCluster(label=name, memories=memories // 4, coherence=0.8) for name in names]
     goal = identifier("goal", 0)
     return rows.Map(
+        sessions=sessions,
+        notes=notes,
         at_ms=END_MS - DAY_MS,
-        missing=4,
-        points=points,
         clusters=clusters,
         goals=(
             rows.GoalRow(id=goal, text="Limit requests fairly", level="project", confidence=0.8, memories=30),

@@ -60,6 +60,7 @@ class RowsSource:
     run_rows: list[rows.RunRow] = field(default_factory=list)
     found_gates: rows.Gates = field(default_factory=lambda: rows.Gates(rows=(), states=()))
     found_map: rows.Map = field(default_factory=rows.Map)
+    found_effect: rows.Effect = field(default_factory=lambda: rows.Effect(weeks=(), broken=()))
     sentence: str = "Working: last event 3 s ago."
     broken: dict[str, Exception] = field(default_factory=dict)
     """What each method raises instead of answering."""
@@ -155,12 +156,17 @@ class RowsSource:
             rows.Mark(at + 20_000, "failure", "pytest"),
             rows.Mark(at + 40_000, "compaction", "auto"),
             rows.Mark(at + 50_000, "gate", "commit_plan refused Edit"),
+            rows.Mark(at + 25_000, "edit", "src/gateway/limits.py"),
+            rows.Mark(at + 30_000, "red", "pytest -q"),
+            rows.Mark(at + 45_000, "green", "pytest -q"),
+            rows.Mark(at + 6_000, "used", "1 memory told, 1 used: the limiter"),
         ]
         events = [
             rows.EventRow(
                 at_ms=at + 20_000, kind="PostToolUseFailure", tool="Bash", text="pytest -q", failed=True
             ),
             rows.EventRow(at_ms=at + 5_000, kind="UserPromptSubmit", text="fix the limiter"),
+            *(rows.EventRow(at_ms=point.at_ms, kind="PostToolUse", tool="Read") for point in points),
         ]
         chain = [row, *[one for one in self.session_rows if one.id == row.previous_id]]
         return rows.SessionDetail(
@@ -204,6 +210,10 @@ class RowsSource:
     def map(self) -> rows.Map:
         self._note("map")
         return self.found_map
+
+    def effect(self) -> rows.Effect:
+        self._note("effect")
+        return self.found_effect
 
     def follow(self) -> Iterator[Sequence[str]]:
         self.follows += 1
@@ -359,28 +369,57 @@ def filled(memories: int = 300) -> RowsSource:
         run_rows=runs,
         found_gates=gates,
         found_map=_map(found, now),
+        found_effect=some_effect(found[0].id if found else "", now),
     )
 
 
-def _map(found: Sequence[rows.MemoryRow], now: int) -> rows.Map:
-    clusters = (("limits of the gateway", 0.25, 0.75), ("billing", 0.75, 0.25), ("bread", 0.7, 0.8))
-    points = [
-        rows.MapPoint(
-            one.id,
-            clusters[at % 3][1] + (at * 37 % 100 - 50) / 500,
-            clusters[at % 3][2] + (at * 61 % 100 - 50) / 500,
-            at % 3,
-            one.text,
+def some_effect(rule_id: str, now_ms: int) -> rows.Effect:
+    """Three weeks, and a rule that was broken again in the last."""
+    weeks = [
+        rows.Week(
+            begin=begin, memories=count, used=count // 2, tokens=30 * count, rules=6, broken=at, solved=at
         )
-        for at, one in enumerate(found)
+        for at, (begin, count) in enumerate((("2026-11-02", 20), ("2026-11-09", 8), ("2026-11-16", 31)))
+    ]
+    broken = rows.Broken(
+        memory_id=rule_id,
+        at_ms=now_ms,
+        session_id=session_id(0),
+        text="Never sleep in tests",
+        how="it had been told, and was said again",
+    )
+    return rows.Effect(weeks=weeks, broken=(broken,))
+
+
+def _map(found: Sequence[rows.MemoryRow], now: int) -> rows.Map:
+    sessions = [
+        rows.MapSession(
+            id=session_id(at),
+            at_ms=now - at * HOUR_MS,
+            goal=f"Goal {at}: fix the limiter",
+            files={"src/gateway/limits.py": 1 + at % 4, **({"tests/test_limits.py": 1} if at % 2 else {})},
+        )
+        for at in reversed(range(9))
+    ]
+    notes = [
+        rows.MapNote(
+            id=one.id,
+            kind=("rule", "decision", "lesson")[at % 3],
+            at_ms=one.created_ms,
+            text=one.text,
+            session_id=session_id(at % 9),
+            files=("src/gateway/limits.py",) if at % 2 else (),
+            replaced_by=found[at - 3].id if at in (3, 7) else "",
+        )
+        for at, one in reversed(list(enumerate(found[:12])))
     ]
     return rows.Map(
+        sessions=sessions,
+        notes=notes,
         at_ms=now - HOUR_MS,
-        missing=4,
-        points=points,
         clusters=[
-            rows.MapCluster(label=label, memories=len(points) // 3, coherence=0.8, x=x, y=y)
-            for label, x, y in clusters
+            rows.MapCluster(label=label, memories=len(found) // 3, coherence=0.8)
+            for label in ("limits of the gateway", "billing", "bread")
         ],
         goals=[
             rows.GoalRow(id="g1", text="limit fairly", level="project", confidence=0.9, memories=30),

@@ -74,7 +74,7 @@ def everywhere(text: str) -> HandSource:
         return value
 
     source = some_rows(30)
-    names = ("seen_health", "live", "forgotten", "seen_ledger", "seen_gates", "seen_map")
+    names = ("seen_health", "live", "forgotten", "seen_ledger", "seen_gates", "seen_map", "seen_effect")
     for name in names:
         setattr(source, name, spread(getattr(source, name)))
     source.seen_sessions = [spread(source.seen_sessions[0])]
@@ -86,7 +86,7 @@ def test_the_seven_parts_come_in_their_order() -> None:
     text = page(some_rows())
     assert text.encode().startswith(MARK)
     assert re.findall(r"<h2[^>]*>(\w+)</h2>", text) == [
-        *("Health", "Memories", "Ledger", "Sessions", "Consolidations", "Gates", "Map"),
+        *("Health", "Effect", "Memories", "Ledger", "Sessions", "Consolidations", "Gates", "Map"),
     ]
     assert len(re.findall("<h1", text)) == 1
 
@@ -178,8 +178,8 @@ def test_a_store_that_is_full_in_every_part_stays_below_2_mb_too(text: str) -> N
     for part, most in (("seen_ledger", 2000), ("seen_gates", 2000)):
         found = getattr(source, part)
         setattr(source, part, msgspec.structs.replace(found, rows=[*found.rows] * (most // len(found.rows))))
-    spots = source.seen_map.points
-    source.seen_map = msgspec.structs.replace(source.seen_map, points=[*spots] * (2000 // len(spots)))
+    notes = source.seen_map.notes
+    source.seen_map = msgspec.structs.replace(source.seen_map, notes=[*notes] * (1000 // len(notes)))
     found = render(gather(source)).decode()
     assert len(found.encode()) <= MOST_BYTES
     cut = re.search(r"All texts are cut to (\d+) characters", found)
@@ -202,7 +202,12 @@ def test_a_store_without_anything_says_so_in_each_part() -> None:
     text = page(empty)
     for name in ("Memories", "What the model was shown", "Sessions", "Consolidations", "Log of the gates"):
         assert f"{name}: none." in text
-    assert "Not drawn yet" in text and "nothing has happened yet" in text and "<svg" not in text
+    assert (
+        "Not known yet" in text
+        and "Nothing was told yet." in text
+        and "nothing has happened yet" in text
+        and "<svg" not in text
+    )
 
 
 def test_since_bounds_all_that_has_a_time() -> None:

@@ -1,17 +1,25 @@
-"""Links the program into ~/.local/bin, so that hooks and terminals find it wherever it is installed."""
+"""Sees to it that hooks and terminals find the program: by a link in ~/.local/bin, wherever it is installed.
+
+Started by `uvx` it runs out of uv's cache, which may be cleared at any time: uv then installs it to stay.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from context_graph import __version__
 from context_graph.errors import ConfigError
 
 _PROGRAM: Final = "context-graph-cli"
+_ASK_S: Final = 20.0
+_INSTALL_S: Final = 600.0
+"""Everything is in uv's cache already, but a slow disk takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,13 @@ class Link:
     """False where the program is found without it, or where another file has its place."""
     note: str = ""
     """What a person should know."""
+    uv: str = ""
+    """uv's program where it is to install ours, instead of a link into its cache."""
+
+    @property
+    def done(self) -> str:
+        """What was done, in words."""
+        return f"uv installed {self.path}" if self.uv else f"linked {self.path} to {self.target}"
 
 
 def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
@@ -37,12 +52,13 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
     path = _place(env)
     if os.path.realpath(path) == os.path.realpath(launcher):
         return Link(path, launcher, False, _unless_on_path(path, env))
+    uv = _uv_with_us_in_its_cache(env)
     if any(os.access(folder / _PROGRAM, os.X_OK) for folder in _lasting_folders(env)):
         return Link(path, launcher, False)
     if os.path.lexists(path) and not _is_ours(path):
         note = f"{path} was not made by setup, so it stays; hooks may not find {launcher}"
         return Link(path, launcher, False, note)
-    return Link(path, launcher, True, _unless_on_path(path, env))
+    return Link(path, launcher, True, _unless_on_path(path, env), uv)
 
 
 def lasting_program(env: Mapping[str, str]) -> Path | None:
@@ -55,11 +71,14 @@ def lasting_program(env: Mapping[str, str]) -> Path | None:
 
 
 def write_link(link: Link) -> None:
-    """Create the link; a link of ours that leads elsewhere is replaced.
+    """Create the link, or have uv install the program; a link of ours that leads elsewhere is replaced.
 
     Raises:
         ConfigError: It can't be made.
     """
+    if link.uv:
+        _install(link)
+        return
     draft = link.path.with_name(f".{link.path.name}.{os.getpid()}")
     try:
         os.makedirs(link.path.parent, exist_ok=True)
@@ -67,6 +86,50 @@ def write_link(link: Link) -> None:
         os.replace(draft, link.path)
     except OSError as error:
         raise ConfigError(f"{link.path} can't be made: {error.strerror}") from error
+
+
+def _install(link: Link) -> None:
+    """Have uv install the version that runs, with the view, for the Python that runs it."""
+    if _is_ours(link.path):
+        os.unlink(link.path)
+    package = f"{_PROGRAM}[view]=={__version__}"
+    command = [link.uv, "tool", "install", "--quiet", "--python", os.path.realpath(sys.executable), package]
+    env = {**os.environ, "UV_TOOL_BIN_DIR": str(link.path.parent)}
+    done = _run(command, env, _INSTALL_S)
+    if done is None or done.returncode or not os.access(link.path, os.X_OK):
+        why = "" if done is None else done.stderr.strip().rpartition("\n")[2]
+        raise ConfigError(
+            f"uv could not install {package}{f': {why}' if why else ''}; "
+            f"`uv tool install '{_PROGRAM}[view]'` says more, then run setup again"
+        )
+
+
+def _uv_with_us_in_its_cache(env: Mapping[str, str]) -> str:
+    """Return the path of uv if it started this program out of its cache, as `uvx` does; "" if it did not."""
+    uv = env.get("UV", "")
+    if not uv or sys.prefix == sys.base_prefix:
+        return ""
+    done = _run([uv, "cache", "dir"], env, _ASK_S)
+    cache = "" if done is None or done.returncode else done.stdout.strip()
+    return uv if cache and Path(cache).resolve() in Path(sys.prefix).resolve().parents else ""
+
+
+def _run(
+    command: list[str], env: Mapping[str, str], within_s: float
+) -> subprocess.CompletedProcess[str] | None:
+    """Return how the command ended; None where it can't be run, or takes longer."""
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=dict(env),
+            timeout=within_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
 
 
 def remove_link(env: Mapping[str, str]) -> Path | None:

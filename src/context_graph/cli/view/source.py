@@ -17,6 +17,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.view.rows import (
     PARTS,
     TEXT_CHARS,
+    Effect,
     Gates,
     Health,
     Ledger,
@@ -103,6 +104,9 @@ class OwnerSource:
 
     def map(self) -> Map:
         return self._rows("view.map", {}, Map)
+
+    def effect(self) -> Effect:
+        return self._rows("view.effect", {}, Effect)
 
     def follow(self) -> Iterator[Sequence[str]]:
         # Starts no owner: whoever looks at a store has just asked it for something.

@@ -21,6 +21,7 @@ _NAMES: Final = (
         "run",
         "gates",
         "map",
+        "effect",
     ),
     *("pane", "compaction"),
 )

@@ -17,6 +17,8 @@ _ENTRIES: Final = 4096
 """More than the ledger keeps."""
 _SESSIONS: Final = 4
 """Newest sessions whose events are read for what brought a memory: some 10 ms each."""
+_ASKED: Final = frozenset({"prompt", "file", "command", "failure", "held", "work"})
+"""Causes that an event of the session's own brought; at a start nothing was asked yet."""
 _LATER_MS: Final = 60_000
 """A call that was shown something before it ran is recorded with its result."""
 
@@ -68,7 +70,9 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
                 is_forgotten=content is None,
                 session_id=entry["session_id"],
                 parts=memory.get("parts", {}),
-                about=occasions.about(entry["session_id"], entry["at_ms"]),
+                about=occasions.about(entry["session_id"], entry["at_ms"])
+                if entry["event"] in _ASKED
+                else "",
                 near=dict(entry.get("near", ())),
             )
 

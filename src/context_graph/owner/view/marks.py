@@ -18,7 +18,7 @@ def changes(context: StoreContext) -> Callable[[], tuple[str, ...]]:
     def changed() -> tuple[str, ...]:
         now = _counts(context)
         if now["memories"] != known.get("memories"):
-            now["runs"] = now["map"] = _last_run(context)
+            now["runs"] = _last_run(context)
         changed = [name for name, value in now.items() if known.get(name) != value]
         known.update(now)
         return tuple([*changed, "health"] if changed else changed)
@@ -28,9 +28,12 @@ def changes(context: StoreContext) -> Callable[[], tuple[str, ...]]:
 
 def _counts(context: StoreContext) -> dict[str, object]:
     has_memory = context.memory_seq() is not None
+    totals = tuple(context.memory_hooks.ledger.totals().values()) if has_memory else None
     return {
         "memories": context.memory_seq(),
-        "ledger": tuple(context.memory_hooks.ledger.totals().values()) if has_memory else None,
+        "map": context.memory_seq(),
+        "ledger": totals,
+        "effect": totals,
         "sessions": context.store.event_log.written,
         "gates": context.store.requirement_log.written,
     }

@@ -6,18 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from context_graph.claude.hooks.origin import own_words
 from context_graph.errors import ContextGraphError, CorruptedIdentityError
 from context_graph.identity.across import relation
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import MEASURED, LiveSession
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.gates import gate_rows
 from context_graph.owner.view.ledger import shown_rows
 from context_graph.owner.view.memories import one_line
 from context_graph.owner.view.runs import run_rows
 from context_graph.store.sessions import sessions
+from context_graph.text.flattening import relative_path, root_of
 from context_graph.view.rows import (
     EventRow,
     Line,
@@ -26,6 +30,7 @@ from context_graph.view.rows import (
     SessionDetail,
     SessionPage,
     SessionRow,
+    Shown,
 )
 from context_graph.view.units import counted, span
 
@@ -47,7 +52,9 @@ def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -
 
 def work_of_session(context: StoreContext, session_id: str) -> dict[str, Any]:
     """Return what is known of a session's work: ``goal``, and once it is summarised ``branch``, ``began_ms``
-    and ``ended_ms`` (Unix), and ``outcome`` in a few words. Cost: some 0.5 ms.
+    and ``ended_ms`` (Unix), ``outcome`` in a few words, and ``files``, the last changed first.
+
+    Cost: some 0.5 ms.
     """
     work = context.memory_hooks.works.work(session_id)
     if work is None or not work.prompts:
@@ -56,6 +63,7 @@ def work_of_session(context: StoreContext, session_id: str) -> dict[str, Any]:
         "goal": one_line(work.prompts[0]),
         "branch": work.branch,
         "outcome": _outcome(work),
+        "files": one_line(", ".join(path for path in reversed(work.changed) if not work.is_scratch(path))),
         "began_ms": work.began_ms,
         "ended_ms": work.ended_ms,
     }
@@ -119,6 +127,7 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
         chain=rows,
         chain_end=chain.end,
         events=[_event_row(event) for event in reversed(events)],
+        goal=_goal(events),
         damage=damage,
     )
 
@@ -147,24 +156,51 @@ def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[P
         yield Point(event.at_ms, round(value, 4))
 
 
+def _goal(events: Iterable[HookEvent]) -> str:
+    """Return the prompt on which most files were changed, the first of equals."""
+    changes: list[tuple[str, int]] = []
+    for event in events:
+        if event.is_prompt:
+            changes.append((one_line(own_words(event.input_text)), 0))
+        elif changes and _is_change(event):
+            changes[-1] = (changes[-1][0], changes[-1][1] + 1)
+    return max(changes, key=lambda change: change[1], default=("", 0))[0]
+
+
+def _is_change(event: HookEvent) -> bool:
+    return event.kind is EventKind.POST_TOOL and event.tool_name in EDITING and event.success is not False
+
+
 def _event_marks(events: Iterable[HookEvent]) -> Iterator[Mark]:
     for event in events:
-        if event.agent_id:
-            continue
-        if event.is_prompt:
-            yield Mark(event.at_ms, "prompt", one_line(event.input_text))
-        elif event.kind is EventKind.POST_TOOL_FAILURE or event.success is False:
-            yield Mark(
-                event.at_ms,
-                "failure",
-                one_line(f"{event.tool_name}: {event.output_text or event.input_text}"),
-            )
-        elif event.kind is EventKind.PRE_COMPACT:
-            yield Mark(event.at_ms, "compaction", "the context was compacted")
-        elif event.kind is EventKind.SESSION_START:
-            yield Mark(event.at_ms, "start", event.source)
-        elif event.kind is EventKind.SESSION_END:
-            yield Mark(event.at_ms, "end", event.reason)
+        if event.kind is EventKind.SUBAGENT_START:
+            yield Mark(event.at_ms, "subagent", one_line(event.parts.agent or "a subagent began"))
+        elif _is_change(event) and event.parts.file_path:
+            yield Mark(event.at_ms, "edit", relative_path(event.parts.file_path, root_of(event.cwd)))
+        elif not event.agent_id:
+            yield from _own_mark(event)
+
+
+def _own_mark(event: HookEvent) -> Iterator[Mark]:
+    failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
+    if event.is_prompt:
+        yield Mark(event.at_ms, "prompt", one_line(event.input_text))
+    elif event.tool_name in SHELLS and (runs := _test_runs(event)):
+        is_red = failed or (runs[-1].hidden and failed_by(event.output))
+        yield Mark(event.at_ms, "red" if is_red else "green", one_line(event.parts.command))
+    elif failed:
+        what = f"{event.tool_name}: {event.output_text or event.input_text}"
+        yield Mark(event.at_ms, "failure", one_line(what))
+    elif event.kind is EventKind.PRE_COMPACT:
+        yield Mark(event.at_ms, "compaction", "the context was compacted")
+    elif event.kind is EventKind.SESSION_START:
+        yield Mark(event.at_ms, "start", event.source)
+    elif event.kind is EventKind.SESSION_END:
+        yield Mark(event.at_ms, "end", event.reason)
+
+
+def _test_runs(event: HookEvent) -> list[Command]:
+    return [command for command in commands_in(line_of(event.parts.command)) if command.kind == "test"]
 
 
 def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -> Iterator[Mark]:
@@ -176,19 +212,21 @@ def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -
             yield Mark(run.at_ms, "consolidation", run.mode)
     if not context.memory_count():
         return
-    counts: dict[int, int] = {}
+    shown: dict[int, list[Shown]] = {}
     for row in shown_rows(context):
         if row.session_id == session_id:
-            counts[row.at_ms] = counts.get(row.at_ms, 0) + 1
-    for at_ms, count in counts.items():
-        yield Mark(at_ms, "injection", f"{counted(count, 'memory', 'memories')} shown")
+            shown.setdefault(row.at_ms, []).append(row)
+    for at_ms, rows in shown.items():
+        used = sum(bool(row.used) for row in rows)
+        text = f"{counted(len(rows), 'memory', 'memories')} told, {used} used: {rows[0].text}"
+        yield Mark(at_ms, "used" if used else "injection", one_line(text))
 
 
 def _work_facts(work: Mapping[str, Any]) -> Iterator[Line]:
     """Yield what a session's work came to, as far as it is summarised."""
     if work.get("began_ms") and work.get("ended_ms"):
         yield Line("lasted", span((work["ended_ms"] - work["began_ms"]) / 1000))
-    for name in ("branch", "outcome"):
+    for name in ("branch", "outcome", "files"):
         if name in work:
             yield Line(name, work[name])
 

@@ -11,6 +11,7 @@ import msgspec
 from context_graph.errors import ContextGraphError, OwnerError
 from context_graph.view.rows import (
     WHOLE_CHARS,
+    Effect,
     Gates,
     Health,
     Ledger,
@@ -33,6 +34,7 @@ _RUN_DETAILS: Final = 10
 _RUN_CHANGES: Final = 40
 _LEDGER: Final = 500
 _GATES: Final = 300
+_WEEK_MS: Final = 7 * 86_400_000
 _PAGE: Final = 500
 """Of one request: a few hundred KB, which keep the owner from hooks for some 10 ms."""
 
@@ -62,12 +64,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Of the newest runs."""
     gates: Gates
     map: Map
+    effect: Effect
     problems: Sequence[tuple[str, str]]
     """Parts that could not be read, and why."""
 
 
 def gather(source: Source, since_ms: int | None = None) -> Report:
-    """Return the rows since ``since_ms``; map, goals and how requirements stand are those of today.
+    """Return the rows since ``since_ms``; goals and how requirements stand are those of today.
 
     A part that can't be read is named in ``problems``; the rest is there.
 
@@ -93,7 +96,6 @@ class _Gathering:
         forgotten, _ = self._memories(min(_FORGOTTEN, MEMORIES - len(memories)), is_forgotten=True)
         sessions, sessions_total = self._sessions()
         runs, ledger, gates = self._runs(), self._ledger(), self._gates()
-        drawn = self._asked("map", source.map, Map())
         return Report(
             since_ms=self._since_ms,
             last_ms=self._last_ms,
@@ -116,7 +118,8 @@ class _Gathering:
                 lambda token: source.run(token, limit=_RUN_CHANGES),
             ),
             gates=gates,
-            map=drawn,
+            map=self._asked("map", self._map, Map()),
+            effect=self._asked("effect", self._effect, Effect(weeks=(), broken=())),
             problems=self._problems,
         )
 
@@ -173,6 +176,21 @@ class _Gathering:
         return Ledger(
             rows=[row for row in ledger.rows if self._kept(row.at_ms)],
             days=[total for total in ledger.days if total.day >= first],
+        )
+
+    def _map(self) -> Map:
+        drawn = self._source.map()
+        return msgspec.structs.replace(
+            drawn,
+            sessions=[session for session in drawn.sessions if session.at_ms >= self._begin],
+            notes=[note for note in drawn.notes if note.at_ms >= self._begin],
+        )
+
+    def _effect(self) -> Effect:
+        effect, first = self._source.effect(), day(max(0, self._begin - _WEEK_MS))
+        return Effect(
+            weeks=[week for week in effect.weeks if not self._begin or week.begin > first],
+            broken=[row for row in effect.broken if row.at_ms >= self._begin],
         )
 
     def _gates(self) -> Gates:

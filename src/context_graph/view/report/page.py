@@ -17,8 +17,9 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from context_graph.view.effect import sentence
 from context_graph.view.health import NUMBERS
-from context_graph.view.report import charts, tables
+from context_graph.view.report import charts, matrix, tables
 from context_graph.view.report.gather import MEMORIES, Report, day
 from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, RunRow, SessionDetail
 from context_graph.view.safe import one_line, shown
@@ -80,14 +81,15 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
         events=_EVENTS,
         ends=_ENDS,
         numbers=NUMBERS,
+        effect=sentence(report.effect),
         tables={name: table.cut_to(chars, most) for name, table in made.items()},
         charts={
             "days": charts.bars(report.ledger.days),
-            "map": charts.scatter(report.map, tip_chars),
+            "map": matrix.matrix_of(report.map, tip_chars),
             "drift": charts.drift_line(report.map.drift),
         },
         details=[
-            (session, charts.session_line(session.points, session.marks, tip_chars), _session(session))
+            (session, charts.session_line(session, tip_chars), _session(session))
             for session in report.details
         ],
     )  # fmt: skip
@@ -98,7 +100,8 @@ def _tables(report: Report) -> dict[str, tables.Table]:
     """Return each table by its name."""
     kinds = (
         *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
-        *(tables.goals, tables.patterns, tables.clusters),
+        *(tables.files, tables.notes, tables.goals, tables.patterns, tables.clusters),
+        *(tables.weeks, tables.broken),
     )
     return {table.name: table for table in (make(report) for make in kinds)}
 
@@ -107,7 +110,7 @@ def _session(detail: SessionDetail) -> str:
     """Return the headline of a session."""
     row = detail.row
     level = f", IC {row.ic:.2f} ({row.ic_level})" if row.ic is not None else ""
-    return f"{tables.stamp(row.last_ms)}: {row.goal or 'no prompt'}{level}"
+    return f"{tables.stamp(row.last_ms)}: {detail.goal or row.goal or 'no prompt'}{level}"
 
 
 def _counts(row: RunRow) -> str:

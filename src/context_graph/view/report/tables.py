@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from context_graph.view.effect import HEADS, figures
+from context_graph.view.graph import KINDS, matrix
 from context_graph.view.report.gather import Report
 from context_graph.view.rows import MemoryRow
 from context_graph.view.safe import one_line
@@ -21,9 +23,11 @@ Cell = str | float | int | None
 
 PAGE: Final = 25
 """Rows of a page."""
-_ID: Final = 8
+ID_CHARS: Final = 8
 """Digits of an id: commands accept as many."""
 _PARTS: Final = 4
+_FILES: Final = 300
+_NOTES: Final = 400
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -124,7 +128,7 @@ def _s(at_ms: int) -> int:
 
 
 def _id(identity: str) -> str:
-    return one_line(identity[:_ID])
+    return one_line(identity[:ID_CHARS])
 
 
 def memories(report: Report) -> Table:
@@ -195,7 +199,7 @@ def days(report: Report) -> Table:
     """Return sums of the ledger, the newest day first."""
     columns = (Column("Day"), *(Column(name, "number") for name in ("Tokens", "Memories", "Used")))
     rows = [(total.day, total.tokens, total.memories, total.used) for total in reversed(report.ledger.days)]
-    return Table(name="days", caption="Tokens by day (UTC)", columns=columns, rows=rows, is_sorted=False)
+    return Table(name="days", caption="By day (UTC)", columns=columns, rows=rows, is_sorted=False)
 
 
 def sessions(report: Report) -> Table:
@@ -214,7 +218,7 @@ def sessions(report: Report) -> Table:
             _s(row.last_ms), one_line(f"damaged: {row.damage}" if row.damage else row.goal),
             row.events,
             None if row.ic is None else round(row.ic, 2), one_line(row.ic_level),
-            one_line(f"{row.previous_id[:_ID]} ({row.relation})" if row.previous_id else ""),
+            one_line(f"{row.previous_id[:ID_CHARS]} ({row.relation})" if row.previous_id else ""),
             _id(row.id),
         )
         for row in report.sessions
@@ -259,6 +263,76 @@ def states(report: Report) -> Table:
         for state in report.gates.states
     ]  # fmt: skip
     return Table(name="states", caption="Requirements by branch", columns=columns, rows=rows, is_sorted=False)
+
+
+def files(report: Report) -> Table:
+    """Return the files that sessions changed, those that most of them changed first."""
+    columns = (
+        Column("File", is_wide=True),
+        Column("Sessions", "number"),
+        Column("Changes", "number"),
+        Column("Notes", "number"),
+        Column("Last session", leads="sessions"),
+    )
+    rows = [
+        (
+            one_line(row.label),
+            len(row.marks),
+            sum(row.marks.values()),
+            len(row.notes),
+            _id(next(iter(row.marks))),
+        )
+        for row in matrix(report.map).rows
+        if row.id not in KINDS
+    ]
+    caption = "Files by the sessions that changed them"
+    return Table(name="files", caption=caption, columns=columns, rows=rows[:_FILES], is_sorted=False)
+
+
+def notes(report: Report) -> Table:
+    """Return the rules, decisions and solved failures, with what replaced them."""
+    columns = (
+        Column("When", "time"),
+        Column("What", "state", is_repeated=True),
+        Column("Text", is_wide=True),
+        Column("Id", leads="memories"),
+        Column("Superseded by", is_repeated=True, leads="memories"),
+        Column("Files", is_repeated=True),
+        Column("Session", is_repeated=True, leads="sessions"),
+    )
+    rows = [
+        (
+            _s(note.at_ms), one_line(KINDS.get(note.kind, note.kind)), one_line(note.text), _id(note.id),
+            _id(note.replaced_by), one_line(", ".join(note.files)), _id(note.session_id),
+        )
+        for note in islice(reversed(report.map.notes), _NOTES)
+    ]  # fmt: skip
+    return Table(name="notes", caption="Rules, decisions, solved failures", columns=columns, rows=rows)
+
+
+def weeks(report: Report) -> Table:
+    """Return what telling came to by week, the newest first."""
+    columns = (Column("Week of"), *(Column(head.capitalize(), "number") for head in HEADS))
+    rows: list[tuple[Cell, ...]] = [
+        (one_line(week.begin), *figures(week)) for week in reversed(report.effect.weeks)
+    ]
+    return Table(name="weeks", caption="Week by week (UTC)", columns=columns, rows=rows, is_sorted=False)
+
+
+def broken(report: Report) -> Table:
+    """Return the rules that were broken though they had been told."""
+    columns = (
+        Column("When", "time"),
+        Column("Rule", is_wide=True),
+        Column("How it is known", is_repeated=True),
+        Column("Id", leads="memories"),
+        Column("Session", leads="sessions"),
+    )
+    rows = [
+        (_s(row.at_ms), one_line(row.text), one_line(row.how), _id(row.memory_id), _id(row.session_id))
+        for row in report.effect.broken
+    ]
+    return Table(name="broken", caption="Rules broken again", columns=columns, rows=rows)
 
 
 def goals(report: Report) -> Table:

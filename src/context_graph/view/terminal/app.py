@@ -1,4 +1,4 @@
-"""The application: seven screens, their keys, what changes while it runs, and actions that can be undone."""
+"""The application: eight screens, their keys, what changes while it runs, and actions that can be undone."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _TITLES: Final = {
     "memories": "Memories",
     "ledger": "Ledger",
     "sessions": "Sessions",
-    "runs": "Consolidations",
+    "runs": "Runs",
     "gates": "Gates",
     "map": "Map",
+    "effect": "Effect",
 }
 """The parts of `rows.PARTS` in their order, as people call them."""
 _OPENS: Final = {"memory": "memories", "session": "sessions", "run": "runs"}
 """The screen that opens each kind of link."""
 _KEYS: Final = (
-    ("1 to 7", "the screens; also ← and →"),
+    ("1 to 8", "the screens; also ← and →"),
     ("↑ ↓, j k", "up and down; PageUp, PageDown, Home, End"),
     ("Enter, Esc", "open, back"),
     ("n, Enter", "in a text: choose a link, follow it"),
@@ -68,7 +69,7 @@ class ViewApp(App[None]):
     .-wide .both > Reader:focus { border-top: none; border-left: solid $accent; }
     GatesPane > Table { height: 2fr; }
     GatesPane > #states { height: 1fr; }
-    MemoriesPane > Input { height: 1; }
+    MemoriesPane > Input, MapPane > Input { height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -289,8 +290,10 @@ def make_pane(part: str, source: Source, actions: Actions) -> Pane:
         from context_graph.view.terminal.runs import RunsPane as kind
     elif part == "gates":
         from context_graph.view.terminal.gates import GatesPane as kind
-    else:
+    elif part == "map":
         from context_graph.view.terminal.map import MapPane as kind
+    else:
+        from context_graph.view.terminal.effect import EffectPane as kind
     return kind(source, actions)
 
 

@@ -1,16 +1,12 @@
-"""Draws numbers with block and braille characters: bars, a line over time, points on a plane."""
+"""Draws numbers with block characters: bars, and columns over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 _ACROSS: Final = " ▏▎▍▌▋▊▉█"
 _UP: Final = " ▁▂▃▄▅▆▇█"
-_BRAILLE: Final = 0x2800
-_DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Of a braille character: the bit of each dot, by row and column."""
 
 
 def bar(share: float, width: int) -> str:
@@ -40,40 +36,17 @@ def columns(values: Sequence[float], low: float, high: float, height: int) -> li
     ]
 
 
-def spread(values: Sequence[float], width: int) -> list[float]:
-    """Return a value for each of ``width`` cells.
+def along(places: Sequence[tuple[float, float]], width: int) -> list[float]:
+    """Return a value for each of ``width`` cells, of (place in [0, 1] ascending, value) pairs.
 
-    With more values than cells it is the lowest of the cell's, so that no fall is hidden; with fewer each
-    value takes several.
+    It is the lowest of the cell's, so that no fall is hidden; a cell without any goes on with the one before.
     """
-    count = len(values)
-    if count <= width:
-        return [values[at * count // width] for at in range(width)] if values else []
-    edges = [at * count // width for at in range(width + 1)]
-    return [min(values[begin:end]) for begin, end in pairwise(edges)]
-
-
-def cell_of(index: int, count: int, width: int) -> int:
-    """Return the first cell of `spread` that shows value ``index`` of ``count``."""
-    if count <= width:
-        return -(-index * width // count)
-    edges = [at * count // width for at in range(width + 1)]
-    return next(at for at in range(width) if index < edges[at + 1])
-
-
-def plane(points: Sequence[tuple[float, float, int]], width: int, height: int) -> list[list[tuple[str, int]]]:
-    """Return points in [0, 1] as braille characters, y upwards: lines of cells, each with its cluster.
-
-    A cell where clusters meet takes the one of its last point; -1 where there is none.
-    """
-    bits = [[0] * width for _ in range(height)]
-    owner = [[-1] * width for _ in range(height)]
-    for x, y, cluster in points:
-        across = min(2 * width - 1, max(0, int(x * 2 * width)))
-        down = min(4 * height - 1, max(0, int((1.0 - y) * 4 * height)))
-        bits[down // 4][across // 2] |= _DOTS[down % 4][across % 2]
-        owner[down // 4][across // 2] = cluster
-    return [
-        [(chr(_BRAILLE + bit) if bit else " ", of) for bit, of in zip(line, owners, strict=True)]
-        for line, owners in zip(bits, owner, strict=True)
-    ]
+    cells: dict[int, float] = {}
+    for place, value in places:
+        at = round(place * (width - 1))
+        cells[at] = min(value, cells.get(at, value))
+    shown, last = [], cells[min(cells)] if cells else 0.0
+    for at in range(width):
+        last = cells.get(at, last)
+        shown.append(last)
+    return shown

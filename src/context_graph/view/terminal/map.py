@@ -1,74 +1,170 @@
-"""The last screen: the memories on a plane, clusters, goals, patterns, drift over months."""
+"""The screen of the map: files and notes by sessions, and what is beside each of them in the graph."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
-from context_graph.view.rows import GoalRow, Map
+from context_graph.errors import ContextGraphError
+from context_graph.view.graph import DEEDS, KINDS, Matrix, Row, matrix
+from context_graph.view.rows import GoalRow, Map, MapNote
 from context_graph.view.safe import one_line
-from context_graph.view.source import Actions, Source
-from context_graph.view.terminal.charts import columns, plane, spread
-from context_graph.view.terminal.page import Page, Reader
-from context_graph.view.terminal.pane import Pane
-from context_graph.view.terminal.words import HUES, ago, cell, moment
+from context_graph.view.terminal.charts import along, columns
+from context_graph.view.terminal.page import Page
+from context_graph.view.terminal.pane import ListPane
+from context_graph.view.terminal.table import Column
+from context_graph.view.terminal.words import cell, moment
 from context_graph.view.units import counted
 
-_TALLEST: Final = 20
 _DRIFT_LINES: Final = 3
-_LABELS: Final = 10
-"""In the picture: more would cover what they name."""
+_FILE_CELLS: Final = 30
+_MANY: Final = 3
+"""Changes in one session from which a mark is a whole block."""
+_ABOUT: Final = Row("", "what the memories are about", {}, ())
+"""The last row: clusters, goals, patterns and drift."""
 
 
-class MapPane(Pane):
+class MapPane(ListPane):
     """Map."""
 
     part: ClassVar[str] = "map"
+    columns = (
+        Column("FILE, NOTES", _FILE_CELLS),
+        Column("SESSIONS", 8, 60),
+        Column("BY SESSION, NEWEST FIRST"),
+    )
+    empty = "Nothing yet. A session that changed something and ended is here."
+    keys = (
+        ("/", "show what a file or word is in, or what came since a time, as 7d; Esc ends it"),
+        ("n, Enter", "in the text: choose a link, follow it"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", "Filter")]
 
-    def __init__(self, source: Source, actions: Actions) -> None:
-        super().__init__(source, actions)
-        self.reader = Reader()
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._map, self._matrix, self._filter = Map(), Matrix((), ()), ""
 
-    def compose(self) -> ComposeResult:
-        yield from super().compose()
-        yield self.reader
+    def above(self) -> ComposeResult:
+        line = Input(placeholder="A file, a word, or a time as 7d or yesterday", compact=True)
+        line.display = False
+        yield line
+
+    def cells(self, row: Row) -> Sequence[Text]:
+        label = one_line(row.label)
+        if len(label) > _FILE_CELLS:
+            label = f"…{label[1 - _FILE_CELLS :]}"
+        is_note = row.id in KINDS
+        strip = Text(no_wrap=True, end="")
+        for session in self._matrix.sessions if row.id else ():
+            count = row.marks.get(session.id, 0)
+            strip.append(_mark(count, is_note=is_note), "green" if is_note else "cyan" if count else "dim")
+        return (cell(label, "bold" if is_note else ""), cell(str(len(row.marks) or "")), strip)
 
     def load(self) -> None:
         self.rows(self.source.map, self._put)
 
     def _put(self, drawn: Map) -> None:
-        self.reader.show(
-            lambda width: map_page(drawn, width, min(_TALLEST, max(6, self.size.height - 6))), top=False
-        )
+        self._map = drawn
+        self._show()
+
+    def _show(self, *, top: bool = False) -> None:
+        since_ms = 0
+        with suppress(ContextGraphError, ValueError):  # it is a word then
+            since_ms = self.view.moment(self._filter) if self._filter else 0
+        self._matrix = matrix(self._map, "" if since_ms else self._filter, since_ms)
+        has_themes = self._map.clusters or self._map.goals or self._map.drift
+        about = [_ABOUT] if has_themes and not self._filter else []
+        self.table.say(self.empty if not self._filter else "Nothing like that.")
+        self.table.put([*self._matrix.rows, *about], top=top)
+        self.table.note(counted(len(self._matrix.sessions), "session"))
+        if not self.table.rows:
+            self.reader.say("")
+
+    def action_filter(self) -> None:
+        line = self.query_one(Input)
+        line.display = True
+        line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._filter = event.value.strip()
+        self._show(top=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.table.focus()
+
+    def back(self) -> bool:
+        line = self.query_one(Input)
+        if super().back():
+            return True
+        if not line.display:
+            return False
+        line.value, line.display = "", False
+        self.table.focus()
+        return True
+
+    def read(self, identity: str) -> None:
+        row = next((row for row in self.table.rows if row.id == identity), None)
+        if row is not None:
+            self.reader.show(lambda width: row_page(row, self._map, width))
 
 
-def map_page(drawn: Map, width: int, height: int) -> Page:
-    """Return the picture, and below it what is in it."""
+def _mark(count: int, *, is_note: bool) -> str:
+    if not count:
+        return "·"
+    return str(min(9, count)) if is_note else "█" if count >= _MANY else "▪"
+
+
+def row_page(row: Row, drawn: Map, width: int) -> Page:
+    """Return what is beside a file or a kind of note in the graph, with links to all of it."""
     page = Page()
-    if drawn.at_ms is None:
-        page.line("Not drawn yet: a deep or rem consolidation draws the map (screen 5, key d).")
-    else:
-        since = f"; {counted(drawn.missing, 'memory', 'memories')} came since" if drawn.missing else ""
-        page.line(
-            f"{counted(len(drawn.points), 'memory', 'memories')}, drawn {ago(drawn.at_ms)} ago{since}", "dim"
-        )
-    if drawn.points:
-        _picture(page, drawn, width, height)
+    if not row.id:
+        _about(page, drawn, width)
+        return page
+    page.line(row.label, "bold")
+    if row.id not in KINDS:
+        page.head(f"Changed in {counted(len(row.marks), 'session')}")
+        for session in reversed(drawn.sessions):
+            if count := row.marks.get(session.id):
+                when = f"{moment(session.at_ms)} x{count}"
+                page.link(when, session.goal or session.id, ("session", session.id))
+    texts = {note.id: note.text for note in drawn.notes}
+    goals = {session.id: session.goal for session in drawn.sessions}
+    for kind, label in KINDS.items():
+        notes = [note for note in row.notes if note.kind == kind]
+        if notes:
+            page.head(label.capitalize())
+        for note in notes:
+            _note(page, note, texts, goals)
+    return page
+
+
+def _note(page: Page, note: MapNote, texts: Mapping[str, str], goals: Mapping[str, str]) -> None:
+    page.link(moment(note.at_ms), note.text, ("memory", note.id), "dim" if note.replaced_by else "")
+    if note.session_id:
+        goal = goals.get(note.session_id) or note.session_id
+        page.link(f"  {DEEDS[note.kind]}", goal, ("session", note.session_id))
+    if note.replaced_by:
+        text = texts.get(note.replaced_by) or note.replaced_by
+        page.link("  superseded by", text, ("memory", note.replaced_by), "yellow")
+
+
+def _about(page: Page, drawn: Map, width: int) -> None:
+    """Add what the memories are about, as the last deep or rem consolidation found it."""
+    if drawn.at_ms is not None:
+        page.line(f"Found by the consolidation of {moment(drawn.at_ms)}.", "dim")
     if drawn.clusters:
         page.head("Clusters")
-        for at, cluster in enumerate(drawn.clusters):
-            if not cluster.label:
-                continue
-            line = Text(end="").append("● ", HUES[at % len(HUES)]).append_text(cell(cluster.label))
-            how = f"  {counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
-            page.drawn(line.append(how, "dim"))
-    if nameless := sum(not cluster.label for cluster in drawn.clusters):
-        page.line(
-            f"and {counted(nameless, 'cluster')} without a word of {'its' if nameless == 1 else 'their'} own",
-            "dim",
-        )
+        for cluster in drawn.clusters:
+            how = f"{counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
+            page.line(f"{one_line(cluster.label) or '(no word of its own)'}  ({how})")
     if drawn.goals:
         page.head("Goals")
         _goals(page, drawn)
@@ -78,43 +174,6 @@ def map_page(drawn: Map, width: int, height: int) -> Page:
             how = f"{counted(pattern.memories, 'memory', 'memories')}, sure {pattern.confidence:.2f}"
             page.line(f"{one_line(pattern.text)}  ({how})")
     _drift(page, drawn, width)
-    return page
-
-
-def _picture(page: Page, drawn: Map, width: int, height: int) -> None:
-    cells = plane([(point.x, point.y, point.cluster) for point in drawn.points], width, height)
-    lines = [[(sign, HUES[of % len(HUES)] if of >= 0 else "dim") for sign, of in line] for line in cells]
-    taken: set[tuple[int, int]] = set()
-    named: set[str] = set()
-    # The largest clusters get their labels first; one that would cover another, or that another has, is left
-    # to the list below.
-    order = sorted(range(len(drawn.clusters)), key=lambda at: -drawn.clusters[at].memories)
-    for at in order:
-        cluster = drawn.clusters[at]
-        words = _fit(one_line(cluster.label), width)
-        if words in named or len(named) == _LABELS:
-            continue
-        row = min(height - 1, max(0, int((1 - cluster.y) * height)))
-        column = min(width - len(words), max(0, int(cluster.x * width) - len(words) // 2))
-        place = {(row, column + step) for step in range(-1, len(words) + 1)}
-        if not words or place & taken:
-            continue
-        taken |= place
-        named.add(words)
-        for step, sign in enumerate(words):
-            lines[row][column + step] = (sign, f"bold {HUES[at % len(HUES)]}")
-    for line in lines:
-        text = Text(end="", no_wrap=True)
-        for sign, style in line:
-            text.append(sign, style)
-        page.drawn(text)
-
-
-def _fit(words: str, width: int) -> str:
-    """Return a label of at most a third of the width, without what is wider than a cell."""
-    words = "".join(character for character in words if Text(character).cell_len == 1)
-    most = max(8, width // 3)
-    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def _goals(page: Page, drawn: Map) -> None:
@@ -141,7 +200,8 @@ def _drift(page: Page, drawn: Map, width: int) -> None:
         return
     first, last = drawn.drift[0], drawn.drift[-1]
     page.head(f"Drift: nearness of the memories to the goals, {moment(first.at_ms)} to {moment(last.at_ms)}")
-    values = [point.similarity for point in drawn.drift]
-    for line in columns(spread(values, max(10, width)), 0.0, 1.0, _DRIFT_LINES):
+    last_at = max(1, len(drawn.drift) - 1)
+    values = along([(at / last_at, point.similarity) for at, point in enumerate(drawn.drift)], max(10, width))
+    for line in columns(values, 0.0, 1.0, _DRIFT_LINES):
         page.drawn(Text(line, style="cyan", end=""))
     page.line(f"now {last.similarity:.2f} ({last.level})")

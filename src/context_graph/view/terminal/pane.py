@@ -81,7 +81,7 @@ class View(Protocol):
 
 
 class Pane(Container):
-    """One of the seven screens."""
+    """One of the screens."""
 
     part: ClassVar[str]
     """Of `rows.PARTS`."""

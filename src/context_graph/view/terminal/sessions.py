@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -10,30 +9,37 @@ from typing import Any, ClassVar, Final
 
 from rich.text import Text
 
-from context_graph.view.rows import EventRow, Mark, SessionDetail, SessionPage, SessionRow
+from context_graph.view.rows import EventRow, SessionDetail, SessionPage, SessionRow
 from context_graph.view.safe import one_line
-from context_graph.view.terminal.charts import cell_of, columns, spread
+from context_graph.view.terminal.charts import along, columns
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column, Table
 from context_graph.view.terminal.words import ago, cell, clock, moment, short
+from context_graph.view.timeline import CRISIS, WARNING, Lane, Timeline
 
 _PAGE: Final = 200
 _LINES: Final = 5
-_WARNING, _CRISIS = 0.7, 0.5
-"""Below these continuity is a warning, or a crisis: in yellow, or red."""
-_AXIS: Final = 6
+_AXIS: Final = 16
 _SIGNS: Final = {
-    "failure": ("!", "red"),
-    "compaction": ("C", "yellow"),
-    "gate": ("G", "magenta"),
-    "consolidation": ("D", "blue"),
-    "prompt": ("p", "cyan"),
-    "injection": ("m", "green"),
-    "start": ("[", "dim"),
-    "end": ("]", "dim"),
+    "prompt": ("▶", "cyan", "prompt"),
+    "edit": ("■", "blue", "edit"),
+    "red": ("✗", "red", "tests fail"),
+    "green": ("✓", "green", "tests pass"),
+    "used": ("●", "green", "used"),
+    "injection": ("○", "yellow", "told"),
+    "failure": ("!", "red", "failure"),
+    "compaction": ("C", "yellow", "compaction"),
+    "subagent": ("a", "magenta", "subagent"),
+    "gate": ("G", "magenta", "gate"),
+    "consolidation": ("D", "blue", "dream"),
+    "start": ("[", "dim", "start"),
+    "end": ("]", "dim", "end"),
 }
-"""Sign and colour of each kind of mark; where marks share a cell the first of these is shown."""
+"""Sign, colour and name of each kind of mark; where marks share a cell the first of these is shown."""
+_ORDER: Final = list(_SIGNS)
+_TOLD: Final = ("compaction", "gate", "consolidation")
+"""Of these the last ones stand below in words."""
 _ENDS: Final = {
     "missing": "the one before is not in the store",
     "damaged": "the one before is damaged",
@@ -41,7 +47,6 @@ _ENDS: Final = {
     "limit": "and more before",
 }
 """Why the chain ends, if not with the first session."""
-_NAMES: Final = {"consolidation": "dream", "injection": "memories shown"}
 
 
 class SessionsPane(ListPane):
@@ -108,7 +113,7 @@ def session_page(detail: SessionDetail, width: int) -> Page:
     row, page = detail.row, Page()
     if damage := detail.damage or row.damage:
         page.line(f"Damaged: {damage}", "bold red")
-    page.line(one_line(row.goal) or row.id, "bold")
+    page.line(one_line(detail.goal or row.goal) or row.id, "bold")
     _time_line(page, detail, width)
     page.head("About it")
     page.pair("session", row.id)
@@ -145,51 +150,61 @@ def _event(page: Page, event: EventRow) -> None:
 
 
 def _time_line(page: Page, detail: SessionDetail, width: int) -> None:
-    """Draw continuity as columns over the events, and below them the marks."""
-    points = detail.points
-    if not points:
-        page.line("Nothing measured yet.", "dim")
+    """Draw continuity as columns over the events, and below it a lane for each kind of mark."""
+    time, room = Timeline(detail), max(10, width - _AXIS)
+    if not time.times:
+        page.line("Nothing happened yet.", "dim")
         return
-    values = [point.ic for point in points]
-    low, room = min(0.0, *values), max(10, width - _AXIS)
-    page.head("Identity continuity")
-    cells = spread(values, room)
-    styles = ["red" if value < _CRISIS else "yellow" if value < _WARNING else "cyan" for value in cells]
-    for at, line in enumerate(columns(cells, low, 1.0, _LINES)):
-        axis = " 1.00 " if at == 0 else f"{low:5.2f} " if at == _LINES - 1 else " " * _AXIS
-        text = Text(axis, style="dim", end="")
-        for sign, style in zip(line, styles, strict=True):
-            text.append(sign, style)
-        page.drawn(text)
-    signs = _signs(detail, room)
-    row = Text(" " * _AXIS, end="")
-    for kind in signs:
-        row.append(*_SIGNS.get(kind, (" ", "")))
-    page.drawn(row)
-    ends = f"{moment(points[0].at_ms)} … {moment(points[-1].at_ms)}"
-    page.line(f"{' ' * _AXIS}{ends}", "dim")
-    seen = [kind for kind in _SIGNS if any(mark.kind == kind for mark in detail.marks)]
+    if detail.points:
+        _continuity(page, detail, time, room)
+    lanes = list(time.lanes())
+    for lane in lanes:
+        page.drawn(_lane(lane, time, room))
+    begin, end = moment(time.times[0]), moment(time.times[-1])
+    page.drawn(Text(f"{' ' * _AXIS}{begin}{end:>{max(1, room - len(begin))}}", style="dim", end=""))
     legend = Text(" " * _AXIS, end="")
-    for kind in seen:
-        legend.append(*_SIGNS[kind]).append(f" {_NAMES.get(kind, kind)}  ", "dim")
+    for kind in [kind for kind in _ORDER if any(mark.kind == kind for lane in lanes for mark in lane.marks)]:
+        sign, style, name = _SIGNS[kind]
+        if len(legend) + len(name) + 4 > width:
+            page.drawn(legend)
+            legend = Text(" " * _AXIS, end="")
+        legend.append(sign, style).append(f" {name}  ", "dim")
     page.drawn(legend)
-    for mark in [mark for mark in detail.marks if mark.kind in ("compaction", "gate", "consolidation")][-5:]:
-        page.line(f"{clock(mark.at_ms)}  {_NAMES.get(mark.kind, mark.kind)}: {one_line(mark.text)}", "dim")
+    for mark in [mark for mark in detail.marks if mark.kind in _TOLD][-5:]:
+        page.line(f"{clock(mark.at_ms)}  {_SIGNS[mark.kind][2]}: {one_line(mark.text)}", "dim")
 
 
-def _signs(detail: SessionDetail, room: int) -> list[str]:
-    """Return the kind of mark at each cell: a mark stands at the last event before it, or the first."""
-    order = list(_SIGNS)
-    times = [point.at_ms for point in detail.points]
-    signs = [""] * room
-    for mark in detail.marks:
-        if mark.kind not in _SIGNS:
-            continue
-        cell_at = cell_of(_before(times, mark), len(times), room)
-        if not signs[cell_at] or order.index(mark.kind) < order.index(signs[cell_at]):
-            signs[cell_at] = mark.kind
-    return signs
+def _continuity(page: Page, detail: SessionDetail, time: Timeline, room: int) -> None:
+    page.head("Identity continuity, and what happened")
+    places = [(time.place(point.at_ms), point.ic) for point in detail.points]
+    low = min(0.0, *(value for _, value in places))
+    cells = along(places, room)
+    styles = ["red" if value < CRISIS else "yellow" if value < WARNING else "cyan" for value in cells]
+    marked = {
+        min(_LINES - 1, int((1.0 - value) / (1.0 - low) * _LINES)): f"{value:g}"
+        for value in (low, CRISIS, WARNING, 1.0)
+    }
+    for at, line in enumerate(columns(cells, low, 1.0, _LINES)):
+        text = Text(f"{marked.get(at, ''):>{_AXIS - 1}} ", style="dim", end="")
+        is_limit = marked.get(at) in (f"{CRISIS:g}", f"{WARNING:g}")
+        for sign, style in zip(line, styles, strict=True):
+            if sign == " " and is_limit:
+                text.append("┄", "dim")
+            else:
+                text.append(sign, style)
+        page.drawn(text)
 
 
-def _before(times: Sequence[int], mark: Mark) -> int:
-    return max(0, bisect_right(times, mark.at_ms) - 1)
+def _lane(lane: Lane, time: Timeline, room: int) -> Text:
+    kinds = [""] * room
+    for mark in lane.marks:
+        at = round(time.place(mark.at_ms) * (room - 1))
+        if not kinds[at] or _ORDER.index(mark.kind) < _ORDER.index(kinds[at]):
+            kinds[at] = mark.kind
+    label = one_line(lane.label)
+    label = label if len(label) < _AXIS else f"{label[: _AXIS - 2]}…"
+    text = Text(f"{label:>{_AXIS - 1}} ", style="dim", end="")
+    for kind in kinds:
+        sign, style, _ = _SIGNS.get(kind, ("·", "dim", ""))
+        text.append(sign, style)
+    return text

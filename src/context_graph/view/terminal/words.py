@@ -18,8 +18,6 @@ STANDING: Final = {
     "superseded": "dim",
 }
 """Colour of a memory's standing by its first word; the word stands beside it."""
-HUES: Final = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
-"""Of clusters on the map, by index."""
 
 
 def moment(at_ms: int) -> str:

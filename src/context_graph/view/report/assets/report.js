@@ -124,7 +124,11 @@
 
     show() {
       const page = this.found.slice(this.at, this.at + this.size);
-      const cell = (row, at) => element("td", { className: this.look(row, at) }, this.filled(row, at));
+      const cell = (row, at) => {
+        const made = element("td", { className: this.look(row, at) }, this.filled(row, at));
+        made.dataset.head = this.heads[at].textContent;
+        return made;
+      };
       this.body.replaceChildren(
         ...page.map((row) => element("tr", {}, ...row.map((_, at) => cell(row, at)))),
       );
@@ -143,6 +147,12 @@
 
   document.querySelectorAll(".rows").forEach((box) => new Table(box));
   Object.values(tables).forEach((table) => table.show()); // now that each knows the others
+  document.querySelectorAll("[data-id]").forEach((one) => {
+    one.addEventListener("click", (event) => {
+      event.preventDefault();
+      tables[one.dataset.table]?.lookFor(one.dataset.id);
+    });
+  });
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((one) => { one.open = true; });
   });
