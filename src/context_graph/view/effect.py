@@ -22,8 +22,8 @@ def figures(week: Week) -> Sequence[int]:
 def figures_line(effect: Effect) -> str:
     """Return the sums of all weeks in a few words."""
     memories, used, _, rules, kept, _, solved = _sums(effect)
-    held = f"{kept} of {counted(rules, 'rule')} kept"
-    return f"{memories} told, {used} used; {held}; {counted(solved, 'failure')} solved"
+    rules_kept = f"{kept} of {counted(rules, 'rule')} kept"
+    return f"{memories} told, {used} used; {rules_kept}; {counted(solved, 'failure')} solved"
 
 
 def _sums(effect: Effect) -> Sequence[int]:
@@ -38,7 +38,7 @@ def sentence(effect: Effect) -> str:
     text = (
         f"Since {one_line(effect.weeks[0].begin)} Claude was told {counted(memories, 'memory', 'memories')}"
     )
-    text += f" in {tokens:,} tokens, and {used} show in its work."
+    text += f" in {tokens:,} tokens; {used} of them left a trace in its work."
     if rules:
         text += f" Of {counted(rules, 'rule')} told (each once a session) {kept} held."
     if solved:
