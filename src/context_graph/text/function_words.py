@@ -84,13 +84,18 @@ def language_of(text: str) -> str:
     if nothing tells. Cost: some passes over 2,000 characters.
     """
     seen = text[:_SEEN_CHARS].lower()
-    letters = sum(letter.isalpha() for letter in seen)
-    for script, codes in zip(_SCRIPTS, _WRITTEN_SO, strict=True):
-        if len(script.findall(seen)) * 5 > letters:
-            return max(codes, key=lambda code: _hits(seen, code)) if len(codes) > 1 else codes[0]
+    if not seen.isascii() and (codes := _written_so(seen)):
+        return max(codes, key=lambda code: _hits(seen, code)) if len(codes) > 1 else codes[0]
     if _hits(seen, "en") * 4 >= len(_WORD.findall(seen)) > 4:  # the other lists need not be read
         return "en"
     return max(_LATIN, key=lambda code: _hits(seen, code))
+
+
+def _written_so(text: str) -> tuple[str, ...]:
+    """Return the languages of a script other than Latin that a fifth of the letters are of; () for none."""
+    letters = sum(map(str.isalpha, text))
+    scripts = zip(_SCRIPTS, _WRITTEN_SO, strict=True)
+    return next((codes for script, codes in scripts if len(script.findall(text)) * 5 > letters), ())
 
 
 def _hits(text: str, code: str) -> int:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 NEAR: Final = 0.25
 """Cosine from which a memory that shares no word with the query may still answer it."""
 _LEAST_CHARS: Final = 3
+_RUN: Final = re.compile(r"[^\W_]+")
 
 
 def asks_nothing(query: str) -> bool:
-    """Return whether ``query`` has only function words. Cost: one pass over it."""
+    """Return whether ``query`` has only function words. Cost: a pass, to the first other one."""
     return all(word in FUNCTION_WORDS for word in _words(query))
 
 
@@ -54,7 +55,7 @@ def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
 
 def _words(text: str) -> Iterator[str]:
     """Runs of letters and digits, in lower case."""
-    return iter("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
+    return (match[0] for match in _RUN.finditer(text.lower()))
 
 
 _WHEN: Final = re.compile(
@@ -201,6 +202,8 @@ def names_in(text: str) -> list[str]:
     words = text.split()
     names = dict[str, None]()
     for before, word in pairwise(words):
+        if word.islower():
+            continue
         name = word.strip("\"'“”‘’(),;:.!?").partition("'")[0].partition("’")[0]
         begins = before[-1] in ".!?"
         if name.isalpha() and name[0].isupper() and name[1:].islower() and not begins:
