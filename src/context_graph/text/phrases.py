@@ -20,6 +20,7 @@ SENTENCE_CHARS: Final = 160
 _FENCED: Final = linear(r"(?s)```.*?(?:```|\z)|<!--.*?(?:-->|\z)")
 _LINE_MARKS: Final = linear(r"(?m)^[ \t]*(?:(?:#{1,6}|[*+-])[ \t]+|>[ \t]?|[-*_=]{3,}[ \t]*$)+")
 """What Markdown begins a line with: a heading, an item, a quotation, a rule. An option or a path is none."""
+_MAY_MARK_LINES: Final = re.compile(r"(?m)^[ \t]*+[#*+>_=-]")
 _BOLD: Final = linear(r"\*\*([^*\n]+)\*\*|`")
 """What it puts around words. Two underscores are part of a name more often than not."""
 _STOP: Final = re.compile(r"[.!?]\s+|[。！？｡।]|\n+")
@@ -112,12 +113,19 @@ _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
 
 def plain(text: str) -> str:
     """Return ``text`` without code fences, comments and marks of Markdown, on one line."""
-    return _without_marks(_FENCED.sub(" ", text))
+    return _without_marks(_without_fences(text, " "))
+
+
+def _without_fences(text: str, instead: str) -> str:
+    return _FENCED.sub(instead, text) if "```" in text or "<!--" in text else text
 
 
 def _without_marks(text: str) -> str:
-    bare = _LINE_MARKS.sub("", text)
-    return " ".join(_BOLD.sub(lambda match: match[1] or "", bare).split())
+    # Most sentences have none, which is told sooner than by the patterns.
+    bare = _LINE_MARKS.sub("", text) if _MAY_MARK_LINES.search(text) else text
+    if "**" in bare or "`" in bare:
+        bare = _BOLD.sub(lambda match: match[1] or "", bare)
+    return " ".join(bare.split())
 
 
 _ASKS: Final = linear(
@@ -210,7 +218,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def _split(text: str) -> Iterator[str]:
-    for part in _parted(_FENCED.sub("\n", text)):
+    for part in _parted(_without_fences(text, "\n")):
         sentence = _without_marks(part)
         if len(sentence.encode("utf-8", "replace")) >= _LEAST_BYTES:
             yield sentence
