@@ -17,7 +17,7 @@ from _form cimport add_dates, hash_part, is_word_part, part_end
 from _scripts cimport add_joined, script_end
 from _spaces cimport (
     ALONE, DIMENSIONS, FIRST, INFLECTED, INFLECTION, INNER, N_LEXICONS, N_SPACES, OPENS, STOPS, TERMS, WIDTH, Table,
-    add_causes, add_lexicons, add_meaning, add_signed, finish_all,
+    add_causes, add_lexicons, add_meaning, add_signed, finish, finish_all,
 )
 from _terms cimport TERM_BYTES, Term, Terms, add_term, clear_terms, free_terms, is_clitic, joins, make_terms, pack_terms
 from _text cimport BLANK, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv
@@ -186,6 +186,16 @@ cdef class Encoder:
         clean(&self.text, &self.kinds, self.folds, text)
         self._find_terms()
         return self._packed_terms()
+
+    def meaning_of(self, str text not None):
+        """The Semantic space that `encode` gives, float32, without the rest."""
+        cdef int size = self.begins[1]
+        self._scan(text)
+        memset(self.vector, 0, size * sizeof(float))
+        if self.n:
+            add_meaning(self.vector, &self.table, self.ids, NULL, self.n)
+            finish(self.vector, size, self.weights[0])
+        return PyBytes_FromStringAndSize(<const char*>self.vector, size * sizeof(float))
 
     def count(self, str text not None):
         """How many pieces a text has."""

@@ -95,10 +95,11 @@ def test_pieces_are_those_of_the_tokenizers_library(coder, text: str) -> None:
 
 @given(TEXT)
 @settings(max_examples=examples(100), deadline=None)
-def test_terms_alone_are_those_of_the_whole(text: str) -> None:
+def test_terms_and_meaning_alone_are_those_of_the_whole(text: str) -> None:
     for coder in (encoder("compiled"), encoder("reference")):
         coder.encode("another text before")
-        assert coder.terms_of(text) == coder.encode(text).terms
+        terms, meaning, whole = coder.terms_of(text), coder.meaning_of(text), coder.encode(text)
+        assert terms == whole.terms and len(meaning) == 4 * 256 and whole.embedding.startswith(meaning)
 
 
 @given(TEXT)

@@ -157,6 +157,10 @@ class Encoder:
         """The terms that `encode` gives, without the rest."""
         return _packed(self._terms(cleaned(text)))
 
+    def meaning_of(self, text: str) -> bytes:
+        """The Semantic space that `encode` gives, float32, without the rest."""
+        return self.encode(text).embedding[: 4 * self._begins[1]]
+
     def count(self, text: str) -> int:
         """How many pieces a text has."""
         return len(self._pieces(cleaned(text)).ids)

@@ -156,6 +156,12 @@ class StaticProvider:
         with self._lock:
             return encoder.terms_of(text)
 
+    def meaning_of(self, text: str) -> bytes:
+        """Return the Semantic space of `encode`, at a fifth of its cost."""
+        encoder = self._load()[1]
+        with self._lock:
+            return encoder.meaning_of(text)
+
     def count_tokens(self, text: str) -> int:
         encoder = self._load()[1]
         with self._lock:
@@ -199,6 +205,13 @@ def terms_of(provider: EmbeddingProvider, text: str) -> bytes:
     """Return the terms of ``text``, packed, as ``provider.encode`` gives them."""
     # Only ours can make them alone: providers of others, which are registered, know the protocol's methods.
     return provider.terms_of(text) if isinstance(provider, StaticProvider) else provider.encode(text).terms
+
+
+def meaning_of(provider: EmbeddingProvider, text: str) -> memoryview[float]:
+    """Return the Semantic space of ``text``: `dense_part` of what ``provider.encode`` gives."""
+    if isinstance(provider, StaticProvider):
+        return memoryview(provider.meaning_of(text)).cast("f")
+    return dense_part(provider.encode(text).embedding)
 
 
 def dense_part(embedding: bytes) -> memoryview[float]:
