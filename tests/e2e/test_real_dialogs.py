@@ -29,7 +29,7 @@ def screen(cli: Cli, folder: Path, keys: list[list[str]]) -> str:
     """What a session with those keys showed, without blanks."""
     steps = folder.with_suffix(".keys.json")
     steps.write_text(json.dumps(keys))
-    options = ("--keys", str(steps), "--permission-mode", "default", "--timeout", "60")
+    options = ("--keys", str(steps), "--permission-mode", "default", "--timeout", "200")
     drive(cli, folder, SCRIPT, "unused", options=options)
     return "".join((folder / "tty.txt").read_text().split())
 

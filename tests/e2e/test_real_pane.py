@@ -43,7 +43,7 @@ def screen(cli: Cli, folder: Path, keys: list[list[str]], *client: str) -> str:
     """What a session with those keys showed, without blanks."""
     steps = folder.with_suffix(".keys.json")
     steps.write_text(json.dumps(keys))
-    options = ("--keys", str(steps), "--permission-mode", "default", "--timeout", "60")
+    options = ("--keys", str(steps), "--permission-mode", "default", "--timeout", "200")
     drive(cli, folder, ["All right."], "unused", options=options, client=client)
     return "".join((folder / "tty.txt").read_text().split())
 

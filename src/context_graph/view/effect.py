@@ -22,8 +22,12 @@ def figures(week: Week) -> Sequence[int]:
 def figures_line(effect: Effect) -> str:
     """Return the sums of all weeks in a few words."""
     memories, used, _, rules, kept, _, solved = _sums(effect)
-    rules_kept = f"{kept} of {counted(rules, 'rule')} kept"
-    return f"{memories} told, {used} used; {rules_kept}; {counted(solved, 'failure')} solved"
+    parts = (
+        f"{memories} told, {used} used",
+        f"{kept} of {counted(rules, 'rule')} kept" if rules else "",
+        f"{counted(solved, 'failure')} solved" if solved else "",
+    )
+    return "; ".join(filter(None, parts))
 
 
 def _sums(effect: Effect) -> Sequence[int]:

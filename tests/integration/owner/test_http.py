@@ -88,7 +88,7 @@ def test_the_pane_says_how_it_is_and_what_was_told_and_its_actions_act(cli: Cli)
         pane["health"]["sentence"].startswith("Working: last event ")
         and "1 memory, 1 shown" in pane["health"]["sentence"]
     )
-    assert "effect       1 told, 0 used; 0 of 0 rules kept; 0 failures s" in pane["lines"]
+    assert "effect       1 told, 0 used" in pane["lines"]
     status, _ = post(cli, "memory.forget", {**project, "body": {"id": row["memory_id"]}})
     assert status == 200 and memory(cli, "list")["nodes"] == []
     assert post(cli, "view.pane", project)[1]["shown"][0]["is_forgotten"]

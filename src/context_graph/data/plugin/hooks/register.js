@@ -118,7 +118,7 @@ function draw($, e) {
   const line = (text, props) => h(Text, { wrap: 'truncate', ...props }, text || ' ')
   const rows = pane.shown.slice(0, 8).flatMap((row, at) => [
     line(row.lines[0], { dimColor: true }),
-    line(row.lines[1]),
+    ...row.lines.slice(1).map(text => line(text)),
     h(
       Box,
       { key: `acts-${row.id}`, flexDirection: 'row', gap: 2 },
