@@ -9,6 +9,7 @@ some milliseconds of its recall.
 | measure_and_count | all that a write does for the figures, no database |
 | pulse_after_a_write, link_alone | a link with and without the header of the answer to it |
 | pulse_with_candidates | the same, with curation candidates waiting: it looks at four |
+| tell | ten memories noted as told |
 | status | get_memetic_status, nothing waiting |
 | inject_* | inject_context on a real store, recall included |
 | snapshot_* | the figures of the store written and read |
@@ -35,6 +36,7 @@ from tests.oracles import topics as _reference_topics
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.metrics import common_of
+from context_graph.memory.metrics.pulse import LATELY
 from context_graph.memory.metrics.store_metrics import JOIN_COSINE, TOPIC_SLOTS, StoreMetrics
 from context_graph.model.memory import MemoryNode
 
@@ -97,6 +99,7 @@ def memex(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memex]:
             nodes = made.store_many(batch)
             for i in range(0, len(nodes) - 1, 10):
                 made.link(nodes[i].id, nodes[i + 1].id)
+        made.tell([node.id for node in nodes[:LATELY]], None)
         made.status()  # nothing of the filling waits for the first pulse
         yield made
 
@@ -197,6 +200,17 @@ def test_pulse_with_candidates(benchmark, memex) -> None:
         memex.store_many([{"content": f"{text} Case {i}.", "rationale": WHY} for i in range(9)])
 
     benchmark.pedantic(memex.pulse, setup=candidates, rounds=60, warmup_rounds=2)
+
+
+def test_tell(measure, memex) -> None:
+    nodes = memex.list(limit=1000).nodes
+    starts = iter(range(10**9))
+
+    def tell() -> None:
+        start = next(starts) % 990
+        memex.tell([node.id for node in nodes[start : start + 10]], None)
+
+    measure("pulse", tell)
 
 
 def test_status(measure, memex) -> None:

@@ -39,8 +39,6 @@ cdef struct Signature:
 
 cdef struct Topic:
     int64_t members
-    int64_t squares
-    double likeness
     double centre_length
     int64_t[DIM] sums
     int16_t[DIM] centre
@@ -164,14 +162,10 @@ cdef inline uint64_t id_hash(const uint8_t* node) noexcept nogil:
 
 
 cdef inline void derive(Topic* topic) noexcept nogil:
-    cdef double squared = 0.0, mean = 0.0, scale
-    cdef int64_t others = topic.members - 1
+    cdef double squared = 0.0, scale
     cdef int i
     for i in range(DIM):
         squared += <double>topic.sums[i] * <double>topic.sums[i]
-    if others > 0:
-        mean = (squared - topic.squares) / (others * <double>topic.squares)
-    topic.likeness = sqrt(likeness_of(mean))
     scale = 4096.0 / sqrt(squared) if squared >= 1.0 else 0.0
     for i in range(DIM):
         topic.centre[i] = whole(topic.sums[i] * scale)
@@ -182,6 +176,5 @@ cdef inline void change(Topic* topic, const int16_t* q, int sign) noexcept nogil
     cdef int i
     for i in range(DIM):
         topic.sums[i] += sign * q[i]
-    topic.squares += sign * <int64_t>product16(q, q)
     topic.members += sign
     derive(topic)

@@ -24,9 +24,9 @@ __all__ = ["PACKED_BYTES", "Topics", "likeness", "mean_cosine", "pack"]
 
 PACKED_BYTES = PACKED
 
-MAGIC = b"CGT\x02"
+MAGIC = b"CGT\x03"
 HEAD = Struct("<4sII")
-TOPIC = Struct("<Hq384q")
+TOPIC = Struct("<H384q")
 ROW = Struct("<16s32sh")
 
 cdef double LENGTH = 4096.0
@@ -304,18 +304,6 @@ cdef class Topics:
                 found.append(PyBytes_FromStringAndSize(<const char*>row.id, ID))
         return found
 
-    def shapes(self):
-        """(slot, members, likeness of its members) of each topic in use.
-
-        Likeness is the root of the members' mean likeness to each other, in [0, 1]; 0 for a single one.
-        """
-        cdef int i
-        return [
-            (i, self.topics[i].members, self.topics[i].likeness)
-            for i in range(self.capacity)
-            if self.topics[i].members
-        ]
-
     def to_bytes(self):
         """Serialise all topics, without removed memories."""
         cdef Py_ssize_t i
@@ -328,7 +316,7 @@ cdef class Topics:
         for i in range(self.capacity):
             topic = &self.topics[i]
             if topic.members:
-                parts.append(TOPIC.pack(i, topic.squares, *[topic.sums[j] for j in range(DIM)]))
+                parts.append(TOPIC.pack(i, *[topic.sums[j] for j in range(DIM)]))
         for i in range(self.n_rows):
             row = &self.rows[i]
             if row.alive:
@@ -366,11 +354,10 @@ cdef class Topics:
         if magic != MAGIC or size != at + topics * TOPIC.size + rows * ROW.size:
             raise ValueError("not the bytes of topics")
         for _ in range(topics):
-            slot, squares, *sums = TOPIC.unpack_from(packed, at)
+            slot, *sums = TOPIC.unpack_from(packed, at)
             if slot >= self.capacity:
                 raise ValueError("not the bytes of topics: a slot beyond these")
             topic = &self.topics[<Py_ssize_t>slot]
-            topic.squares = squares
             for i in range(DIM):
                 topic.sums[i] = sums[i]
             at += TOPIC.size

@@ -69,7 +69,7 @@ def _counted(rows: Sequence[tuple[Row, dict[str, str]]]) -> tuple[int, int, int,
 def _worked(sessions: Sequence[dict[str, Any]]) -> list[tuple[Row, dict[str, str]]]:
     """Each session's row, with the session of each memory."""
     with tempfile.TemporaryDirectory() as folder:
-        host = _Host(Path(folder))
+        host = Host(Path(folder))
         rows = []
         for number, session in enumerate(sessions):
             files = set(session["files"])
@@ -80,7 +80,7 @@ def _worked(sessions: Sequence[dict[str, Any]]) -> list[tuple[Row, dict[str, str
     return [(row, of) for row in rows]
 
 
-class _Host:
+class Host:
     """An owner's service with one project."""
 
     def __init__(self, folder: Path) -> None:
@@ -89,13 +89,13 @@ class _Host:
         log = logging.getLogger("research.files")
         self._service = OwnerService(folder / "data", Settings(), log, Redactor())
         self._calls = 0
-        self._at_ms = BEGAN_MS
+        self.at_ms = BEGAN_MS
 
     def work(self, name: str, number: int, session: dict[str, Any]) -> Iterator[Told]:
         """Work through a session; the lines that it is told."""
-        self._at_ms = BEGAN_MS + 3 * DAY_MS * number
+        self.at_ms = BEGAN_MS + 3 * DAY_MS * number
         wanted, edited = set(session["files"]), set[str]()
-        yield from self._told(name, "SessionStart", True, source="startup")
+        yield from self.told(name, "SessionStart", True, source="startup")
         for raw in session["events"]:
             body = {key: value for key, value in raw.items() if key != "event"}
             if "tool_name" in body:
@@ -103,23 +103,24 @@ class _Host:
                 if body["tool_name"] in _EDITING:
                     edited.add(body["tool_input"].get("file_path", ""))
                 before = {key: body[key] for key in ("tool_name", "tool_input", "tool_use_id")}
-                yield from self._told(name, "PreToolUse", not edited & wanted, **before)
-            yield from self._told(name, raw["event"], not edited & wanted, **body)
-        list(self._told(name, "Stop", False, stop_hook_active=False))
-        list(self._told(name, "SessionEnd", False, reason="other"))
+                yield from self.told(name, "PreToolUse", not edited & wanted, **before)
+            yield from self.told(name, raw["event"], not edited & wanted, **body)
+        list(self.told(name, "Stop", False, stop_hook_active=False))
+        list(self.told(name, "SessionEnd", False, reason="other"))
 
-    def _told(self, name: str, event: str, is_early: bool, **body: Any) -> Iterator[Told]:
-        self._calls, self._at_ms = self._calls + 1, self._at_ms + 10_000
+    def told(self, name: str, event: str, is_early: bool, **body: Any) -> Iterator[Told]:
+        """What the event brings."""
+        self._calls, self.at_ms = self._calls + 1, self.at_ms + 10_000
         whole = {**body, "session_id": name, "cwd": str(self._project), "hook_event_name": event}
         request = Request(
             *(f"hooks.{VERB_OF_EVENT[event]}", f"{self._calls:032x}", {"format": "claude"}),
             json.dumps(whole).encode(),
             *(self._store, self._project, name),
-            at_ms=self._at_ms,
+            at_ms=self.at_ms,
         )
         answer = self._service.handle(request)
         self._service.settle()
-        self._context.memory_hooks.tidy()
+        self.context.memory_hooks.tidy()
         told = json.loads(answer.stdout) if answer.stdout else {}
         text = told.get("hookSpecificOutput", {}).get("additionalContext", "")
         for line in _LINE.finditer(text):
@@ -127,12 +128,12 @@ class _Host:
             yield Told(event, line[1], is_early, is_of_file)
 
     @property
-    def _context(self) -> Any:
+    def context(self) -> Any:
         return self._service.open_store(Request("memory.list", store=self._store, project=self._project))
 
     def sessions(self) -> dict[str, str]:
         """The session of each memory, by the id that lines begin with."""
-        stored = self._context.memory.stored_after()
+        stored = self.context.memory.stored_after()
         return {str(row.node.id)[:8]: row.node.session_id or "" for row in stored}
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Measures the pulse's suggestions and memory's Johari on real stores, through the product's own API.
+"""Measures the pulse where sessions work, whether it foretells a use, and memory's Johari; nothing is fitted.
 
-Stores are the ten LoCoMo conversations (cut to 20, 100 and 500 turns) and the session summaries of each
-project of the handover data. None of the constants was fitted to a store. "Followed": what the pulse asks for
-is done as docs/dev/memory-metrics.md says, up to ten times in a row, on a store that nothing else comes into.
+The sessions of handover_dev work through an owner's service in this process, each project's in their order.
+Before each telling stand the store's entropy and coherence, the session's R, and what is compared with them;
+after it the ledger says which of the memories were used.
 """
 
 from __future__ import annotations
@@ -12,34 +12,51 @@ import json
 import statistics
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from research.measures.report import Data, Table, auc, bits, quantiles
+from research.measures.files import Host, Told
+from research.measures.report import Data, Table, auc, interval, quantiles
+from research.measures.summaries import handover_sessions
 
 from context_graph.consolidation.consolidate import consolidate
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.memex import Memex
-from context_graph.memory.metrics.pulse import Deed
-from context_graph.memory.metrics.review_tasks import ReviewTask, TaskType
 from context_graph.model import EventKind
-from context_graph.model.memory import MemoryNode, SuggestedAction
+from context_graph.model.memory import MemoryNode
 from context_graph.owner.sessions.hook_call import HookCall
 from context_graph.redact import Redactor
 from context_graph.wire.frames import Request
 
 WHY: Final = "kept to be measured"
-SIZES: Final = (20, 100, 500)
-STEPS: Final = 10
-_MONTH_MS: Final = 30 * 86_400_000
 _KINDS: Final = {
     "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
     "PostToolUse": EventKind.POST_TOOL,
     "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
 }
-_ACTIONS: Final = list(SuggestedAction)
+
+
+class Before(NamedTuple):
+    """What stood before an event."""
+
+    entropy: float
+    coherence: float
+    action: str
+    reflection: float
+    """R of the session; 0.5 before any forecast."""
+
+
+class Shown(NamedTuple):
+    """One memory that was told."""
+
+    session: str
+    event: str
+    used: bool
+    before: Before
+    kind_before: float
+    """Share of what was told before at such events that was used; the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +73,126 @@ Stores = dict[str, list[Item]]
 
 
 def tables(data: Data) -> list[Table]:
+    worked = {name: _worked(sessions) for name, sessions in handover_sessions(data.handover).items()}
+    tables = [_numbers(worked), _foretold(worked)] if worked else []
     talk = _talk(data.locomo) if data.locomo.exists() else {}
     summaries = _summaries(data.handover) if data.handover.exists() else {}
-    found = []
     if talk or summaries:
-        grown = {**{f"talk {name}": items for name, items in talk.items()}, **summaries}
-        sized = {
-            f"talk {name}, {size}": items[:size]
-            for name, items in talk.items()
-            for size in SIZES
-            if len(items) >= size
-        }
-        found.append(_suggested(grown))
-        found.append(_followed({**sized, **summaries}))
-        found.append(_johari({"talk": list(talk.values()), "summaries": list(summaries.values())}))
-    return found
+        tables.append(_johari({"talk": list(talk.values()), "summaries": list(summaries.values())}))
+    return tables
+
+
+# Sessions at work
+
+
+class _Host(Host):
+    """Notes what stands before each event."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.before: dict[int, Before] = {}
+
+    def told(self, name: str, event: str, is_early: bool, **body: Any) -> Iterator[Told]:
+        """As `Host.told`."""
+        context = self.context
+        pulse = context.memory.pulse()
+        live = context.sessions.get(name)
+        reflection = live.metrics.reflection if live is not None else 0.5
+        before = Before(pulse.entropy, pulse.coherence, pulse.suggested_action.value, reflection)
+        rows = list(super().told(name, event, is_early, **body))
+        self.before[self.at_ms] = before
+        return iter(rows)
+
+    def shown(self) -> list[Shown]:
+        """What was told, in order."""
+        rows, kinds = list[Shown](), defaultdict[str, list[bool]](list)
+        for entry in reversed(self.context.memory_hooks.ledger.recent(1 << 20)):
+            earlier = kinds[entry["event"]]
+            share = (sum(earlier[-60:]) + 1) / (len(earlier[-60:]) + 2)
+            uses = [bool(memory["used"]) for memory in entry["memories"]]
+            of = entry["session_id"], entry["event"]
+            rows += [Shown(*of, used, self.before[entry["at_ms"]], share) for used in uses]
+            earlier += uses
+        return rows
+
+
+class Worked(NamedTuple):
+    """One project."""
+
+    before: list[Before]
+    shown: list[Shown]
+
+
+def _worked(sessions: Sequence[dict[str, Any]]) -> Worked:
+    with tempfile.TemporaryDirectory() as folder:
+        host = _Host(Path(folder))
+        for number, session in enumerate(sessions):
+            list(host.work(f"s{number}", number, session))
+        worked = Worked(list(host.before.values()), host.shown())
+        host.close()
+    return worked
+
+
+def _numbers(worked: dict[str, Worked]) -> Table:
+    rows = []
+    for name, one in worked.items():
+        used = sum(row.used for row in one.shown) / len(one.shown)
+        actions = Counter(row.action for row in one.before).most_common()
+        entropy = quantiles([row.entropy for row in one.before], (0.05, 0.5, 0.95))
+        coherence = quantiles([row.coherence for row in one.before], (0.05, 0.5, 0.95))
+        shares = ", ".join(f"{action} {count / len(one.before):.0%}" for action, count in actions)
+        rows.append([name, len(one.before), len(one.shown), used, *entropy, *coherence, shares])
+    spread = [f"{number} {share}" for number in ("entropy", "coherence") for share in ("5%", "50%", "95%")]
+    return Table(
+        "pulse: entropy, coherence and what is suggested before each event",
+        f"{len(worked)} projects, sessions in order through the hooks",
+        ("project", "events", "told", "used", *spread, "actions"),
+        rows,
+    )
+
+
+_SIGNALS: Final[dict[str, Callable[[Shown], float]]] = {
+    "coherence": lambda row: row.before.coherence,
+    "1 - entropy": lambda row: 1.0 - row.before.entropy,
+    "R": lambda row: row.before.reflection,
+    "kind of event, its last 60": lambda row: row.kind_before,
+}
+
+
+def _foretold(worked: dict[str, Worked]) -> Table:
+    """AUC over all projects; over events of one kind; and the mean of it within a project."""
+    whole = [row for one in worked.values() for row in one.shown]
+    kinds = [kind for kind, count in Counter(row.event for row in whole).most_common() if count >= 100]
+    rows = []
+    for name, signal in _SIGNALS.items():
+        by_kind = [_auc_of([row for row in whole if row.event == kind], signal) for kind in kinds]
+        rows.append([name, *_auc(worked, signal), *by_kind])
+    return Table(
+        "pulse: does it foretell that a memory which is told is used?",
+        f"{len(whole)} tellings, {sum(row.used for row in whole)} used; intervals over sessions",
+        ("number", "all", "low", "high", "mean within a project", *(f"at {kind}" for kind in kinds)),
+        rows,
+        ("Nothing was fitted; R is the session's, all else the store's.",),
+    )
+
+
+def _auc(worked: dict[str, Worked], signal: Callable[[Shown], float]) -> tuple[float, float, float, float]:
+    by_session = defaultdict[tuple[str, str], list[Shown]](list)
+    for name, one in worked.items():
+        for row in one.shown:
+            by_session[name, row.session].append(row)
+
+    def value(groups: Sequence[list[Shown]]) -> float:
+        return _auc_of([row for group in groups for row in group], signal)
+
+    groups = list(by_session.values())
+    within = statistics.fmean(_auc_of(one.shown, signal) for one in worked.values())
+    return (value(groups), *interval(groups, value), within)
+
+
+def _auc_of(rows: Sequence[Shown], signal: Callable[[Shown], float]) -> float:
+    sides = [[signal(row) for row in rows if row.used is used] for used in (True, False)]
+    return auc(*sides) if all(sides) else float("nan")
 
 
 def _talk(path: Path) -> Stores:
@@ -129,156 +251,6 @@ def _store(memex: Memex, item: Item) -> MemoryNode:
 
 def _opened(folder: str) -> Memex:
     return Memex.open(folder, redactor=Redactor())
-
-
-# What is suggested while a store grows
-
-
-def _suggested(stores: Stores) -> Table:
-    """After each memory: the old rule (cut points on the values), and the pulse, obeyed at once."""
-    rows = []
-    for kind in ("talk", "summaries"):
-        old, new = Counter[SuggestedAction](), Counter[SuggestedAction]()
-        for name, items in stores.items():
-            if name.startswith("talk ") != (kind == "talk"):
-                continue
-            with tempfile.TemporaryDirectory() as folder, _opened(folder) as memex:
-                for item in items:
-                    _store(memex, item)
-                    pulse = memex.pulse()
-                    old[SuggestedAction.for_state(pulse.entropy, pulse.coherence)] += 1
-                    new[pulse.suggested_action] += 1
-                    for deed in Deed:  # as if all of it were done; a consolidation at each step takes hours
-                        if pulse.suggested_action is not SuggestedAction.READY:
-                            memex.did(deed)
-        rows += [_shares(f"{kind}, cut points", old), _shares(f"{kind}, own past", new)]
-    return Table(
-        "pulse: suggested_action while a store grows",
-        f"{len(stores)} stores, the pulse after each memory; review tasks come first in the second row",
-        ("store, rule", "pulses", *(action.value for action in _ACTIONS), "bits"),
-        rows,
-    )
-
-
-def _shares(name: str, counts: Counter[SuggestedAction]) -> list[object]:
-    total = sum(counts.values())
-    shares = [counts[action] / total if total else 0.0 for action in _ACTIONS]
-    return [name, total, *shares, bits(counts.elements())]
-
-
-# What becomes of an action that is followed
-
-
-def _followed(stores: Stores) -> Table:
-    """Each store is a month old, so that lone memories are orphans, and changes its subject last."""
-    ended, steps, chains = Counter[SuggestedAction](), Counter[SuggestedAction](), []
-    left = Counter[SuggestedAction]()
-    names = list(stores)
-    for at, name in enumerate(names):
-        others = stores[names[(at + len(names) // 2) % len(names)]]
-        items = [*stores[name], *others[: max(4, len(stores[name]) // 8)]]
-        with tempfile.TemporaryDirectory() as folder:
-            with _opened(folder) as memex:
-                for item in items:
-                    _store(memex, item)
-            _age(folder)
-            chain, last = _chain(folder, items, ended, steps)
-            chains.append(chain)
-            left[last] += 1
-    rows: list[list[object]] = [
-        [action.value, steps[action], ended[action], ended[action] / steps[action]]
-        for action in _ACTIONS
-        if steps[action]
-    ]
-    total = sum(steps.values())
-    rows.append(["all", total, sum(ended.values()), sum(ended.values()) / total if total else 1.0])
-    return Table(
-        "pulse: an action that is followed changes or ends (goal: 1.0)",
-        f"{len(stores)} stores of {min(SIZES)} to {max(SIZES)} memories, an eighth of another subject last; "
-        f"up to {STEPS} steps each, the store closed and opened after each",
-        ("action", "followed", "changed or ended", "share"),
-        rows,
-        (
-            f"Steps until ready: {dict(sorted(Counter(chains).items()))}; "
-            f"last answer: {dict(sorted((one.value, count) for one, count in left.items()))}",
-        ),
-    )
-
-
-def _age(folder: str) -> None:
-    """Make all memories a month older, as an import of them would."""
-    with _opened(folder) as memex:
-        nodes, cursor = [], None
-        while True:
-            page = memex.list(cursor, 1000)
-            nodes += page.nodes
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        ids = [node.id for node in nodes]
-        older = [
-            replace(
-                node,
-                created_at_ms=node.created_at_ms - _MONTH_MS,
-                last_accessed_ms=node.last_accessed_ms - _MONTH_MS,
-                embedding=memex.embedding(one),
-            )
-            for node, one in zip(nodes, ids, strict=True)
-        ]
-        memex.put_many(older[::-1])
-
-
-def _chain(
-    folder: str, items: Sequence[Item], ended: Counter[SuggestedAction], steps: Counter[SuggestedAction]
-) -> tuple[int, SuggestedAction]:
-    """Follow what is asked, through a restart each time; (steps until ready, the last answer)."""
-    asked, tasks = _asked(folder)
-    for step in range(STEPS):
-        if asked is SuggestedAction.READY:
-            return step, asked
-        with _opened(folder) as memex:
-            _follow(memex, asked, tasks, items)
-        again, left = _asked(folder)
-        steps[asked] += 1
-        old = {task.target_nodes for task in tasks}
-        ended[asked] += again is not asked or not old & {task.target_nodes for task in left}
-        asked, tasks = again, left
-    return STEPS, asked
-
-
-def _asked(folder: str) -> tuple[SuggestedAction, tuple[ReviewTask, ...]]:
-    with _opened(folder) as memex:
-        status = memex.status()
-        return status.suggested_action, status.curation_tasks
-
-
-def _follow(
-    memex: Memex, action: SuggestedAction, tasks: Sequence[ReviewTask], items: Sequence[Item]
-) -> None:
-    if action is SuggestedAction.CURATE:
-        for task in tasks:
-            _review(memex, task)
-    elif action in (SuggestedAction.CONSOLIDATE, SuggestedAction.TRIGGER_DREAM):
-        consolidate(memex, "light" if action is SuggestedAction.CONSOLIDATE else "deep")
-    elif action is SuggestedAction.CLARIFY:
-        one, other = memex.list(limit=2).nodes
-        memex.link(one.id, other.id)
-    else:
-        memex.recall(items[0].text[:200])
-        memex.did(Deed.RECALLED)  # as the tools do
-
-
-def _review(memex: Memex, task: ReviewTask) -> None:
-    """End a task by the first tool that it names."""
-    first, *rest = task.target_nodes
-    if task.task_type is TaskType.ORPHAN:
-        for node in task.target_nodes:
-            memex.accept(node)
-    elif task.task_type is TaskType.CONTRADICTION:
-        memex.link(first, rest[0], "supersedes")
-    else:
-        for node in rest:
-            memex.forget(node)
 
 
 # Memory's Johari

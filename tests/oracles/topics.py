@@ -41,11 +41,11 @@ VECTOR: Final = Struct("<384h")
 SIGNATURE_BYTES: Final = BITS // 8
 PACKED_BYTES: Final = VECTOR.size + SIGNATURE_BYTES
 
-MAGIC: Final = b"CGT\x02"
+MAGIC: Final = b"CGT\x03"
 HEAD: Final = Struct("<4sII")
 """Magic, topics, rows. Never renumber."""
-TOPIC: Final = Struct("<Hq384q")
-"""Slot, sum of the members' squared lengths, sum of the members."""
+TOPIC: Final = Struct("<H384q")
+"""Slot, sum of the members."""
 ROW: Final = Struct("<16s32sh")
 """Id, signature, slot (-1: none)."""
 
@@ -130,18 +130,16 @@ def likeness(cosine: float) -> float:
 class _Topic:
     """Sums over the members of one topic, and what is derived from them."""
 
-    __slots__ = ("centre", "centre_length", "likeness", "members", "squares", "sums")
+    __slots__ = ("centre", "centre_length", "members", "sums")
 
     def __init__(self) -> None:
         self.members = 0
-        self.squares = 0
         self.sums = [0] * DIMENSIONS
         self.derive()
 
     def change(self, vector: Iterable[int], sign: int) -> None:
         for i, value in enumerate(vector):
             self.sums[i] += sign * value
-            self.squares += value * value * sign
         self.members += sign
         self.derive()
 
@@ -149,10 +147,6 @@ class _Topic:
         squared = 0.0
         for value in self.sums:
             squared += float(value) * float(value)
-        # The likeness of two members, on average; its root: how near a member is to the topic's true centre.
-        others = self.members - 1
-        mean = (squared - self.squares) / (others * float(self.squares)) if others > 0 else 0.0
-        self.likeness = math.sqrt(likeness(mean))
         scale = LENGTH / math.sqrt(squared) if squared >= 1.0 else 0.0
         self.centre = [_whole(value * scale) for value in self.sums]
         self.centre_length = math.sqrt(_dot(self.centre, self.centre))
@@ -290,16 +284,12 @@ class Topics:
             if row.alive and row.slot >= 0 and self._topics[row.slot].members == 1
         ]
 
-    def shapes(self) -> list[tuple[int, int, float]]:
-        """(slot, members, likeness of its members) of each topic in use."""
-        return [(i, topic.members, topic.likeness) for i, topic in enumerate(self._topics) if topic.members]
-
     def to_bytes(self) -> bytes:
         """Serialise all topics, without removed memories."""
         used = [(i, topic) for i, topic in enumerate(self._topics) if topic.members]
         alive = [row for row in self._rows if row.alive]
         parts = [HEAD.pack(MAGIC, len(used), len(alive))]
-        parts += [TOPIC.pack(i, topic.squares, *topic.sums) for i, topic in used]
+        parts += [TOPIC.pack(i, *topic.sums) for i, topic in used]
         parts += [
             ROW.pack(
                 row.id,
@@ -325,9 +315,9 @@ class Topics:
             raise ValueError("not the bytes of topics")
         at = HEAD.size
         for _ in range(topics):
-            slot, squares, *sums = TOPIC.unpack_from(packed, at)
+            slot, *sums = TOPIC.unpack_from(packed, at)
             topic = self._topics[slot]
-            topic.squares, topic.sums = squares, sums
+            topic.sums = sums
             at += TOPIC.size
         for index in range(rows):
             node, signature, slot = ROW.unpack_from(packed, at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from context_graph.config.settings import MemoryConfig
 from context_graph.memory.memex import Memex
@@ -58,3 +59,9 @@ def break_record(folder: Path, family: str, key: bytes, record: bytes | None = N
         there[len(there) // 2] ^= 1
     engine.put(family, key, bytes(there) if record is None else record)
     engine.close()
+
+
+def figures(memex: Memex) -> tuple[int, dict[bytes, int], list[UUID]]:
+    """What a store's metrics keep of its memories: how many, their links, and those that hang alone."""
+    metrics = memex.core.derived.metrics
+    return metrics._memories, dict(metrics._links), sorted(metrics._alone())

@@ -15,7 +15,6 @@ import msgspec
 from context_graph.consolidation.plan import Goal, Mode, Plan
 from context_graph.consolidation.request import UNMEASURED, Consciousness
 from context_graph.memory import runs
-from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.reading import Reading
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import Group, gc_paused
@@ -224,7 +223,6 @@ def commit(memex: Reading, prepared: Prepared, *, details: Mapping[str, Any] | N
             details=details or {},
         )
         run = runs.write(core, changes)
-        core.did(Deed.CONSOLIDATED)
         return Result(
             plan=plan,
             final_memory_count=core.store.counters.nodes,

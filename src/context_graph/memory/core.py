@@ -28,7 +28,7 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index.derived import Derived
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors, find_model
-from context_graph.memory.metrics.pulse import FACT, Deed, PulsePast
+from context_graph.memory.metrics.pulse import FACT, Tellings
 from context_graph.memory.metrics.timings import Timings
 from context_graph.memory.recall import Recaller
 from context_graph.model.edge import Direction, GraphEdge
@@ -64,7 +64,7 @@ class Core:
         self._derived: Derived | None = None
         self._recaller: Recaller | None = None
         self._second: SecondVectors | None = None
-        self._past: PulsePast | None = None
+        self._tellings: Tellings | None = None
         self._closed = self._recorded = False
         self.purged_ms = 0
         """Unix ms of the last purge."""
@@ -97,6 +97,7 @@ class Core:
                 self._recover()
             yield self
             failed = False
+            self._keep_tellings()
         except StoreError as error:
             if writes and not isinstance(error, _HARMLESS):
                 self._suspect = True
@@ -187,7 +188,7 @@ class Core:
     @property
     def loaded_entropy(self) -> float | None:
         """The store's entropy, if the metrics are loaded."""
-        return None if self._derived is None else self._derived.metrics.metrics().entropy
+        return None if self._derived is None else self._derived.metrics.shares(self.tellings).entropy
 
     @property
     def second(self) -> SecondVectors | None:
@@ -236,45 +237,33 @@ class Core:
         if derived is not None:
             derived.seq = self.store.counters.seq
             derived.index.seen(derived.seq)
-            self._sample(derived)
             derived.save_if_due()
             if self._second is not None:
                 self._second.notify()
 
-    # The pulse's past
+    # What was told
 
     @property
-    def past(self) -> PulsePast:
-        """The store's past values, and what was asked and followed."""
-        if self._past is None:
+    def tellings(self) -> Tellings:
+        """What the store's sessions were told lately."""
+        if self._tellings is None:
             try:
-                self._past = PulsePast.from_fact(self.store.meta(FACT))
+                self._tellings = Tellings.from_fact(self.store.meta(FACT))
             except UNREADABLE_RECORD as error:
-                _LOG.error("%s; the pulse's past begins anew", error)
-                self._past = PulsePast()
-        return self._past
+                _LOG.error("%s; what was told begins anew", error)
+                self._tellings = Tellings()
+        return self._tellings
 
-    def keep_past(self) -> None:
-        """Write the past if it has changed; a failure only means that something may be asked again."""
-        if self._past is None or not self._past.changed:
+    def _keep_tellings(self) -> None:
+        """Write what was told, if it has changed; a failure only means that a later pulse knows less."""
+        if self._tellings is None or not self._tellings.changed:
             return
         try:
-            self.store.put_meta(FACT, self._past.as_fact())
-            self._past.changed = False
+            self.store.put_meta(FACT, self._tellings.as_fact())
+            self._tellings.changed = False
         except StoreError as error:
-            _LOG.warning("the pulse's past of %s: %s", self.folder.name, error)
+            _LOG.warning("what was told of %s: %s", self.folder.name, error)
             self.mistrust()
-
-    def did(self, deed: Deed) -> None:
-        """Note what was done, which may end what a pulse asked for."""
-        self.past.did(deed, self.store.counters.seq)
-        self.keep_past()
-
-    def _sample(self, derived: Derived) -> None:
-        if self.past.due(self.store.counters.nodes, derived.index.arrived_after(self.past.sampled)):
-            metrics = derived.metrics.metrics()
-            self.past.sample(metrics.entropy, metrics.coherence, derived.seq)
-            self.keep_past()
 
     # Life
 

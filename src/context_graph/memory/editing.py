@@ -249,14 +249,12 @@ def checked_edges(
 def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
     """Write changed fields of live memories in one batch; content, times and embedding can't change."""
     changed = [replace(node, embedding=None) for node in nodes]
-    before = [core.node(node.id) for node in changed]
     core.store.update(changed)
     with followed(core):
-        for old, node in zip(before, changed, strict=True):
+        for node in changed:
             core.cache.discard(node.id.bytes)
             core.derived.index.update(node)
-            if old is not None:
-                core.derived.metrics.updated(old, node)
+            core.derived.metrics.updated(node)
 
 
 @dataclass(frozen=True, slots=True)

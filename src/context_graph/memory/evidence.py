@@ -22,7 +22,8 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.git.repository import Head, Repo, ask_git, find_repo, read_head, tip_of
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.system.regular_file import read_bytes
 from context_graph.system.small_files import Signature, is_settled, signature
 
@@ -107,6 +108,11 @@ class Verdict:
             more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
             text = f"{text}: {_plain(self.names[0])}{more}"
         return f"{text}, from branch {_plain(self.branch)}, which is not merged here" if self.branch else text
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it may no longer hold: what it rests on is another, or gone."""
+        return self.state in (EvidenceState.CHANGED, EvidenceState.GONE)
 
     @property
     def weight(self) -> float:
@@ -319,6 +325,11 @@ def successor(node_id: UUID, edges_to: Callable[[UUID], Iterable[GraphEdge]]) ->
         newest = max(newer, key=lambda edge: (edge.created_at_ms, edge.id)).source_id
         seen.add(newest)
     return newest
+
+
+def is_record(node: MemoryNode) -> bool:
+    """Return whether a memory tells what was done, which stays so whatever becomes of the files."""
+    return node.source == CAPTURED or kind_of_memory(node.metadata) is NoteKind.CHANGE
 
 
 def _inside(top: str, path: str) -> str | None:

@@ -27,10 +27,10 @@ from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.evidence import SUPERSEDING
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Renewal, Step, reindex, reindex_step
@@ -169,7 +169,9 @@ class Memex(Reading, Undoing):
         with self._core.operation("store", writes=True) as core:
             encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
             nodes = editing.store_drafts(core, drafts, encoded)
-            core.did(Deed.LINKED if any(draft.ends() for draft in drafts) else Deed.STORED)
+            for draft in drafts:
+                core.tellings.use(draft.links)
+                core.tellings.drop(draft.outdated)
             return nodes
 
     def put(self, node: MemoryNode) -> MemoryNode:
@@ -208,7 +210,7 @@ class Memex(Reading, Undoing):
             if ACCEPTED not in node.metadata:
                 node = replace(node, metadata={**node.metadata, ACCEPTED: True})
                 editing.update_nodes(core, [node])
-            core.did(Deed.ACCEPTED)
+            core.tellings.confirm(wanted)
             return node
 
     def confirm(self, node_id: UUID | str, folder: str | None, *, take_back: bool = False) -> MemoryNode:
@@ -228,7 +230,8 @@ class Memex(Reading, Undoing):
             if changed is None:
                 raise GraphQueryError(f"memory {wanted} was not confirmed; there is nothing to take back")
             editing.update_nodes(core, [changed])
-            core.did(Deed.ACCEPTED)
+            if not take_back:
+                core.tellings.confirm(wanted)
             return changed
 
     def reword(self, node_id: UUID | str, content: str) -> MemoryNode:
@@ -278,7 +281,7 @@ class Memex(Reading, Undoing):
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("forget", writes=True) as core:
             forgotten = editing.forget(core, wanted, soft=soft, reason=reason, quoting=quoting)
-            core.did(Deed.FORGOT)
+            core.tellings.drop((wanted,))
             return forgotten
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
@@ -356,7 +359,9 @@ class Memex(Reading, Undoing):
                 metadata=redacted(metadata, core.redactor) if metadata else {},
             )
             editing.put_edges(core, [edge], new=known is None)
-            core.did(Deed.LINKED)
+            core.tellings.use(ends)
+            if relationship_type in SUPERSEDING:
+                core.tellings.drop(ends[1:])
             return edge
 
     def unlink(self, edge_id: UUID | str) -> GraphEdge:

@@ -14,14 +14,13 @@ from context_graph.memory import history
 from context_graph.memory.context.inject import Injection, inject, packed_vectors
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.elsewhere import Sought, ranked, sought
-from context_graph.memory.evidence import Evidence, TimeLeft, Verdict, successor, top_of
+from context_graph.memory.evidence import HOOK_S, Evidence, TimeLeft, Verdict, is_record, successor, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.health import Health, health_of, numbers_of
 from context_graph.memory.history import AsOf, Version
 from context_graph.memory.index.blend import hashes
 from context_graph.memory.metrics.insights import Insights
-from context_graph.memory.metrics.metrics import MemeticStatus, Metrics
-from context_graph.memory.metrics.pulse import Deed
+from context_graph.memory.metrics.metrics import MemeticStatus
 from context_graph.memory.metrics.timings import prometheus_text
 from context_graph.memory.recall import Recall, Recalled
 from context_graph.memory.writing import as_uuid
@@ -402,46 +401,42 @@ class Reading:
 
     # The store's view of itself
 
-    def utl(self) -> Metrics:
-        """Entropy, coherence, learning score and their parts, each in [0, 1]."""
-        with self._core.operation("pulse") as core:
-            return core.derived.metrics.metrics()
-
     def entropy_if_loaded(self) -> float | None:
-        """Return the store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; up to 60
-        us."""
+        """Return the store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; 20 us."""
         return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False, touched: Sequence[UUID] = ()) -> CognitivePulse:
         """Return the header of every answer (REQ-CORE-019); after an empty recall it says explore
-        (EC-CORE-004), and clarify where a memory that was ``touched`` contradicts another.
+        (EC-CORE-004), and clarify where a memory that was ``touched`` is in doubt.
         """
         with self._core.operation("pulse") as core:
-            derived = core.derived
-            arrived = derived.index.arrived_after
-            pulse = derived.metrics.pulse(
-                self, now_ms(), core.past, arrived, empty_recall=empty_recall, touched=touched
+            return core.derived.metrics.pulse(
+                self, now_ms(), core.tellings, empty_recall=empty_recall, touched=touched
             )
-            core.keep_past()
-            return pulse
 
     def status(self, *, dream_available: bool = False) -> MemeticStatus:
         """Metrics, the most used memories, and review tasks (REQ-CORE-017)."""
         with self._core.operation("status") as core:
-            derived = core.derived
-            status = derived.metrics.status(
-                self, now_ms(), core.past, derived.index.arrived_after, dream_available=dream_available
-            )
-            core.keep_past()
-            return status
+            return core.derived.metrics.status(self, now_ms(), core.tellings, dream_available=dream_available)
 
-    def did(self, deed: Deed) -> None:
-        """Note what was done with the answers, for what the pulse suggests: that memories were looked up.
+    def tell(self, ids: Iterable[UUID | str], folder: str | None) -> None:
+        """Note for the pulse that these memories were told to a session; ids of other stores are skipped.
 
-        What changes memories is noted by itself.
+        What they rest on is looked at in the checkout that ``folder`` is in.
         """
         with self._core.operation("pulse") as core:
-            core.did(deed)
+            wanted = (core.readable(as_uuid("id", node_id)) for node_id in ids)
+            nodes = [node for node in wanted if node is not None]
+            facts = [node for node in nodes if not is_record(node)]
+            verdicts = zip(facts, self.verdicts(facts, folder, within_s=HOOK_S), strict=True)
+            doubted = {node.id for node, verdict in verdicts if verdict is not None and verdict.is_doubt}
+            core.tellings.tell({node.id: node.id in doubted for node in nodes})
+
+    def use_told(self, ids: Iterable[UUID | str]) -> None:
+        """Note for the pulse that a session used these memories, if they were told."""
+        wanted = [as_uuid("id", node_id) for node_id in ids]
+        with self._core.operation("pulse") as core:
+            core.tellings.use(wanted)
 
     def provider_record(self) -> dict[str, Any] | None:
         """Return the provider of this store's embeddings (name, digest, dim); None before the first

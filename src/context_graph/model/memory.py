@@ -35,7 +35,7 @@ NOTED: Final = "note"
 SEARCHED: Final = "searched"
 """Key of a memory's metadata: text that finds it and is not shown."""
 
-_HIGH_ENTROPY: Final = 0.7
+HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4
 _HIGH_COHERENCE: Final = 0.5
 
@@ -171,7 +171,7 @@ class SuggestedAction(StrEnum):
         """
         if curation_pending:
             return cls.CURATE
-        if entropy > _HIGH_ENTROPY:
+        if entropy > HIGH_ENTROPY:
             if coherence < _LOW:
                 return cls.TRIGGER_DREAM
             return cls.EPISTEMIC_ACTION if coherence > _HIGH_COHERENCE else cls.CONSOLIDATE

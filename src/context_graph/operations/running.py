@@ -22,7 +22,6 @@ from context_graph.memory.evidence import TOOL_S, EvidenceState, Verdict
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.of_user import recalled_of_user
 from context_graph.memory.recall import Recall, Recalled, by_evidence
 from context_graph.memory.runs import new_act
@@ -186,7 +185,6 @@ def _recall(context: Context, arguments: memories.Recall) -> Answer:
         by_query=by_query,
     )
     _count_use(context, memex, [row.node.id for row in recall.nodes], recall.followed)
-    memex.did(Deed.RECALLED)
     if arguments.scope == "team":
         return _recall_team(context, arguments, recall, filters)
     verdicts = _verdicts(context, memex, [row.node for row in recall.nodes])
@@ -261,7 +259,6 @@ def _inject(context: Context, arguments: memories.Inject) -> Answer:
         beside=_of_user(context, arguments.query, _BESIDE, MIN_RELEVANCE, filters),
     )
     _count_use(context, memex, injection.node_ids, injection.followed)
-    memex.did(Deed.RECALLED)
     view = views.injection_view(memex, injection, context.verbosity)
     return Answer(view, quotes=_quotes(context), nothing=not injection.node_ids, touched=injection.node_ids)
 
@@ -278,16 +275,28 @@ def _quotes(context: Context) -> bool:
 
 
 def _count_use(
-    context: Context, memex: Memex, ids: Sequence[UUID], followed: Iterable[GraphEdge] = ()
+    context: Context,
+    memex: Memex,
+    ids: Sequence[UUID],
+    followed: Iterable[GraphEdge] = (),
+    *,
+    by_id: bool = False,
 ) -> None:
-    """Count the uses; an answer stays an answer even if that can't be written (a full disk).
+    """Count the uses, and note what is told; an answer stays an answer even if that can't be written.
 
     A person who looks uses nothing: what sessions find useful is what counts.
+
+    Args:
+        by_id: Whether they were asked for by their ids, which uses what was told of them.
     """
     if context.source == "cli":
         return
     try:
         memex.touch(ids, followed)
+        if by_id:
+            memex.use_told(ids)
+        else:
+            memex.tell(ids, context.host.project)
     except StoreError as error:
         context.host.failed("touch", error)
 
@@ -334,8 +343,7 @@ def _get(context: Context, arguments: memories.Get) -> Answer:
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
-    _count_use(context, memex, (node_id,))
-    memex.did(Deed.RECALLED)
+    _count_use(context, memex, (node_id,), by_id=True)
     if arguments.accept:
         node = memex.accept(node_id)
     view = views.node_view(memex, node, context.verbosity)

@@ -222,7 +222,7 @@ def test_damaged_bytes_are_refused(memex: Memex, spoil: object) -> None:
 
 def test_a_failed_write_leaves_the_store_as_it_was(memex: Memex, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = fill(memex, 2)
-    before, figures = raw(memex), memex.utl()
+    before, status = raw(memex), memex.status()
     prepared = prepared_of(memex, merges=[Merge(a.id, (b.id,), 0.96)])
 
     def fail(self: Engine, batch: object) -> None:
@@ -232,7 +232,7 @@ def test_a_failed_write_leaves_the_store_as_it_was(memex: Memex, monkeypatch: py
         patched.setattr(Engine, "write", fail)
         with pytest.raises(StoreError):
             commit(memex, prepared)
-    assert raw(memex) == before and memex.utl() == figures and memex.runs() == []
+    assert raw(memex) == before and memex.status() == status and memex.runs() == []
     assert commit(memex, prepared).undo_token is not None
     judge(memex)
 

@@ -206,7 +206,10 @@ def test_get_memetic_status_reports_what_is_computed(peer: Peer) -> None:
         "dream_available",
         "curation_tasks",
     }
-    assert found["entropy_level"] != empty["entropy_level"]
+    assert (empty["coherence_score"], found["coherence_score"]) == (0.0, 0.0)
+    nodes = peer.ask("recall_memory", query=FACTS[0])["nodes"]
+    peer.ask("get_memory", node_id=nodes[0]["id"])
+    assert peer.ask("get_memetic_status")["coherence_score"] == pytest.approx(1 / len(nodes), abs=1e-4)
     assert len(found["top_active_concepts"]) <= 5
     check_pulse(found)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.support.memories import WHY, break_record, fill, open_memex
+from tests.support.memories import WHY, break_record, figures, fill, open_memex
 from tests.support.store import in_a_namespace, run
 
 from context_graph.errors import (
@@ -263,7 +263,7 @@ def test_a_damaged_snapshot_of_derived_state_is_made_anew(tmp_path: Path, name: 
     """Invariant 7: recall and figures are as they were."""
     memex = open_memex(tmp_path / "s")
     fill(memex, 50)
-    recalled, figures = memex.recall("memory number 7"), memex.utl()
+    recalled, before = memex.recall("memory number 7"), figures(memex)
     memex.close()
     file = tmp_path / "s" / name
     for content in (b"", os.urandom(file.stat().st_size), file.read_bytes()[:-7]):
@@ -271,7 +271,7 @@ def test_a_damaged_snapshot_of_derived_state_is_made_anew(tmp_path: Path, name: 
         memex = open_memex(tmp_path / "s")
         again = memex.recall("memory number 7")
         assert [one.node.id for one in again.nodes] == [one.node.id for one in recalled.nodes]
-        assert memex.utl() == figures
+        assert figures(memex) == before
         memex.store(f"one more {len(content)}", rationale=WHY)
         memex.forget(memex.list(limit=1).nodes[0].id, soft=False, reason="user_requested")
         memex.close()

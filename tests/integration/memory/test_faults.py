@@ -244,7 +244,7 @@ def test_a_log_cut_in_its_last_record_gives_all_the_memories_before_it(tmp_path:
     """EC-CORE-014, AC-CORE-06-02: the torn batch is gone as a whole."""
     assert run(WRITER, tmp_path / "s", 40).stdout.strip() == "40"
     log = largest(tmp_path / "s" / "db", "*.log")
-    damage(log, log.stat().st_size // 2, cut=True)  # behind the batch stands a small record, the pulse's past
+    damage(log, log.stat().st_size // 2, cut=True)
     memex = open_memex(tmp_path / "s")
     assert memex.count() == len(list(memex.stored_after())) == 0  # 40 were one batch
     memex.close()

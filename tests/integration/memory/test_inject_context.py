@@ -98,7 +98,7 @@ def test_an_injection_answers_with_text_counts_and_figures(notes) -> None:
         assert f"[{short_id(node.id)}]" in found.context
         assert notes.ids_with_prefix(short_id(node.id).removeprefix("node_")) == [node.id]
     assert 0.0 < found.utl_metrics.entropy <= 1.0
-    assert found.utl_metrics.memories >= len(found.nodes)
+    assert 0.0 < found.utl_metrics.coherence <= 1.0
 
 
 def test_what_does_not_fit_is_distilled_and_the_ratio_says_how_much(memex) -> None:

@@ -151,37 +151,18 @@ def test_a_store_whose_memories_were_all_deleted_leaves_its_owner_in_peace(cli: 
 @pytest.mark.thorough
 def test_entropy_that_stays_high_asks_for_a_run(cli: Cli) -> None:
     owner = _owner(cli, 0, dream_idle="light", dream_idle_s=3600, dream_entropy_s=1)
-    with owner.memex() as memex:  # what has nothing to do with each other
-        for words in _STRANGE:
-            memex.store(words, rationale="kept by a test")
+    file = cli.project / "limits.py"
+    file.write_text("LIMIT = 100\n")
+    with owner.memex() as memex:
+        evidence = memex.evidence.named(str(cli.project), [file.name])
+        facts = [f"The limit of gate {n} is in limits.py" for n in range(20)]
+        nodes = [memex.store(fact, rationale="kept by a test", evidence=evidence) for fact in facts]
+        file.write_text("LIMIT = 200\n")  # what all of them rest on
+        memex.tell([node.id for node in nodes], str(cli.project))
         assert memex.pulse().entropy > 0.7
-    assert owner.ask("memory.recall", query="zinc")["nodes"]
+    assert owner.ask("memory.recall", query="gate 7")["nodes"]
     last = _last(owner)
     assert last["trigger"] == "entropy"
-
-
-_STRANGE = (
-    "zinc smelts at lower heat than copper",
-    "quarterly invoices left before noon on Fridays",
-    "her violin needed another bridge",
-    "kernel panics vanish once swap grows",
-    "glaciers retreat faster near Patagonia",
-    "sourdough wants colder water in August",
-    "bishops trap rooks behind advanced pawns",
-    "lighthouse keepers logged fog by hand",
-    "saffron harvest begins under October moons",
-    "ferry timetables ignore daylight saving",
-    "orchids refuse chlorinated rain",
-    "judges postponed seventeen hearings",
-    "velvet curtains muffled the rehearsal",
-    "goalkeepers dread wet gloves",
-    "cobalt glaze cracked inside kiln four",
-    "migrating storks avoid turbines",
-    "tax brackets shifted after elections",
-    "antibiotics lost ground against yeast",
-    "asphalt softens above sixty degrees",
-    "monks copied psalms without punctuation",
-)
 
 
 def test_the_switch_keeps_the_owner_from_all_of_it(cli: Cli) -> None:

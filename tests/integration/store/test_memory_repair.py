@@ -134,7 +134,7 @@ def works(memex: Memex, *, whole_log: bool = True) -> None:
         done = run(memex, prunes=[Prune(other.id, 0.1)])
         assert memex.undo(done.undo_token).restored == 1
     memex.forget(made.id, soft=False, reason="user_requested")
-    assert memex.metrics() and memex.utl()
+    assert memex.metrics() and memex.status()
     judge(memex, whole_log=whole_log)
 
 

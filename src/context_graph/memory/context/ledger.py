@@ -140,6 +140,7 @@ class Ledger:
         self._records = records
         self._common = common
         self._worth: list[tuple[UUID, float]] = []
+        self._uses: list[str] = []
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._unwritten: dict[int, dict[str, Any]] = {}
         self._totals: Counter[str] | None = None
@@ -265,6 +266,11 @@ class Ledger:
         worth, self._worth = self._worth, []
         return worth
 
+    def uses(self) -> list[str]:
+        """Return the ids of memories that were seen to be used since the last call."""
+        uses, self._uses = self._uses, []
+        return uses
+
     def flush(self) -> None:
         """Write what is new; after a StoreError it is written with the next flush."""
         if self._unwritten:
@@ -367,6 +373,7 @@ class Ledger:
     def _mark(self, waiting: _Waiting, how: str) -> int:
         """Note a use; the tokens of the memory."""
         self._judge(waiting, 1.0)
+        self._uses.append(waiting.node_id)
         entry, tokens = self._entry(waiting.number), 0
         for memory in entry["memories"] if entry else ():
             if memory["id"] == waiting.node_id and not memory["used"]:

@@ -12,7 +12,7 @@ snapshot that was loaded, the first three stay in the file.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import islice
 from threading import RLock
@@ -273,10 +273,6 @@ class MemoryIndex:
                 if row < len(self.rows) and self.rows.commit[row] == seq:
                     self.extra.put(row, memoryview(vector).cast("f"))
             self.extra_done = max(self.extra_done, done)
-
-    def arrived_after(self, seq: int) -> int:
-        """Return how many memories came after that commit, forgotten ones too. Cost: a microsecond."""
-        return len(self.rows) - bisect_right(self.rows.commit, seq)
 
     def anchors(self, terms: Buffer, tags: Iterable[str]) -> int:
         """Return how many of a new memory's words and tags few live memories have: what it would connect them

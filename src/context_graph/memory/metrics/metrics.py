@@ -1,4 +1,4 @@
-"""Computes entropy, coherence and learning score of a store or of a result (docs/dev/memory-metrics.md)."""
+"""Computes entropy, coherence and learning score of a result (docs/dev/memory-metrics.md)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,13 @@ from context_graph.model.spaces import space_vector
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Entropy, coherence and learning score of a store or a result, each in [0, 1], with their parts."""
+    """Entropy, coherence and learning score of a result, each in [0, 1]."""
 
     entropy: float = 0.0
     coherence: float = 0.0
     learning_score: float = 0.0
-    diversity: float = 0.0
-    novelty: float = 0.0
-    connectedness: float = 0.0
     conflict: float = 0.0
-    memories: int = 0
-    topics: int = 0
+    """Share of the memories that contradict another of them."""
 
     def as_dict(self) -> dict[str, float]:
         """Return the three that seed 003's `utl_metrics` has, rounded."""
@@ -48,15 +44,6 @@ def learning_score(surprise: float, coherence: float, emotion: float, phase_cosi
     REQ-CORE-006, which leaves f open.
     """
     return math.sqrt(min(1.0, max(0.0, surprise * coherence * emotion * phase_cosine)))
-
-
-def with_conflict(diversity: float, novelty: float, conflict: float, trust: float = 1.0) -> float:
-    """Entropy: the mean of diversity and novelty, times ``trust``; the share in conflict fills the rest.
-
-    All in [0, 1], and it rises with each. Source: seed 003 REQ-CORE-024 (diverse, novel or conflicting).
-    """
-    calm = (diversity + novelty) / 2.0 * trust
-    return calm + (1.0 - calm) * conflict
 
 
 def result_metrics(
@@ -82,12 +69,12 @@ def result_metrics(
     linked, opposed = _pairs({node.id for node in nodes}, edges)
     conflict = len({end for pair in opposed for end in pair}) / count
     if count == 1:
-        diversity, entropy, connectedness = 0.0, novelty, nodes[0].utl_state.delta_c
+        entropy, connectedness = novelty, nodes[0].utl_state.delta_c
     else:
         cosine = kernel.mean_cosine([vector for vector in packed if vector is not None])
         likeness = math.sqrt(kernel.likeness(cosine))
-        diversity = 1.0 - likeness
-        entropy = with_conflict(diversity, novelty, conflict)
+        calm = (1.0 - likeness + novelty) / 2.0
+        entropy = calm + (1.0 - calm) * conflict
         density = len(linked) / (count * (count - 1) / 2)
         connectedness = 1.0 - (1.0 - density) * (1.0 - likeness * (count - 1) / count)
     coherence = connectedness * (1.0 - conflict)
@@ -97,11 +84,7 @@ def result_metrics(
         entropy=entropy,
         coherence=coherence,
         learning_score=learning_score(entropy, coherence, emotion, phase),
-        diversity=diversity,
-        novelty=novelty,
-        connectedness=connectedness,
         conflict=conflict,
-        memories=count,
     )
 
 
@@ -147,7 +130,6 @@ class MemeticStatus:
     dream_available: bool
     """Whether a consolidation could run now."""
     curation_tasks: tuple[ReviewTask, ...]
-    metrics: Metrics
 
     def as_dict(self) -> dict[str, object]:
         """JSON-able, by seed 003's field names (appendix B), without the pulse."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
 from context_graph.text.sentences import content_words
 
 CONTRADICTS: Final = "contradicts"
-"""This relationship type lowers coherence until an edge that settles it joins the same two memories."""
+"""This relationship type puts two memories in doubt until an edge that settles it joins the same two."""
 SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
 """Kinds of edges that say which of two contradicting memories holds."""
 
@@ -84,14 +84,6 @@ ENDED_BY: Final[dict[TaskType, dict[str, str]]] = {
     },
 }
 """Tools that end a task, and how."""
-
-
-class Pending(NamedTuple):
-    """What waits for a review."""
-
-    pairs: bool
-    """Duplicates or contradictions."""
-    orphans: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +180,8 @@ class ReviewTasks:
         """Take in that a memory was used, tagged or accepted, so it is no orphan."""
         self._lone.pop(node, None)
 
-    def look(
-        self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int
-    ) -> Pending:
-        """Judge some candidates, newest first, at least one; returns what there is to review.
+    def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int) -> bool:
+        """Judge some candidates, newest first, at least one; return whether a pair waits for a review.
 
         Args:
             alone: Ids of memories without a link that are the only one of their topic; asked once an hour.
@@ -207,7 +197,7 @@ class ReviewTasks:
                     break
             if time.thread_time() >= until:
                 break
-        return Pending(pairs=bool(self._found), orphans=bool(self._lone))
+        return bool(self._found)
 
     def _look_at_one(self, reader: Reader, chars: int, now_ms: int) -> bool:
         """Judge the next candidate; False when none waits."""
@@ -284,12 +274,18 @@ class ReviewTasks:
     def contradiction_of(self, nodes: Iterable[UUID]) -> str:
         """Return the unsettled contradiction that one of ``nodes`` is part of, by ids and words; "" for
         none."""
-        pairs = (pair for node in nodes for pair in sorted(self._pairs_of.get(node, ()), key=sorted))
-        for pair in pairs:
-            if self._found[pair].kind is TaskType.CONTRADICTION:
-                ids = " and ".join(f"[{str(node)[:_ID_CHARS]}]" for node in sorted(pair))
-                return f"{ids} {self._found[pair].reason}"
+        for pair in (pair for node in nodes for pair in sorted(self._contradictions(node), key=sorted)):
+            ids = " and ".join(f"[{str(node)[:_ID_CHARS]}]" for node in sorted(pair))
+            return f"{ids} {self._found[pair].reason}"
         return ""
+
+    def is_contradicted(self, node: UUID) -> bool:
+        """Return whether it is part of an unsettled contradiction."""
+        return any(True for _ in self._contradictions(node))
+
+    def _contradictions(self, node: UUID) -> Iterator[Pair]:
+        pairs = self._pairs_of.get(node, ())
+        return (pair for pair in pairs if self._found[pair].kind is TaskType.CONTRADICTION)
 
     def _groups(self) -> list[list[UUID]]:
         """Groups of memories that mean the same, largest first."""

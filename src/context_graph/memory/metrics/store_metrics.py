@@ -1,7 +1,6 @@
-"""Measures a store as it changes: topics, links, novelty and contradictions, and the scores made of them.
+"""Measures a store as it changes: topics, novelty, links, what is to be reviewed, and what is unsettled.
 
-The metrics depend on which memories and edges there are, not on their order: rebuilt from the records they
-are equal within 1e-12 (the order of one sum; invariant 7).
+The metrics depend on which memories and edges there are, not on their order (invariant 7).
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ import heapq
 import json
 import math
 import zlib
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -20,17 +19,10 @@ from context_graph.errors import UNREADABLE_RECORD
 from context_graph.identity.consciousness import johari_knowledge
 from context_graph.kernels import topics as kernel
 from context_graph.memory.metrics.connections import connection
-from context_graph.memory.metrics.metrics import (
-    ActiveConcept,
-    MemeticStatus,
-    Metrics,
-    learning_score,
-    with_conflict,
-)
-from context_graph.memory.metrics.pulse import ENDED_BY, PulsePast, Suggestion
+from context_graph.memory.metrics.metrics import ActiveConcept, MemeticStatus
+from context_graph.memory.metrics.pulse import ENDED_BY, Shares, Tellings, action_for
 from context_graph.memory.metrics.review_tasks import (
     CONTRADICTS,
-    SETTLES,
     Effort,
     Reader,
     ReviewTasks,
@@ -45,8 +37,6 @@ TOPIC_SLOTS: Final = 128
 """Topics that are kept apart; beyond that a memory joins the nearest. A write compares with each."""
 JOIN_COSINE: Final = 0.35
 """Cosine to a topic's centre from which a memory belongs to it (docs/dev/memory-metrics.md)."""
-PRIOR: Final = 4.0
-"""Memories at which the store's entropy counts half: three notes are not disorder."""
 SESSIONS: Final = 256
 """Sessions whose last memory is kept, for the phase."""
 SWEEP_AT_LEAST: Final = 4096
@@ -61,9 +51,7 @@ KEPT_CONCEPTS: Final = 64
 """Candidates for the top five: some may be deleted before they are shown."""
 DIGITS: Final = 4
 
-_ONE: Final = 1 << 32
-
-_MAGIC: Final = b"CGM\x01"
+_MAGIC: Final = b"CGM\x02"
 _HEAD: Final = Struct("<4sII")
 """Magic, CRC-32 of the rest, bytes of JSON. Never renumber."""
 
@@ -96,15 +84,10 @@ class StoreMetrics:
         self._kernel = kernel.Topics(TOPIC_SLOTS, JOIN_COSINE)
         self._topic_of_slot: list[UUID | None] = [None] * TOPIC_SLOTS
         self._slot_of_topic: dict[UUID, int] = {}
-        self._memories = self._surprise = self._emotion = self._phase = 0  # sums, in units of 2**-32
+        self._memories = 0
         self._links: dict[bytes, int] = {}
         """Of each memory that has any: its edges to others, contradictions left out."""
-        self._tied: Counter[int] = Counter()
-        """By slot, -1 for none: what links take from the looseness of its memories, in units of 2**-32."""
-        self._disputes: dict[frozenset[UUID], list[int]] = {}
-        self._conflicted: Counter[UUID] = Counter()
         self._last_of_session: OrderedDict[str, bytes] = OrderedDict()
-        self._metrics: Metrics | None = None
         self._gone = 0
         self._review = ReviewTasks()
         self._uses: dict[UUID, int] = {}
@@ -176,7 +159,7 @@ class StoreMetrics:
             topic = node.semantic_cluster or node.id
             self._topic_of_slot[slot] = topic
             self._slot_of_topic[topic] = slot
-        self._tally(node, 1)
+        self._memories += 1
         if measured.near is not None and measured.near_cosine >= NEAR:
             self._review.noticed(node.id, UUID(bytes=measured.near))
         self._review.arrived(node)
@@ -209,10 +192,9 @@ class StoreMetrics:
         for edge in edges:
             self._count(edge, -1)
         slot = self._kernel.slot(node.id.bytes)
-        self._tie(node.id.bytes, -self._links.get(node.id.bytes, 0))
-        self._conflicted.pop(node.id, None)
+        self._links.pop(node.id.bytes, None)
         self._kernel.remove(node.id.bytes, None if slot < 0 else self.pack(embedding))
-        self._tally(node, -1)
+        self._memories -= 1
         if slot >= 0 and not self._kernel.members(slot):
             topic, self._topic_of_slot[slot] = self._topic_of_slot[slot], None
             if topic is not None:
@@ -232,13 +214,10 @@ class StoreMetrics:
         self._count(edge, -1)
         self._review.linked(edge)
 
-    def updated(self, before: MemoryNode, after: MemoryNode) -> None:
-        """Count a memory's new learning state; its topic and links stay. An accepted one is no orphan."""
+    def updated(self, after: MemoryNode) -> None:
+        """Take in a memory's changed fields: one that was accepted, say, is no orphan."""
         if not may_be_orphan(after):
             self._review.touched(after.id)
-        if before.id.bytes in self._kernel and before.utl_state != after.utl_state:
-            self._tally(before, -1)
-            self._tally(after, 1)
 
     def touched(self, node: MemoryNode) -> None:
         """Note a use; ``node`` has its new access count."""
@@ -253,45 +232,12 @@ class StoreMetrics:
 
     def _count(self, edge: GraphEdge, by: int) -> None:
         a, b = edge.source_id.bytes, edge.target_id.bytes
-        if a == b or a not in self._kernel or b not in self._kernel:
+        if a == b or a not in self._kernel or b not in self._kernel or edge.relationship_type == CONTRADICTS:
             return
-        self._metrics = None
-        contradicts = edge.relationship_type == CONTRADICTS
-        if not contradicts:
-            self._tie(a, by)
-            self._tie(b, by)
-        if contradicts or edge.relationship_type in SETTLES:
-            self._dispute(frozenset((edge.source_id, edge.target_id)), 0 if contradicts else 1, by)
-
-    def _tie(self, node: bytes, by: int) -> None:
-        """Change the number of a memory's links."""
-        before = self._links.pop(node, 0)
-        after = max(0, before + by)
-        self._tied[self._kernel.slot(node)] += _ONE // (before + 1) - _ONE // (after + 1)
-        if after:
-            self._links[node] = after
-
-    def _dispute(self, pair: frozenset[UUID], which: int, by: int) -> None:
-        """Two memories contradict each other while an edge says so and none settles it."""
-        counts = self._disputes.setdefault(pair, [0, 0])
-        before = counts[0] > 0 and counts[1] == 0
-        counts[which] = max(0, counts[which] + by)
-        after = counts[0] > 0 and counts[1] == 0
-        if before != after:
-            for node in pair:
-                self._conflicted[node] += 1 if after else -1
-                if self._conflicted[node] <= 0:
-                    del self._conflicted[node]
-        if not any(counts):
-            del self._disputes[pair]
-
-    def _tally(self, node: MemoryNode, sign: int) -> None:
-        state = node.utl_state
-        self._memories += sign
-        self._surprise += sign * round(state.delta_s * _ONE)
-        self._emotion += sign * round(state.w_e * _ONE)
-        self._phase += sign * round(math.cos(state.phi) * _ONE)
-        self._metrics = None
+        for node in (a, b):
+            links = self._links.pop(node, 0) + by
+            if links > 0:
+                self._links[node] = links
 
     # What is asked
 
@@ -300,53 +246,9 @@ class StoreMetrics:
         empty."""
         return kernel.pack(embedding, self._common)
 
-    def metrics(self) -> Metrics:
-        """Return the store's metrics now, 0 while it is empty. Cost: up to 60 us after a change, else
-        nothing."""
-        if self._metrics is None:
-            self._metrics = self._computed()
-        return self._metrics
-
-    def _computed(self) -> Metrics:
-        memories = self._memories
-        if not memories:
-            return Metrics()
-        topics, diversity, connectedness = self._spread()
-        per_one = 1.0 / (_ONE * memories)
-        novelty, conflict = self._surprise * per_one, len(self._conflicted) / memories
-        entropy = with_conflict(diversity, novelty, conflict, memories / (memories + PRIOR))
-        coherence = connectedness * (1.0 - conflict)
-        return Metrics(
-            entropy=entropy,
-            coherence=coherence,
-            learning_score=learning_score(entropy, coherence, self._emotion * per_one, self._phase * per_one),
-            diversity=diversity,
-            novelty=novelty,
-            connectedness=connectedness,
-            conflict=conflict,
-            memories=memories,
-            topics=topics,
-        )
-
-    def _spread(self) -> tuple[int, float, float]:
-        """Return (topics in use, diversity, connectedness), the latter two in [0, 1] and 0 below two
-        memories.
-
-        Diversity: the entropy of "which memory is it", counting within a topic only as far as its members
-        differ, as a share of its maximum. Connectedness: the mean over memories of
-        1 - (1 - fit of its topic) / (its links + 1). Cost: 60 us with all topics in use.
-        """
-        shapes = self._kernel.shapes()
-        placed = sum(members for _, members, _ in shapes)
-        entropy, apart = 0.0, float((self._memories - placed) * _ONE - self._tied.get(-1, 0))
-        for slot, members, likeness in shapes:
-            share = members / placed
-            entropy += share * (math.log(placed / members) + (1.0 - likeness) * math.log(members))
-            fit = likeness * (members - 1) / members
-            apart += (1.0 - fit) * float(members * _ONE - self._tied.get(slot, 0))
-        diversity = min(1.0, max(0.0, entropy / math.log(placed))) if placed > 1 else 0.0
-        connected = 1.0 - apart / (float(_ONE) * self._memories) if self._memories > 1 else 0.0
-        return len(shapes), diversity, min(1.0, max(0.0, connected))
+    def shares(self, tellings: Tellings) -> Shares:
+        """Return how much of what was told lately is in doubt, and how much was used. Cost: some 20 us."""
+        return tellings.shares(self._review.is_contradicted)
 
     def _alone(self) -> list[UUID]:
         """Memories without a link that are the only one of their topic. Cost: 1 us a thousand memories."""
@@ -356,71 +258,72 @@ class StoreMetrics:
         self,
         reader: Reader,
         now_ms: int,
-        past: PulsePast,
-        arrived: Callable[[int], int],
+        tellings: Tellings,
         *,
         empty_recall: bool = False,
         touched: Sequence[UUID] = (),
     ) -> CognitivePulse:
         """Return the header of an answer (REQ-CORE-003, 019).
 
-        Whatever ``past`` says, after an empty recall it is to explore (EC-CORE-004), and to clarify where a
-        ``touched`` memory contradicts another.
+        After an empty recall it is to explore (EC-CORE-004), and to clarify where a ``touched`` memory is in
+        doubt: another contradicts it, or what it rests on had changed when it was told.
 
         Args:
-            past: The store's; it notes what is asked for.
-            arrived: Commit number -> memories that came after it.
+            tellings: What was told lately.
             touched: The memories that the answer brings.
 
-        Cost: up to 75 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
+        Cost: some 20 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
-        suggestion = self._suggested(reader, now_ms, past, arrived, PULSE_EFFORT)
-        metrics = self.metrics()
-        values = round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS)
+        action, _ = self._suggested(reader, now_ms, tellings, PULSE_EFFORT)
+        entropy, coherence, _ = self.shares(tellings)
+        values = round(entropy, DIGITS), round(coherence, DIGITS)
         if empty_recall:
             return CognitivePulse(*values, SuggestedAction.EXPLORE)
-        about = self._review.contradiction_of(touched)
-        return CognitivePulse(*values, SuggestedAction.CLARIFY if about else suggestion.action, about)
+        about = self._review.contradiction_of(touched) or tellings.change_of(touched)
+        return CognitivePulse(*values, SuggestedAction.CLARIFY if about else action, about)
 
     def _suggested(
-        self, reader: Reader, now_ms: int, past: PulsePast, arrived: Callable[[int], int], effort: Effort
-    ) -> Suggestion:
-        pending = self._review.look(reader, self._alone, effort, now_ms)
-        metrics = self.metrics()
-        return past.suggestion(metrics.entropy, metrics.coherence, metrics.memories, pending, arrived)
+        self, reader: Reader, now_ms: int, tellings: Tellings, effort: Effort
+    ) -> tuple[SuggestedAction, str]:
+        """Return what to do (docs/dev/memory-metrics.md has the table), and why."""
+        is_pair_waiting = self._review.look(reader, self._alone, effort, now_ms)
+        if not self._memories:
+            return SuggestedAction.EXPLORE, "there are no memories yet"
+        if is_pair_waiting:
+            return SuggestedAction.CURATE, "curation_tasks wait"
+        entropy, coherence, memories = shares = self.shares(tellings)
+        if not memories:
+            return SuggestedAction.READY, "nothing was told yet"
+        reason = (
+            f"of the {memories} memories told last, {entropy:.0%} are in doubt and {coherence:.0%} were used"
+        )
+        return action_for(shares), reason
 
     def status(
-        self,
-        reader: Reader,
-        now_ms: int,
-        past: PulsePast,
-        arrived: Callable[[int], int],
-        *,
-        dream_available: bool,
+        self, reader: Reader, now_ms: int, tellings: Tellings, *, dream_available: bool
     ) -> MemeticStatus:
-        """Metrics, the most used memories, and review tasks (REQ-CORE-017); otherwise as `pulse`.
+        """Return the pulse's numbers, the most used memories, and review tasks (REQ-CORE-017).
 
         ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.5 s if many
         review candidates wait.
         """
-        suggestion = self._suggested(reader, now_ms, past, arrived, STATUS_EFFORT)
-        metrics = self.metrics()
+        action, reason = self._suggested(reader, now_ms, tellings, STATUS_EFFORT)
+        entropy, coherence, _ = self.shares(tellings)
         best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
         nodes = (_readable(reader, node) for node, _ in best)
         return MemeticStatus(
-            coherence_score=round(metrics.coherence, DIGITS),
-            entropy_level=round(metrics.entropy, DIGITS),
+            coherence_score=round(coherence, DIGITS),
+            entropy_level=round(entropy, DIGITS),
             top_active_concepts=tuple(
                 ActiveConcept(node.id, short_name(node.content), node.access_count)
                 for node in nodes
                 if node is not None
             ),
-            suggested_action=suggestion.action,
-            reason=suggestion.reason,
-            ended_by=ENDED_BY[suggestion.action],
+            suggested_action=action,
+            reason=reason,
+            ended_by=ENDED_BY[action],
             dream_available=dream_available,
             curation_tasks=tuple(self._review.tasks()),
-            metrics=metrics,
         )
 
     # On disk
@@ -428,12 +331,9 @@ class StoreMetrics:
     def to_bytes(self) -> bytes:
         """Return the state without what belongs to running sessions: some 50 bytes a memory."""
         state = {
-            "sums": [self._memories, self._surprise, self._emotion, self._phase],
+            "memories": self._memories,
             "topics": {topic.hex: slot for topic, slot in sorted(self._slot_of_topic.items())},
             "links": {node.hex(): count for node, count in sorted(self._links.items())},
-            "disputes": sorted(
-                [*(node.hex for node in sorted(pair)), *counts] for pair, counts in self._disputes.items()
-            ),
             "review": [[node.hex for node in sorted(pair)] for pair in self._review.pairs()],
             "apart": [node.hex for node in self._review.apart()],
             "uses": {node.hex: count for node, count in self._uses.items()},
@@ -454,16 +354,12 @@ class StoreMetrics:
             raise ValueError("not the bytes of a store's metrics: damaged, or of another version")
         made, state = cls(common), json.loads(body[:length])
         made._kernel.load_bytes(body[length:])
-        made._memories, made._surprise, made._emotion, made._phase = state["sums"]
+        made._memories = state["memories"]
         for name, slot in state["topics"].items():
             topic = UUID(hex=name)
             made._topic_of_slot[slot] = topic
             made._slot_of_topic[topic] = slot
-        for node, count in state["links"].items():
-            made._tie(bytes.fromhex(node), count)
-        for first, second, *counts in state["disputes"]:
-            for which, count in enumerate(counts):
-                made._dispute(frozenset((UUID(hex=first), UUID(hex=second))), which, count)
+        made._links = {bytes.fromhex(node): count for node, count in state["links"].items()}
         pairs = (frozenset(map(UUID, pair)) for pair in state["review"])
         made._review = ReviewTasks(pairs, map(UUID, state.get("apart", ())))
         made._uses = {UUID(hex=node): count for node, count in state["uses"].items()}

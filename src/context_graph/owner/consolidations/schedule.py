@@ -113,8 +113,6 @@ class EntropyWatch:
 
     def __init__(self, lasts_s: float) -> None:
         self._lasts_s = lasts_s
-        self.seen = -1
-        """The store's change number when it was looked at last."""
         self._since: float | None = None
         self._asked = False
 
@@ -200,17 +198,15 @@ class Schedule:
         return True
 
     def _sample(self, context: StoreContext) -> bool:
-        """Note the store's entropy if it has changed; whether there is something new to wait for."""
-        seq = context.memory_seq()
-        if seq is None:
+        """Note the entropy of a store in use; whether there is something new to wait for. Cost: 20 us."""
+        if context.memory_seq() is None:
             return False
         watch = self._entropy.get(context.folder)
         if watch is None:
             watch = self._entropy[context.folder] = EntropyWatch(context.settings.dream_entropy_s)
-        entropy = None if watch.seen == seq else context.memory.entropy_if_loaded()
+        entropy = context.memory.entropy_if_loaded()
         if entropy is None:
             return False
-        watch.seen = seq
         before = watch.due_at
         watch.sample(entropy, self.loop.time())
         return watch.due_at != before

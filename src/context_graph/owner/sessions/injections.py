@@ -43,8 +43,8 @@ class Injections:
         self._made: Ledger | None = None
         self._evidence: list[HookEvent] = []
         self._ended: list[str] = []
-        self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
-        """Of each answer: what it showed, the best first, and the edges that were followed for it."""
+        self._shown: list[tuple[list[str], Sequence[GraphEdge], str]] = []
+        """Of each answer: what it showed, the best first, the edges that were followed for it, the folder."""
 
     @property
     def ledger(self) -> Ledger:
@@ -65,7 +65,7 @@ class Injections:
     @property
     def has_work(self) -> bool:
         """Whether `write` has anything to do."""
-        return bool(self._evidence or self._ended or self._used)
+        return bool(self._evidence or self._ended or self._shown)
 
     def noted(self, event: HookEvent, context: str) -> None:
         """Note a durable event of a context: it may show that something was used. Cost: a look-up."""
@@ -128,7 +128,7 @@ class Injections:
             near=near,
             call=event.tool_use_id,
         )
-        self._used.append(([memory.node_id for memory in memories], followed))
+        self._shown.append(([memory.node_id for memory in memories], followed, event.cwd))
 
     def write(self) -> None:
         """Write what was shown and used since."""
@@ -138,16 +138,20 @@ class Injections:
         ended, self._ended = self._ended, []
         for session_id in ended:
             self.ledger.ended(session_id)
-        used, self._used = self._used, []
+        answers, self._shown = self._shown, []
         self.ledger.flush()
-        of_user = self._of_user()
-        for shown, followed in used:
-            self._memex().touch(shown, followed)
-            if of_user is not None:
-                of_user.touch(shown)
-        worth = self.ledger.worth_of_edges()
+        uses, worth = self.ledger.uses(), self.ledger.worth_of_edges()
+        if not (answers or uses or worth):
+            return
+        memex, of_user = self._memex(), self._of_user()
+        for each in (memex, of_user):
+            if each is not None:
+                each.use_told(uses)
+                for shown, followed, folder in answers:
+                    each.touch(shown, followed)
+                    each.tell(shown, folder)
         if worth:
-            self._memex().reward(worth)
+            memex.reward(worth)
 
     def _is_common(self, path: str) -> bool:
         from context_graph.memory.context.ledger import is_common
