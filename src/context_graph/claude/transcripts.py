@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, MutableSet
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -36,6 +37,11 @@ _FIRST_LINES: Final = 20
 _CODEX: Final = ("session_meta", "response_item", "event_msg", "turn_context")
 _TICK: Final = 200
 """Lines after which the reader gives its caller a chance to do something else."""
+_SPOKEN: Final = 200
+"""Texts between calls that are remembered of a turn."""
+_END: Final = 2 << 20
+"""Bytes that are read of a transcript while its session runs."""
+_HELD_BACK: Final = "Stop hook feedback"
 _NOT_RUN: Final = (
     "The user doesn't want to proceed",
     "<tool_use_error>Sibling tool call errored",
@@ -171,7 +177,7 @@ def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
 def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:
     calls: dict[str, dict[str, Any]] = {}
     delegated = path.name.startswith(AGENT)
-    last = Told(0, "", {})
+    last, spoken = Told(0, "", {}), Spoken()
     at_ms = 0
     for number, line in enumerate(lines_of(path, odd), start=1):
         if number % _TICK == 0:
@@ -194,10 +200,86 @@ def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told
             yield Told(at_ms, "PostCompact", {**common, "compact_summary": _text(content)})
         if prompt:
             yield last
+            last = Told(0, "", {})
             yield Told(at_ms, "UserPromptSubmit", {**common, "prompt": prompt})
-        if prompt or (line.get("type") == "assistant" and not common["agent_id"]):
-            last = _last_words(line, content, common, at_ms)
+            spoken = Spoken()
+        if _is_held_back(line, content):
+            yield last
+            last, spoken.last = Told(0, "", {}), ""
+        if line.get("type") == "assistant" and not common["agent_id"]:
+            spoken.add(content)
+            body = {**common, "last_assistant_message": spoken.last, "between": spoken.between[:]}
+            last = Told(at_ms, "Stop" if spoken.last else "", body)
     yield last
+
+
+class Spoken:
+    """What the assistant said since a prompt: its last words, and before them what it said between its
+    calls."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        """"" where a call came after."""
+        self.between: list[str] = []
+
+    def add(self, content: object) -> None:
+        """Take in the content of the assistant's next line."""
+        text = _text(content).strip()
+        calls = any(block.get("type") == "tool_use" for block in _blocks(content))
+        if self.last:
+            self.between.append(self.last)
+        if calls and text:
+            self.between.append(text)
+        self.last = "" if calls else text
+        del self.between[:-_SPOKEN]
+
+
+def said_between(path: Path, session_id: str, until_ms: int | None) -> list[str]:
+    """Return what the assistant said between its calls since the last prompt before ``until_ms``.
+
+    Of the session's own transcript alone, of its last 2 MB, and no link is followed: the path is the
+    client's word. [] where there is nothing to read. Cost: some 2 ms a megabyte.
+    """
+    spoken = Spoken()
+    for line in _last_lines(path) if path.name == f"{session_id}.jsonl" else ():
+        if line.get("isSidechain") or _is_synthetic(line):
+            continue
+        if until_ms is not None and milliseconds(line.get("timestamp")) > until_ms:
+            break
+        message = line.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if _prompt(line, content):
+            spoken = Spoken()
+        elif _is_held_back(line, content):
+            spoken.last = ""  # a Stop of its own has told it
+        elif line.get("type") == "assistant":
+            spoken.add(content)
+    return spoken.between
+
+
+def _last_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects at a file's end but for results of calls; none where it is no plain file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            state = os.fstat(handle)
+            begin = max(0, state.st_size - _END)
+            file.seek(begin)
+            lines = file.read(_END).split(b"\n") if S_ISREG(state.st_mode) else []
+    except OSError:
+        return
+    for text in lines[1 if begin else 0 :]:
+        try:
+            line = None if b'"tool_use_id"' in text else orjson.loads(text)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(line, dict):
+            yield line
+
+
+def _is_held_back(line: Mapping[str, Any], content: object) -> bool:
+    """Return whether a Stop hook had the assistant go on, which the client tells it in a line of its own."""
+    return line.get("isMeta") is True and _text(content).startswith(_HELD_BACK)
 
 
 def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> bool:
@@ -248,13 +330,6 @@ def _result(line: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[str, dic
     if not block.get("is_error"):
         return "PostToolUse", {"tool_response": line.get("toolUseResult") or text}
     return None if text.startswith(_NOT_RUN) else ("PostToolUseFailure", {"error": text})
-
-
-def _last_words(line: Mapping[str, Any], content: object, common: Mapping[str, str], at_ms: int) -> Told:
-    """Return the stop that a turn ends with if nothing comes after this line; one without a name for none."""
-    calls = any(block.get("type") == "tool_use" for block in _blocks(content))
-    text = "" if calls or line.get("type") != "assistant" else _text(content).strip()
-    return Told(at_ms, "Stop" if text else "", {**common, "last_assistant_message": text})
 
 
 def _prompt(line: Mapping[str, Any], content: object) -> str:

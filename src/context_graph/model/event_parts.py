@@ -52,6 +52,8 @@ class EventParts:
     plan: str = ""
     words: str = ""
     """The whole of a message whose event's text is shorter: a prompt, last words, a compaction's summary."""
+    remarks: list[str] = field(default_factory=list)
+    """Of a stop: what the assistant said since the prompt, between its calls, that tells something."""
     account: str = ""
     """Of a prompt: the store of what its user says of all his work (`config.account_of`)."""
 

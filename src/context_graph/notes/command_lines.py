@@ -54,6 +54,8 @@ _WITH_TARGETS: Final = word_set(
     setup.py tox nox pre-commit meson ./gradlew ./mvnw flutter dart elixir crystal"""
 )
 """Programs whose next words say what they do."""
+_OF_PACKAGES: Final = frozenset({"install", "sync"})
+"""Targets that build only where a program of this kind is told: `rclone sync` copies, `bd sync` exchanges."""
 _RUN_REST: Final = {
     **dict.fromkeys(("sudo", "env", "nice", "nohup", "time", "command", "exec", "stdbuf", "xvfb-run"), ""),
     **dict.fromkeys(("npx", "bunx", "pnpx"), ""),
@@ -240,7 +242,7 @@ def _command(words: list[str]) -> Command | None:
     kind, end = _kind_of(os.path.splitext(program)[0]), at + 1
     if program in _WITH_TARGETS or not kind:
         target, count = _kind_of_target(words[at + 1 :])
-        if program in _WITH_TARGETS or target:
+        if program in _WITH_TARGETS or (target and words[at + count] not in _OF_PACKAGES):
             kind, end = target or kind, at + 1 + count
         if program in ("make", "gmake", "ninja") and count == 0:
             kind = "build"

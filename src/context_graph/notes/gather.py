@@ -21,6 +21,8 @@ from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures
 from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
+from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
+from context_graph.notes.remarks import REMARK_CHARS
 from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
@@ -35,7 +37,8 @@ _PROMPT_CHARS: Final = 600
 _SAID: Final = 24
 _CHOSEN: Final = 12
 _FOUND: Final = 10
-_ANSWER_CHARS: Final = 900
+_GONE: Final = 24
+_ANSWER_CHARS: Final = 600
 _READ_FILES: Final = 16
 _READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
@@ -56,6 +59,13 @@ _SNIPPET: Final = linear(
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_ANSWER: Final = 200
+_LEAST_WORDS: Final = 4
+_CODE: Final = linear(r"`[^`]*`")
+_TERMS: Final = linear(r"\w{4,}")
+_LETTERS: Final = linear(r"\pL{2,}")
+_WIDE: Final = linear(r"[\p{Han}\p{Hiragana}\p{Katakana}]{2}")
+SHORTENS: Final = linear(r"\s*2>(?:&1|/dev/null)|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
+"""What only cuts a command's output."""
 
 
 @dataclass(slots=True)
@@ -69,21 +79,34 @@ class Turn:
     """[text, role, worth] of the most telling units of what the assistant said at its end."""
     worth: float = 0.0
     """Of the whole message they are from."""
+    remarks: list[str] = field(default_factory=list)
+    """What was said between the calls, that tells something."""
     said_at: int = 0
     """Number of the event that brought them."""
     heard_at: int = 0
     """Number of the last message, whatever it was worth."""
+    heard_ms: int = 0
     files: Files = field(default_factory=Files)
+    gone: list[str] = field(default_factory=list)
+    """Files and folders of the project that it removed."""
     commits: list[list[str]] = field(default_factory=list)
     """[subject, body, number of its event, files changed since the one before]."""
     tests: str = ""
     """The last run of tests without failure."""
     calls: int = 0
 
+    def remark(self, texts: Iterable[str]) -> None:
+        """Keep what else the assistant said; the later word stays where there is too much."""
+        kept = dict.fromkeys([*self.remarks, *filter(None, texts)])
+        self.remarks, room = [], REMARKS_CHARS
+        for text in reversed(kept):
+            room -= len(text) + 3
+            self.remarks = [text, *self.remarks] if room >= 0 else self.remarks
+
     @property
     def came_of_it(self) -> bool:
         """Whether files or commits came of it, scratch too: then something was done, whoever said so."""
-        return bool(self.files.symbols or self.files.made or self.commits)
+        return bool(self.files.symbols or self.files.made or self.commits or self.gone)
 
 
 @dataclass(slots=True)
@@ -226,12 +249,21 @@ class Gathered:
 
     def _take_message(self, number: int, event: HookEvent) -> None:
         message = event.parts.words or event.output_text
-        if not message or is_of_the_client(message):
-            return
         turn, units = self._turn(number, event), units_of(message)
+        remarks = event.parts.remarks
+        if not message or is_of_the_client(message):
+            turn.remark(remarks)
+            return
         worth = worth_of(units)
-        turn.heard_at = number
-        if turn.said_at and (self.answers_notice or worth < turn.worth):
+        turn.heard_at, turn.heard_ms = number, event.at_ms
+        turn.remark(remarks)
+        if turn.said_at and self.answers_notice:
+            return
+        weaker = [Unit(*row) for row in turn.words]
+        if turn.said_at and worth < turn.worth:
+            weaker = most_informative(units)
+        turn.remark([" ".join(unit.text for unit in best_of(weaker, REMARK_CHARS))])
+        if turn.said_at and worth < turn.worth:
             return
         turn.words = [[unit.text, unit.role, unit.worth] for unit in most_informative(units)]
         turn.worth, turn.said_at = worth, number
@@ -352,6 +384,8 @@ class Gathered:
         for path in done.removed:
             for each in self.turns:
                 each.files.removed(path)
+            if not (path in self.made.made or path.startswith("/") or self.made.is_scratch(path)):
+                turn.gone = [*(known for known in turn.gone if known != path), path][-_GONE:]
         for before, after in done.moved:
             new = before in self.made.made and after not in self.named
             turn.files.removed(before)
@@ -374,15 +408,32 @@ class Gathered:
         if event.tool_name == "WebFetch":
             question = shortened(" ".join(parts.task.split()), 200)
         elif parts.command:
-            who, question = "command", phrases.command_line(parts.command, 200)
-        candidates = most_informative(units_of(parts.words))
+            who, question = "command", SHORTENS.sub("", phrases.command_line(parts.command, 200))
+        candidates = [unit for unit in units_of(parts.words) if _stands_alone(unit.text)]
         if parts.command:  # of a ticket's fields and links nothing is news
-            candidates = [_weighed(unit) for unit in units_of(parts.words) if not _FIELDS.found(unit.text)]
+            candidates = [_weighed(unit) for unit in candidates if not _FIELDS.found(unit.text)]
+        else:
+            asked = {word[0].lower() for word in _TERMS.finditer(question)}
+            candidates = [_answering(unit, asked) for unit in candidates]
         room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
         units = [unit.text for unit in best_of(most_informative(candidates), room)]
         if units:
+            self.found = [row for row in self.found if row[0] != question or row[2] != who]
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
+
+
+def _answering(unit: Unit, asked: set[str]) -> Unit:
+    """Return a sentence of an answer; what has the question's words weighs more."""
+    shared = asked.intersection(word[0].lower() for word in _TERMS.finditer(unit.text))
+    return replace(unit, worth=unit.worth + 0.75 * min(4, len(shared)))
+
+
+def _stands_alone(text: str) -> bool:
+    """Return whether an item of a list says something without the heading above it."""
+    bare = _CODE.sub("", text)
+    words = [*_LETTERS.finditer(bare), *_WIDE.finditer(bare)]
+    return len(words) >= _LEAST_WORDS and not text.endswith((":", "："))
 
 
 def _weighed(unit: Unit) -> Unit:

@@ -13,7 +13,7 @@ from context_graph.notes.changes import Files, files_text, is_test
 from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.notes.compaction import Bullet
 from context_graph.notes.failures import Lesson, normalised
-from context_graph.notes.gather import Gathered, Turn
+from context_graph.notes.gather import SHORTENS, Gathered, Turn
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
@@ -26,7 +26,7 @@ _MOST: Final = {
     NoteKind.CHANGE: 24,
     NoteKind.WAY: 1,
     NoteKind.OPEN: 1,
-    NoteKind.FINDING: 12,
+    NoteKind.FINDING: 16,
 }
 """Notes of a kind that a session has at most, the newest."""
 _GOAL_CHARS: Final = 260
@@ -43,11 +43,10 @@ _TIMES: Final = linear(r" \(\d+ times\)$")
 _PROGRAMS: Final = 8
 _PLANS: Final = "/.claude/plans/"
 """Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
+_REMARKS_CHARS: Final = 1000
 _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
-_SHORTENS: Final = linear(r"\s*2>&1|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
-"""What only cuts a command's output."""
 _ABOUT_WORK: Final = linear(
     r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) (?:you|it|that|this|everything)(?:\W|$)|"
     r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
@@ -75,6 +74,7 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         *_changes(gathered),
         *_compacted(gathered),
         *_found(gathered),
+        *_remarked(gathered),
         *_ways(gathered),
         *_open(gathered, open_ends),
     ]
@@ -169,36 +169,42 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
     for turn in gathered.turns:
         files = _told_files(gathered, turn.files)
         units = [Unit(*row) for row in turn.words]
-        if not (files or turn.commits):
+        did = bool(files or turn.gone)
+        if not (did or turn.commits):
             yield from _answered(turn, units)
             yield from _worked_on(gathered, turn)
             continue
-        if files:
-            yield from _turn_change(turn, files, units)
+        change = _turn_change(turn, files, units) if did else None
+        if change is not None:
+            yield change
         core = (
             []
-            if files
+            if did
             else _core([unit for unit in units if turn.commits[-1][0] not in unit.text], _CORE_CHARS)
         )
         for place, (subject, body, number, *since) in enumerate(turn.commits, 1):
-            if body or len(turn.commits) > 1 or not files:
+            if change is None or not change.text.endswith(_commit_text(subject, body)):
                 own = {path: names for path, names in files.items() if path in since}
                 rest = core if place == len(turn.commits) else []
                 yield _commit_note(turn, subject, "\n".join([body, *rest]).strip(), int(number), own)
 
 
-def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Iterator[Note]:
+def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Note | None:
+    """Return what a turn changed; with its only commit, where that fits: two notes would say it twice."""
     lines = [shortened(turn.prompt, _GOAL_CHARS)] if turn.prompt else []
     shown = files_text(files, _FILES_CHARS)
     lines += [f"Changed: {shown}"] if shown else []
+    lines += [f"Removed: {'; '.join(turn.gone)}"] if turn.gone else []
     core = _core(units, _CORE_CHARS)
     lines += core
-    lines += [f"Commit: {commit[0]}" for commit in turn.commits[-3:]]
-    if not (core or turn.commits or any(files.values()) or turn.prompt):
-        return
-    yield Note(
+    if not (core or turn.commits or any(files.values()) or turn.gone or turn.prompt):
+        return None
+    whole = "\n".join([*lines, *(_commit_text(*commit[:2]) for commit in turn.commits)])
+    if len(turn.commits) != 1 or len(whole) > MAX_NOTE_CHARS:
+        whole = _cut("\n".join([*lines, *(f"Commit: {commit[0]}" for commit in turn.commits[-3:])]))
+    return Note(
         NoteKind.CHANGE,
-        _cut("\n".join(lines)),
+        whole,
         key=f"turn:{turn.number}",
         at_ms=turn.at_ms,
         events=tuple(sorted({turn.number, turn.said_at} - {0})),
@@ -206,6 +212,10 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
         symbols=tuple(dict.fromkeys(name for names in files.values() for name in names)),
         said_by="assistant",
     )
+
+
+def _commit_text(subject: str, body: str) -> str:
+    return "\n".join([f"Commit: {subject}", *([body] if body else [])])
 
 
 def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
@@ -322,11 +332,11 @@ def _text_of(bullet: Bullet) -> str:
     return "\n".join([bullet.text, *(f"- {line}" for line in bullet.below)])
 
 
-def _packed(texts: Iterable[str]) -> list[str]:
+def _packed(texts: Iterable[str], most: int = MAX_NOTE_CHARS) -> list[str]:
     """Short texts together, as many as one note holds: each alone says little."""
     packs: list[str] = []
     for text in texts:
-        if packs and len(packs[-1]) + len(text) < MAX_NOTE_CHARS:
+        if packs and len(packs[-1]) + len(text) < most:
             packs[-1] += f"\n{text}"
         else:
             packs.append(text)
@@ -354,6 +364,21 @@ def _found(gathered: Gathered) -> Iterator[Note]:
         )
 
 
+def _remarked(gathered: Gathered) -> Iterator[Note]:
+    """Yield what a turn's assistant said on the way, which its last words seldom say again."""
+    for turn in gathered.turns:
+        packs = _packed((f"- {text}" for text in turn.remarks), _REMARKS_CHARS)
+        for place, text in enumerate(packs):
+            yield Note(
+                NoteKind.FINDING,
+                f"Found on the way:\n{text}",
+                key=f"remarks:{turn.number}:{place}",
+                at_ms=turn.heard_ms or turn.at_ms,
+                events=tuple(sorted({turn.number, turn.said_at} - {0})),
+                said_by="assistant",
+            )
+
+
 def _ways(gathered: Gathered) -> Iterator[Note]:
     """Yield how this session tested, built, linted and ran, and the programs that it used again and again."""
     by_kind: dict[str, dict[str, int]] = {}
@@ -362,7 +387,7 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
     for command, times in gathered.programs.items():
         known = commands_in(line_of(command))
         for each in known:
-            shown = _SHORTENS.sub("", command if len(known) == 1 else each.raw).strip()
+            shown = SHORTENS.sub("", command if len(known) == 1 else each.raw).strip()
             if any(path in shown for path in scratch):
                 continue
             if each.snippet:

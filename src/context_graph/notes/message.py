@@ -91,6 +91,11 @@ def is_polite(text: str) -> bool:
     return _marks()["polite"].found(text)
 
 
+def announces(text: str) -> bool:
+    """Return whether a sentence begins as one that says what is done next: `Now add …`, `Update the …`."""
+    return is_polite(text) or _marks()["begins"].found(text)
+
+
 def worth_of(units: Sequence[Unit]) -> float:
     """Return how much a message tells, to compare it with others of the session."""
     return sum(max(0.0, unit.worth - LEAST_WORTH) for unit in units[:40])
@@ -141,7 +146,8 @@ def _marks() -> dict[str, Linear]:
         for name, row in raw.items()
         if name in (*_MARKED, "left")
     }
-    return {name: linear(pattern) for name, pattern in {**words, "polite": polite}.items()}
+    begins = rf"(?i)^\W*(?:{'|'.join([*raw['fix']['words'], *raw['next']['words']])})(?:\W|$)"
+    return {name: linear(pattern) for name, pattern in {**words, "polite": polite, "begins": begins}.items()}
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -179,15 +185,18 @@ def _parts(message: str) -> Iterator[tuple[str, str]]:
             waiting = [item[1]]
         elif bare and not _TABLE.found(bare) and bare.strip("-=_*"):
             waiting.append(bare)
+    yield from ((part, section) for part in _sentences(" ".join(waiting)))
 
 
 def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of one paragraph or item."""
     begin = 0
     for stop in _ENDS.finditer(text):
+        part = text[begin : stop.end()]
         if "`" in stop[0] and text[stop.end() : stop.end() + 1].islower():
             continue  # the stop is the code's: `./...`
-        part = text[begin : stop.end()]
+        if part.count("`") % 2 and "`" in text[stop.end() :]:
+            continue  # as well: `ALTER TABLE ... MODIFY`
         if stop[0][0] in _WIDE or len(part) >= _LEAST_SENTENCE or is_polite(part):
             yield part
             begin = stop.end()

@@ -40,6 +40,20 @@ def kill_owner(cli: Cli) -> None:
     end_process(cli.owner_pid())
 
 
+def test_what_the_model_says_between_its_calls_is_read_at_its_stop(cli: Cli, tmp_path: Path) -> None:
+    """No hook tells it, the client's transcript does; secrets in it are masked as anywhere."""
+    said = "`refill` never runs because `tick` is not registered in `src/clock.py`, not even with "
+    said += "ghp_" + 4 * "aB3dE5fG7h"
+    transcript = tmp_path / "s-1.jsonl"
+    content = [{"type": "text", "text": said}, {"type": "tool_use", "id": "a", "name": "Edit", "input": {}}]
+    transcript.write_text(json.dumps({"type": "assistant", "message": {"content": content}}) + "\n")
+    work_session(cli, "s-1", stop=False, end=False)
+    where = {"transcript_path": str(transcript)}
+    hook(cli, "stop", "s-1", stop_hook_active=False, last_assistant_message="Done.", **where)
+    (text,) = [str(one["content"]) for one in noted(cli) if "Found on the way" in one["content"]]
+    assert "`tick` is not registered in `src/clock.py`" in text and "ghp_" not in text
+
+
 def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
     """REQ-CORE-014: goal, files, commands, failures, decisions and open ends; source, session and events."""
     work_session(cli, "s-1")

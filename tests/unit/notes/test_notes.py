@@ -77,10 +77,46 @@ def test_scratch_is_no_change_whether_it_was_removed_or_left() -> None:
     assert note.files == ("export.py",)
 
 
-def test_a_commit_with_a_body_is_a_change_of_its_own() -> None:
-    commit = notes(*SESSION, kind=NoteKind.CHANGE)[1]
-    assert commit.text.startswith("Commit: Count baskets in cents\n")
-    assert "Floats lose one in every third discount." in commit.text
+def test_a_turns_only_commit_is_told_with_its_change() -> None:
+    (change,) = notes(*SESSION, kind=NoteKind.CHANGE)
+    assert change.text.endswith("Commit: Count baskets in cents\nFloats lose one in every third discount.")
+
+
+def test_a_commit_that_has_no_room_there_or_is_one_of_several_is_a_change_of_its_own() -> None:
+    body = "\n".join(f"Step {n} counts the cents of one basket after the other." for n in range(28))
+    long = bash(f'git commit -am "Count baskets in cents\n\n{body}"', "")
+    last = stop(
+        " ".join(f"It was off because `total_{n}()` in `part_{n}.py` adds floats." for n in range(20))
+    )
+    turn, commit = notes(*SESSION[:-2], long, last, kind=NoteKind.CHANGE)
+    assert turn.text.endswith("\nCommit: Count baskets in cents") and "Step 1 counts" in commit.text
+    more = bash('git commit -m "Say so in the manual\n\nIt spoke of euros."', "")
+    turn, *commits = notes(*SESSION, more, kind=NoteKind.CHANGE)
+    assert [one.text.split("\n")[0] for one in commits] == [
+        "Commit: Count baskets in cents",
+        "Commit: Say so in the manual",
+    ]
+
+
+def test_what_a_turn_removed_of_the_project_is_part_of_its_change() -> None:
+    made = notes(
+        prompt("We build with cargo only, drop the old packaging."),
+        write(f"{ROOT}/try.py", "print(1)"),
+        bash("rm setup.cfg uv.lock try.py /tmp/x"),
+    )
+    (change,) = [one for one in made if one.kind is NoteKind.CHANGE]
+    assert "Removed: setup.cfg; uv.lock" in change.text and "try.py" not in change.text
+
+
+def test_what_was_said_between_calls_and_in_weaker_last_words_is_found_on_the_way() -> None:
+    cause = "`total()` is off because `prices` holds floats since `load_prices`."
+    last = stop("I changed `Basket.total` in `shop/basket.py` to sum `cents`, because floats lose one.")
+    last.parts.remarks = [cause]
+    again = stop("The `.gitignore` was committed by the hook.")
+    made = notes(prompt("Totals are off by a cent"), edit(f"{ROOT}/shop/basket.py"), last, again)
+    (found,) = [one for one in made if one.kind is NoteKind.FINDING]
+    assert found.text == f"Found on the way:\n- {cause}\n- The `.gitignore` was committed by the hook."
+    assert found.said_by == "assistant"
 
 
 def test_the_user_s_words_are_rules_and_choices() -> None:

@@ -24,6 +24,8 @@ class Wire(msgspec.Struct):
     prompt: str | None = None
     last_assistant_message: Any = None
     compact_summary: Any = None
+    transcript_path: Any = None
+    between: Any = None
     source: str | None = None
     trigger: str | None = None
     reason: str | None = None

@@ -81,6 +81,10 @@ class HookInput:
     prompt: str = ""
     last_message: str = ""
     """Stop: what the model said last. PostCompact: the summary of the compaction."""
+    between: list[str] = field(default_factory=list)
+    """Stop: what it said before, between its calls since the prompt, where that is known."""
+    transcript_path: str = ""
+    """Of a Stop alone."""
     prompt_id: str = ""
     source: str = ""
     """As in HookEvent: that a prompt is a notification is decided here, and nowhere else."""
@@ -254,6 +258,10 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         tool_input=wire.tool_input,
         tool_response=wire.tool_response,
         last_message=_if_text(wire.last_assistant_message) or _if_text(wire.compact_summary),
+        between=[text for text in wire.between if isinstance(text, str)]
+        if isinstance(wire.between, list)
+        else [],
+        transcript_path=_if_text(wire.transcript_path) if actual is EventKind.STOP else "",
         reason=wire.reason or wire.trigger or "",
         duration_ms=_duration(wire.duration_ms),
         at_ms=_timestamp(wire.timestamp_ms),

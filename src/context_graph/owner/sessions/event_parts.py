@@ -8,6 +8,7 @@ from typing import Any, Final
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EVENT_TEXT_BYTES, EventKind
 from context_graph.model.event_parts import EDITING, SHELLS, EventParts
+from context_graph.notes.remarks import remarks_of
 from context_graph.notes.worked_files import written_in
 from context_graph.redact import TextRedactor
 from context_graph.text.definitions import around, changed_by, defined_in, patched_in
@@ -49,7 +50,10 @@ def parts_of(hook: HookInput, redactor: TextRedactor) -> EventParts:
     """Return the parts of one hook call. Cost: some 10 us, and a pass of the redactor over what is kept."""
     if hook.kind is EventKind.PROMPT_SUBMIT:
         return EventParts(words=_long(hook.prompt, redactor))
-    if hook.kind in (EventKind.STOP, EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
+    if hook.kind is EventKind.STOP:
+        remarks = [redactor.redact(text) for text in remarks_of(hook.between)]
+        return EventParts(words=_long(hook.last_message, redactor), remarks=remarks)
+    if hook.kind in (EventKind.POST_COMPACT, EventKind.SUBAGENT_STOP):
         return EventParts(words=_long(hook.last_message, redactor))
     call = hook.tool_input if isinstance(hook.tool_input, Mapping) else {}
     path = _first(call, _PATH_CHARS, *_PATHS)

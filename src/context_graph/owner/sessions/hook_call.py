@@ -20,6 +20,7 @@ from context_graph.claude.hooks.claude import EVENT_OF_VERB, VERB_OF_EVENT
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.claude.hosts.translate import HOSTS, answer_of, input_of, readable_of
+from context_graph.claude.transcripts import said_between
 from context_graph.config import account_of
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of
@@ -80,6 +81,10 @@ class HookCall:
         if not session_id:
             raise InvalidInputError(
                 "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
+            )
+        if kind is EventKind.STOP and hook_input.transcript_path:
+            hook_input.between = said_between(
+                Path(hook_input.transcript_path), session_id, request.at_ms or None
             )
         return cls(request, _event(request, hook_input, session_id, redactor), hook_input)
 
