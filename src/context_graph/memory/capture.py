@@ -25,7 +25,7 @@ from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, SEARCHED, MemoryNode
 from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
-from context_graph.notes.make import notes_of
+from context_graph.notes.make import REMARKS, notes_of
 from context_graph.notes.rules import user_sentences
 from context_graph.notes.searched import searched_text
 from context_graph.notes.templates import Templates
@@ -78,6 +78,12 @@ def _notes_of(node: MemoryNode | None) -> list[str]:
     """Return the ids of a session's notes, which its summary links."""
     ids = node.metadata.get(NOTES) if node is not None else None
     return ids if isinstance(ids, list) else []
+
+
+def _text_of(work: SessionWork, notes: Iterable[Note]) -> str:
+    """Return the summary beside these notes; what was said on the way says nothing of how it ended."""
+    keys = [(note.kind, note.key) for note in notes]
+    return work.text({kind for kind, key in keys if not key.startswith(REMARKS)}, has_notes=bool(keys))
 
 
 def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
@@ -174,7 +180,7 @@ def capture(
         return None
     work.branch = work.branch if branch is None else branch
     notes = notes_of(gathered, open_ends(work))
-    text = work.text({note.kind for note in notes})
+    text = _text_of(work, notes)
     notes = _kept_for_user(session_id, notes, gathered.account, users)
     if not text:
         return None
@@ -228,7 +234,7 @@ def keep_imported(
     if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
         return "skipped"
     notes = notes_of(gathered, open_ends(work))
-    text = work.text({note.kind for note in notes})
+    text = _text_of(work, notes)
     if not text:
         return "empty"
     did = "added" if before is None else "updated"

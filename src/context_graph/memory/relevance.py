@@ -67,7 +67,7 @@ what is near."""
 SECOND: Final = "second"
 """The cosine of second vectors, which tell what is said in other words."""
 _ANSWER: Final[tuple[float, Mapping[str, float]]] = (
-    -2.6,
+    -3.2,
     {"beyond": 1.33, "opening": 3.6, "opening_files": 1.05, "cosine": 2.07, "passage": 4.09, STORED: -2.58},
 )
 """Constant and weights of what answers a question, the same for all that sessions leave."""
@@ -78,8 +78,8 @@ _ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
         **{STORED: -2.12, SECOND: 4.97},
     },
 )
-"""The same with second vectors. Both made by `python -m research.fit.answers DATA`; the first constant is a
-little lower than it says, for projects that are alike (docs/dev/adr/0033-floors.md)."""
+"""The same with second vectors. Both made by `python -m research.fit.answers DATA`; the first constant is
+.6 lower than it says, for projects that are alike (docs/dev/adr/0033-floors.md)."""
 ANSWER_BAR: Final = 0.5
 """How much of its kind's bar an answer must take: it saves a search."""
 _LEFT: Final = frozenset({CAPTURED, NOTED})
@@ -113,6 +113,9 @@ _ASKED_FOR: Final = 0.4
 """Log-odds by which the floor is lower where the prompt asks something: an answer saves a search."""
 _LEAST_ASKED: Final = 0.1
 """As _LEAST_SHARED, where the prompt asks something."""
+_BRIEF: Final = (120, 0.4)
+"""Characters of a request that says little, and log-odds by which the floor is higher for it: some memory of
+nearly any project has a word of `fix the test of the parser`."""
 _MEANS: Final = (2.0, _CLOSE)
 """Tens of nats that a cosine says beyond this one, of an opening that the memory has whole."""
 _LIKE_WORK: Final = 8.0
@@ -303,7 +306,9 @@ def is_brought(
     return says_enough and relevance >= floor_unasked(floor, kind, asks=asks)
 
 
-def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> list[_Row]:
+def brought(
+    rows: Iterable[_Row], floor: float, moved: float, *, asks: bool, is_brief: bool = False
+) -> list[_Row]:
     """Return those of ``rows`` that a prompt brings, those first that are farthest above their bars: one
     summary at most, and none far below the likeliest.
 
@@ -312,13 +317,15 @@ def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> 
         moved: The floor as what was used has moved it; it never rises for rules: what a user said is never
             silenced.
         asks: As of `is_brought`.
+        is_brief: Whether the prompt is a short request (`is_brief_request`): only rules are told as easily.
     """
+    raised = _raised(moved, _BRIEF[1]) if is_brief and 0.0 < moved < 1.0 else moved
     likely: list[tuple[float, float, _Row]] = []
     has_summary = False
     judged = ((answer(row.parts) if _answers(row, asks=asks) else row.score, row) for row in rows)
     for relevance, row in sorted(judged, key=lambda pair: -pair[0]):
         bar = bar_of(row.node)
-        least = min(floor, moved) if bar == NoteKind.RULE else moved
+        least = min(floor, moved) if bar == NoteKind.RULE else raised
         if _answers(row, asks=asks):
             enough = relevance >= least_answer(least, bar)
         else:
@@ -331,6 +338,11 @@ def brought(rows: Iterable[_Row], floor: float, moved: float, *, asks: bool) -> 
     least = beside * likely[0][1] if likely else 0.0
     near = [(above, row) for above, relevance, row in likely if relevance >= least]
     return [row for _, row in sorted(near, key=lambda pair: -pair[0])]
+
+
+def is_brief_request(prompt: str, *, asks: bool) -> bool:
+    """Return whether a prompt sets a task in a line."""
+    return not asks and len(prompt) <= _BRIEF[0]
 
 
 def _answers(row: Judged, *, asks: bool) -> bool:

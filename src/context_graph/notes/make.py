@@ -26,7 +26,7 @@ _MOST: Final = {
     NoteKind.CHANGE: 24,
     NoteKind.WAY: 1,
     NoteKind.OPEN: 1,
-    NoteKind.FINDING: 16,
+    NoteKind.FINDING: 24,
 }
 """Notes of a kind that a session has at most, the newest."""
 _GOAL_CHARS: Final = 260
@@ -43,7 +43,10 @@ _TIMES: Final = linear(r" \(\d+ times\)$")
 _PROGRAMS: Final = 8
 _PLANS: Final = "/.claude/plans/"
 """Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
-_REMARKS_CHARS: Final = 1000
+REMARKS: Final = "remarks:"
+"""How the keys of notes begin that have what was said on the way."""
+_REMARKS_CHARS: Final = 300
+"""Of a note of remarks: each is about something else, and is found alone."""
 _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
@@ -372,7 +375,7 @@ def _remarked(gathered: Gathered) -> Iterator[Note]:
             yield Note(
                 NoteKind.FINDING,
                 f"Found on the way:\n{text}",
-                key=f"remarks:{turn.number}:{place}",
+                key=f"{REMARKS}{turn.number}:{place}",
                 at_ms=turn.heard_ms or turn.at_ms,
                 events=tuple(sorted({turn.number, turn.said_at} - {0})),
                 said_by="assistant",

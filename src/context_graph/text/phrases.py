@@ -83,12 +83,12 @@ _COUNTS: Final = linear(
 _HINTING: Final = linear(
     r"(?i)abort|reject|(?:^|\W)fail|unable|invalid|unexpected|missing|conflict|timed? ?out|exceed|violat|"
     r"not (?:supported|allowed|permitted|installed|available|recognized)|could not|did not|does not|must |"
-    r"found [1-9]\d*|unknown|already exists|in use|killed|no tests? "
+    r"found [1-9]\d*|unknown|already exists|in use|ignored|killed|no tests? "
 )
 """Words of a line that tells why, where none names an error."""
 _NOISE: Final = linear(
     r"Exit code \d+|Traceback .*|=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
-    r"(?:Please|For (?:more|further|help)|See|Hint:|The full traceback) .*"
+    r"(?:Please|For (?:more|further|help)|See|[Hh]int:|The full traceback) .*"
 )
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
@@ -189,21 +189,22 @@ def is_lookup(command: str) -> bool:
 
 def error_line(text: str, limit: int = 140) -> str:
     """Return the line of an error text that says why: the last that names an error, else the last that tells
-    a failure in other words or counts them, else the last line.
+    a failure in other words or counts them, else the last line; with the next one where it announces that.
     """
-    last = hinting = ""
+    last = hinting = below = ""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
     short = [line for line in lines if len(line) <= _ERROR_LINE]  # a longer one is data
     for line in reversed(short or lines):
         if not line or _NOISE.fullmatch(line):
             continue
-        last = last or line
+        whole = f"{line} {below}" if line.endswith(":") else line
+        last, below = last or line, line
         if _COUNTS.match(line):
             hinting = hinting or line
         elif _TELLING.found(line):
-            return shortened(" ".join(line.split()), limit)
+            return shortened(" ".join(whole.split()), limit)
         if not hinting and _HINTING.found(line):
-            hinting = line
+            hinting = whole
     return shortened(" ".join((hinting or last or text).split()), limit)
 
 

@@ -54,6 +54,24 @@ def test_what_the_model_says_between_its_calls_is_read_at_its_stop(cli: Cli, tmp
     assert "`tick` is not registered in `src/clock.py`" in text and "ghp_" not in text
 
 
+def test_what_was_said_on_the_way_takes_no_last_words_from_the_summary(cli: Cli, tmp_path: Path) -> None:
+    """A session that changed nothing: how it ended stands in its summary all the same."""
+    said = "`refill` never runs because `tick` is not registered in `src/clock.py`."
+    content = [{"type": "text", "text": said}, {"type": "tool_use", "id": "a", "name": "Bash", "input": {}}]
+    (tmp_path / "s-1.jsonl").write_text(
+        json.dumps({"type": "assistant", "message": {"content": content}}) + "\n"
+    )
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt="Get the old bucket running again", prompt_id="1")
+    run = {"command": "make serve"}
+    hook(cli, "post-tool", "s-1", tool_name="Bash", tool_input=run, tool_response={"stdout": "up"})
+    last = "The old bucket serves on port 9000 again."
+    where = {"transcript_path": str(tmp_path / "s-1.jsonl")}
+    hook(cli, "stop", "s-1", stop_hook_active=False, last_assistant_message=last, **where)
+    assert any("Found on the way" in one["content"] for one in noted(cli))
+    assert any("port 9000" in str(node["content"]) for node in memory(cli, "list")["nodes"])
+
+
 def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
     """REQ-CORE-014: goal, files, commands, failures, decisions and open ends; source, session and events."""
     work_session(cli, "s-1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,8 +18,10 @@ from context_graph.memory.embed import default_provider
 from context_graph.memory.relevance import (
     Kind,
     bar_of,
+    brought,
     floor_unasked,
     in_order_of_like_work,
+    is_brief_request,
     is_brought,
     kind_of,
     probability,
@@ -31,6 +34,13 @@ FLOOR = 0.4
 SUMMARY = """Goal: Retries of the upload queue lose the last chunk
 Changed: src/queue/upload_retry.py (x2); tests/queue/test_retry.py; /tmp/try.py; repro_app/models.py; setup.py
 Ran: pytest tests/queue"""
+
+
+@dataclass
+class Row:
+    node: MemoryNode
+    score: float
+    parts: dict[str, float]
 
 
 def memory(content: str, **fields: Any) -> MemoryNode:
@@ -68,6 +78,18 @@ def test_the_floor_at_prompts_is_lowest_for_rules_and_highest_for_code() -> None
     floors = [floor_unasked(FLOOR, bar_of(node)) for node in nodes]
     assert floors == sorted(set(floors)) and floors[2] == pytest.approx(FLOOR) and floors[-1] < 1.0
     assert all(floor_unasked(end, bar_of(node)) == end for end in (0.0, 1.0) for node in nodes)
+
+
+def test_a_request_of_a_line_brings_less_but_rules_as_easily() -> None:
+    signs = {"beyond": 1.0, "opening": 0.5, "cosine": 0.4}
+    nodes = [memory(FACT, metadata={KIND: kind}) for kind in (NoteKind.RULE, NoteKind.LESSON)]
+    rows = [Row(node, 0.45, signs) for node in nodes]
+    assert [row.node for row in brought(rows, FLOOR, FLOOR, asks=False)] == nodes
+    assert [row.node for row in brought(rows, FLOOR, FLOOR, asks=False, is_brief=True)] == nodes[:1]
+    assert brought(rows, 0.0, 0.0, asks=False, is_brief=True) and not brought(rows, 1.0, 1.0, asks=False)
+    assert is_brief_request("fix the parser", asks=False)
+    assert not is_brief_request("fix the parser", asks=True)
+    assert not is_brief_request("fix the parser " * 20, asks=False)
 
 
 def test_in_a_large_store_one_word_in_common_brings_nothing() -> None:

@@ -239,6 +239,11 @@ def test_markdown_s_marks_are_no_part_of_names(name: str) -> None:
             "2 problems found, commit rejected by the hook",
         ),
         ("Exit code 1\n\x1b[31mFAILED\x1b[0m tests/a.py::b\n1 failed", "FAILED tests/a.py::b"),
+        (
+            "The following paths are ignored by one of your .gitignore files:\nbuild/css\nhint: Use -f",
+            "The following paths are ignored by one of your .gitignore files: build/css",
+        ),
+        ("error: could not write:\n\n", "error: could not write:"),
         ("", ""),
     ],
 )

@@ -216,14 +216,14 @@ class SessionWork:
         except TypeError:
             return cls()
 
-    def text(self, noted: Collection[NoteKind] = ()) -> str:
+    def text(self, noted: Collection[NoteKind] = (), *, has_notes: bool = False) -> str:
         """Return the summary, at most SUMMARY_CHARS; "" if there is nothing to say.
 
         Args:
-            noted: Kinds of the session's notes: what they say is said once, and a session that left some is
-                worth a line.
+            noted: Kinds of the session's notes that have its last words: what they say is said once.
+            has_notes: Whether it left any, also others: then it is worth a line.
         """
-        if not (self.has_something_to_say() or (noted and self.prompts)):
+        if not (self.has_something_to_say() or ((noted or has_notes) and self.prompts)):
             return ""
         labels = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
         lines = [line for line in self._lines(labels) if line and line.split(": ", 1)[0] not in labels]

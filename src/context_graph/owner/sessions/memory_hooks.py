@@ -324,7 +324,7 @@ class MemoryHooks:
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.recall import MAX_QUERY_CHARS
-        from context_graph.memory.relevance import brought
+        from context_graph.memory.relevance import brought, is_brief_request
         from context_graph.text.phrases import is_question
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
@@ -349,7 +349,8 @@ class MemoryHooks:
 
         rows = [row for row in (*recall.nodes, *others) if is_news(row.node)]
         floor = settings.memory_floor
-        rows = brought(rows, floor, self.ledger.moved(floor, what), asks=asks)
+        is_brief = what != "subagent" and is_brief_request(asked, asks=asks)
+        rows = brought(rows, floor, self.ledger.moved(floor, what), asks=asks, is_brief=is_brief)
         scores = {row.node.id: row.score for row in rows}
         nodes = self._rules.untold_of([row.node for row in rows], known)
         quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
