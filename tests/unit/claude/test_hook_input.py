@@ -172,6 +172,8 @@ def test_arguments_alone_are_enough_and_stdin_goes_before_them() -> None:
     assert parse(EventKind.POST_TOOL, session_id="abc").success is None
     both = parse(EventKind.PROMPT_SUBMIT, flat("UserPromptSubmit", prompt="a"), session_id="zz", prompt="b")
     assert (both.session_id, both.prompt) == ("0ae1", "a")
+    both = parse(EventKind.PRE_TOOL, flat("PreToolUse", tool_name="Edit", tool_input={}), tool_name="Bash")
+    assert both.tool_name == "Edit"
     assert parse(EventKind.POST_TOOL, flat("PostToolUse", tool_name="X"), success="false").success is False
 
 
@@ -306,6 +308,7 @@ BAD: list[tuple[str, EventKind, bytes | dict[str, Any], dict[str, object], str]]
     ),
     ("--success maybe", EventKind.POST_TOOL, b"", {"success": "maybe"}, "--success: 'maybe'"),
     ("--duration-ms soon", EventKind.SESSION_END, b"", {"duration-ms": "soon"}, "--duration-ms: 'soon'"),
+    ("--duration-ms in other digits", EventKind.SESSION_END, b"", {"duration-ms": "٣"}, "--duration-ms: '٣'"),
     ("--prompt of wrong type", EventKind.PROMPT_SUBMIT, b"", {"prompt": ["x"]}, "--prompt: ['x']"),
     (
         "--success true on a failure",
@@ -492,6 +495,20 @@ def test_a_field_of_a_wrong_type_hides_no_tool_call_from_the_gates(sent: dict[st
         parse_hook_input(EventKind.PRE_TOOL, body, {})
     read = readable_input(EventKind.PRE_TOOL, body)
     assert (read.tool_name, read.tool_input) == ("Bash", CALL["tool_input"])
+
+
+@pytest.mark.parametrize(("error", "worked"), [(None, True), ("exit 1", False), ("", False)])
+def test_an_error_that_is_null_is_none_for_the_gates_too(error: str | None, worked: bool) -> None:
+    body = json.dumps({"session_id": [], **CALL, "error": error}).encode()
+    assert readable_input(EventKind.POST_TOOL, body).success is worked
+
+
+def test_what_has_ended_in_the_background_does_not_run_on() -> None:
+    tasks = [
+        {"type": "shell", "id": status, "status": status} for status in ("running", "completed", "pending")
+    ]
+    body = flat("Stop", background_tasks=[*tasks, "odd", {"id": "none"}])
+    assert parse(EventKind.STOP, body).background == [("shell", "running"), ("shell", "pending")]
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000])

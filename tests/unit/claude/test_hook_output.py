@@ -80,6 +80,21 @@ def test_context_never_passes_ten_thousand_utf16_units(char: str, length: int) -
         assert shown.endswith("\n[cut]") and text.startswith(shown.removesuffix("\n[cut]"))
 
 
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest", "Stop", "ConfigChange"])
+def test_of_a_long_refusal_the_last_lines_stay(event: str) -> None:
+    """They say what to do."""
+    refusal = "It is held back.\n" + "x" * 20_000 + "\nRun `context-graph-cli req show`."
+    shown = next(text for text in _texts(json.loads(claude.render(event, refusal=refusal))) if "held" in text)
+    assert shown.startswith("It is held back.\n") and shown.endswith("\nRun `context-graph-cli req show`.")
+    assert utf16_units(shown) <= claude.CONTEXT_CHARS
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [text for part in value.values() for text in _texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
 @settings(deadline=None)
 @given(st.sampled_from(TAKES + SILENT), st.text(alphabet=st.characters(codec=None)), st.text())
 def test_any_text_gives_valid_json_without_null(event: str, text: str, message: str) -> None:

@@ -32,6 +32,7 @@ NOTIFIED = [
     "<command-message>review is running…</command-message>\n<command-name>/review</command-name>",
     "[SYSTEM NOTIFICATION - NOT USER INPUT] The agent is done.",
     "<ide_opened_file>a.py</ide_opened_file><task-notification>x</task-notification>",
+    "<ide_opened_file>a.py</ide_opened_file>\n<ide_selection>b</ide_selection>\n<tick>x</tick>",
 ]
 PROMPTS = [
     "Fix the retry of the queue.",

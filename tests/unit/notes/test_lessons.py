@@ -164,6 +164,17 @@ def test_a_failure_that_came_again_counts() -> None:
     assert note.text.startswith("Error (2 times): ") and note.extra["times"] == 2
 
 
+def test_a_lesson_names_each_file_that_was_edited_once() -> None:
+    failing = bash(
+        "cargo build", "Exit code 101\nerror[E0433]: failed to resolve: undeclared crate", failed=True
+    )
+    edits = [
+        edit(f"/home/u/project/{name}", "a", f"b{at}") for at, name in enumerate(("a.rs", "b.rs", "a.rs"))
+    ]
+    (note,) = lessons(failing, *edits, bash("cargo build", "Finished"))
+    assert [path.rpartition("/")[2] for path in note.files] == ["a.rs", "b.rs"]
+
+
 def test_an_error_is_the_same_wherever_and_whenever_it_comes() -> None:
     one = normalised("/home/u/shop/rates.py:41: KeyError: 'EUR' at 0x7f01ab (pid 4711)")
     assert one == normalised("/srv/ci/build/rates.py:7: KeyError: 'EUR' at 0x99cd (pid 12)")

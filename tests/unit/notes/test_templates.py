@@ -64,6 +64,14 @@ def test_what_is_unreadable_begins_anew(state: object) -> None:
     assert Templates.from_json(state).own("any words at all") == "any words at all"
 
 
+def test_a_template_of_each_session_is_remembered_whatever_else_they_say() -> None:
+    made = Templates()
+    for number in range(20):
+        told = made.own(FORM.format(" ".join(f"w{number}x{at}" for at in range(400)), number))
+        assert number < 2 or "repository" not in told, number
+        made.learn()
+
+
 def test_it_remembers_so_many_runs_of_words_at_most() -> None:
     made = Templates()
     for number in range(20):
