@@ -186,12 +186,12 @@ def test_a_session_shows_its_line_of_time_its_marks_its_chain_and_its_events() -
         await view.press("4")
         await view.sees("Goal 0")
         await view.press("enter")
-        await view.sees("! failure  C compaction  G gate  p prompt", "compaction: auto")
+        await view.sees("▶ prompt", "! failure", "C compaction", "G gate", "compaction: auto")
         await view.sees("continues 0.91: 5e550001 Goal 1: fix the limiter")
         beside = [line.partition("│")[2] for line in view.lines]
-        signs = next(line for line in beside if {*line} == {*"[p!CG "})
-        order = [signs.index(one) for one in "[p!CG"]
-        assert order == sorted(order)
+        lanes = {sign: [line.index(sign) for line in beside if f"·{sign}·" in line] for sign in "▶!CG"}
+        order = [place for (place,) in lanes.values()]
+        assert order == sorted(set(order)), "each has its lane, in order of time from left to right"
         await view.press("n", "enter")
         await view.sees("Goal 1: fix the limiter")
         await view.press("end")

@@ -162,11 +162,11 @@ class RowsSource:
             rows.Mark(at + 6_000, "used", "1 memory told, 1 used: the limiter"),
         ]
         events = [
+            *(rows.EventRow(at_ms=point.at_ms, kind="PostToolUse", tool="Read") for point in points[::-1]),
             rows.EventRow(
                 at_ms=at + 20_000, kind="PostToolUseFailure", tool="Bash", text="pytest -q", failed=True
             ),
             rows.EventRow(at_ms=at + 5_000, kind="UserPromptSubmit", text="fix the limiter"),
-            *(rows.EventRow(at_ms=point.at_ms, kind="PostToolUse", tool="Read") for point in points),
         ]
         chain = [row, *[one for one in self.session_rows if one.id == row.previous_id]]
         return rows.SessionDetail(
