@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.owner.harness import wait_until
 
 from context_graph.system import peers, processes
 
@@ -23,6 +24,7 @@ WAYS = [pytest.param("/proc", id="proc"), pytest.param(None, id="ps")]
 def child() -> Iterator[subprocess.Popen[bytes]]:
     """A process of ours that waits."""
     with subprocess.Popen([sys.executable, "-I", "-c", "input()", "a-mark"], stdin=subprocess.PIPE) as made:
+        wait_until(lambda: "a-mark" in processes.arguments(made.pid), "the child runs its program")
         yield made
         made.kill()
 
