@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .make
-LAUNCHER_SOURCES := $(shell find ext/launcher ext/redaction -type f -not -path '*/target/*' 2>/dev/null)
+LAUNCHER_SOURCES := $(shell find -L ext/launcher ext/redaction -type f -not -path '*/target/*' 2>/dev/null)
 KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 REDACTION_SOURCES := $(shell find ext/redaction -type f \( -name '*.rs' -o -name 'Cargo.*' \) -not -path '*/target/*' 2>/dev/null)

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from research.measures.report import Data, Table
 from research.measures.summaries import BEGAN_MS, DAY_MS, handover_sessions
 
-from context_graph.claude.hooks.claude import VERB_OF_EVENT
+from context_graph.claude.events import VERB_OF_EVENT
 from context_graph.config import Settings
 from context_graph.owner.service import OwnerService
 from context_graph.redact import Redactor

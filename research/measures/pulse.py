@@ -26,7 +26,7 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.memex import Memex
 from context_graph.model import EventKind
 from context_graph.model.memory import MemoryNode
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.hook_call import event_of, input_of_request
 from context_graph.redact import Redactor
 from context_graph.wire.frames import Request
 
@@ -242,7 +242,7 @@ def _event(session: str, at: int, raw: dict[str, Any], redactor: Redactor) -> An
         body=json.dumps(body).encode(),
         at_ms=1_700_000_000_000 + 10_000 * at,
     )
-    return HookCall.parse(request, redactor).event
+    return event_of(request, input_of_request(request), redactor)
 
 
 def _store(memex: Memex, item: Item) -> MemoryNode:

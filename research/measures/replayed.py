@@ -23,7 +23,7 @@ from context_graph.memory.context.ledger import Injected, Ledger, is_common
 from context_graph.memory.memex import Memex
 from context_graph.memory.recall import MAX_QUERY_CHARS
 from context_graph.model import EventKind, HookEvent
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.hook_call import event_of, input_of_request
 from context_graph.redact import Redactor
 from context_graph.store.graph.tables import InjectionRecords
 from context_graph.wire.frames import Request
@@ -97,7 +97,7 @@ def _recorded(name: str, number: int, raw: dict[str, Any], redactor: Redactor) -
             body=json.dumps(body).encode(),
             at_ms=BEGAN_MS + DAY_MS * number + 10_000 * place,
         )
-        events.append(replace(HookCall.parse(request, redactor).event, at_ms=request.at_ms))
+        events.append(replace(event_of(request, input_of_request(request), redactor), at_ms=request.at_ms))
     return Recorded(name, frozenset(raw["files"]), events)
 
 

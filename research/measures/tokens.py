@@ -21,7 +21,7 @@ from typing import Any, Final
 from research.measures.report import Data, Table, quantiles
 from research.measures.sessions import hook_bodies
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.config import Settings
 from context_graph.memory.embed import default_provider
 from context_graph.owner.service import OwnerService, build_service

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.cli.hooks import FORMAT, HOOKS
 
 SOURCES = Path(__file__).resolve().parents[2] / "ext" / "launcher" / "src"
@@ -30,10 +29,3 @@ def test_switches_are_those_that_the_table_shows_with_an_optional_value() -> Non
 def test_launcher_and_table_name_the_same_formats() -> None:
     text = (SOURCES / "options.rs").read_text(encoding="utf-8")
     assert set(re.findall(r'Format::\w+ => b"([a-z-]+)"', text)) == set(FORMAT.choices)
-
-
-def test_launcher_table_and_client_name_the_same_events() -> None:
-    text = (SOURCES / "kind.rs").read_text(encoding="utf-8")
-    table = dict(re.findall(r'\w+ = \("hooks\.([a-z-]+)", "(\w+)"', text))
-    assert table == dict(EVENT_OF_VERB)
-    assert table.keys() == {command.word for command in HOOKS}

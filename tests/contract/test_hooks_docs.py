@@ -1,48 +1,38 @@
-"""docs/hooks.md says of each event what the settings, the launcher and the protocol have."""
+"""The table of the client's events fits the client's time limits; docs/hooks.md quotes what settings get."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.claude.settings.events import EVENTS, command_line
+import pytest
+
+from context_graph.claude.events import EVENTS, REGISTERED, ClientEvent
+from context_graph.claude.settings.hook_commands import command_line
+from context_graph.model import EventKind
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
-LAUNCHER = ROOT / "ext" / "launcher" / "src"
 
 
-def rows() -> dict[str, list[str]]:
-    """The cells of each row whose first one is `Event, verb`."""
-    found = re.findall(r"^\| (\w+), `([a-z-]+)` \|(.*)\|$", PAGE, re.MULTILINE)
-    return {verb: [name, *(cell.strip() for cell in rest.split("|"))] for name, verb, rest in found}
+def test_every_kind_is_an_event_and_has_one_row() -> None:
+    assert sorted(event.verb for event in EVENTS) == sorted(EventKind)
+    assert len({event.name for event in EVENTS}) == len(EVENTS)
 
 
-def budgets() -> dict[str, int]:
-    """Milliseconds by event, as the launcher's source has them, cut to what the client's format gets."""
-    text = (LAUNCHER / "kind.rs").read_text(encoding="utf-8")
-    hook = (LAUNCHER / "hook.rs").read_text(encoding="utf-8")
-    most, start = (
-        int(re.findall(rf"{name}: u32 = ([\d_]+)", hook)[0]) for name in ("CLIENT_BUDGET_MS", "START_WAIT_MS")
-    )
-    facts = re.findall(r'\w+ = \("hooks\.([a-z-]+)", "\w+", ([\d_]+), \w+\)', text)
-    return {verb: min(int(number), start if verb == "session-start" else most) for verb, number in facts}
+@pytest.mark.parametrize("event", REGISTERED, ids=lambda event: event.verb)
+def test_a_hook_ends_before_the_client_kills_it(event: ClientEvent) -> None:
+    """What the client ends has allowed the call in silence."""
+    assert event.waits_ms <= event.budget_ms
+    assert event.waits_ms < event.ends_ms < event.settings_s * 1000
+    assert event.refusal in ("", "deny", "permission", "block")
 
 
-def test_every_event_has_a_row_and_no_other() -> None:
-    assert {verb: row[0] for verb, row in rows().items()} == dict(EVENT_OF_VERB)
-
-
-def test_times_are_those_of_settings_and_launcher() -> None:
-    budget = budgets()
-    for event in EVENTS:
-        row = rows()[event.verb]
-        assert row[-1] == f"{event.timeout_s} s", event.name
-        told = int(re.findall(r"[\d,]+", row[-2])[0].replace(",", ""))
-        assert told == budget[event.verb], event.name
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.verb)
+def test_an_event_that_is_not_registered_says_why(event: ClientEvent) -> None:
+    assert bool(event.unregistered) is (event not in REGISTERED)
+    assert event in REGISTERED or not event.reads
 
 
 def test_the_command_is_the_one_that_settings_get() -> None:
-    (event,) = (event for event in EVENTS if event.verb == "post-tool")
-    assert f"    {command_line(event)}\n" in PAGE
+    (event,) = (event for event in REGISTERED if event.verb == "post-tool")
+    page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    assert f"    {command_line(event)}\n" in page

@@ -1,4 +1,4 @@
-"""docs/dev/mcp.md and docs/commands.md have the tables that the operations' definitions make."""
+"""Pages and settings say of tools, commands and events what their definitions say."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from context_graph.operations.filters import Filters
 from context_graph.operations.operation import parameters
 
 
-@pytest.mark.parametrize(
-    "path", [reference.DOCS / "dev" / "mcp.md", reference.DOCS / "commands.md"], ids=lambda one: one.name
-)
-def test_the_tables_are_those_of_the_definitions(path: Path) -> None:
-    """`python tools/docs/reference.py` writes them."""
+@pytest.mark.parametrize("path", reference.pages(), ids=lambda one: one.name)
+def test_what_is_written_is_what_the_definitions_say(path: Path) -> None:
+    """`python tools/docs/reference.py` writes it."""
     assert reference.pages()[path] == path.read_text(encoding="utf-8")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from context_graph.claude.settings.events import EVENTS, command_line
+from context_graph.claude.events import REGISTERED
+from context_graph.claude.settings.hook_commands import command_line
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.claude.settings.scripts import plan_changes
 
@@ -41,7 +42,7 @@ SCHEMA = {
     "properties": {
         "hooks": {
             "type": "object",
-            "required": [event.name for event in EVENTS],
+            "required": [event.name for event in REGISTERED],
             "additionalProperties": {"type": "array", "items": GROUP},
         }
     },
@@ -59,7 +60,7 @@ def test_the_settings_fit_the_clients_schema_in_seconds() -> None:
     document = json.loads((CLAUDE / "settings.json").read_text())
     jsonschema.validate(document, SCHEMA)
     assert hook_problems(document) == []
-    for event in EVENTS:
+    for event in REGISTERED:
         assert [hook["command"] for group in document["hooks"][event.name] for hook in group["hooks"]] == [
             command_line(event)
         ]

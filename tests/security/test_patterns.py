@@ -38,7 +38,7 @@ PYTHONS: Final = {
     "context_graph.consolidation.finders.duplicates": "one call a text, all words of it",
     "context_graph.consolidation.finders.words": "one call a text or a word",
     "context_graph.claude.settings.json_edit": "a front end, which loads no RE2",
-    "context_graph.claude.settings.events": "a front end, which loads no RE2",
+    "context_graph.claude.settings.hook_commands": "a front end, which loads no RE2",
     "context_graph.claude.settings.settings": "a front end, which loads no RE2",
     "context_graph.identity.forecast": "several calls a hook",
     "context_graph.text.flattening": "several calls a hook",

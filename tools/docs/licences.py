@@ -44,8 +44,8 @@ CRATES: Final = {
     "rustix": "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
 }
 """What the launcher is linked with, each with what its Cargo.toml says; we take all under MIT."""
-CRATES_OF_OTHER_SYSTEMS: Final = frozenset({"errno", "windows-link", "windows-sys"})
-"""In the lock file, for systems the launcher is not built for."""
+CRATES_NOT_LINKED: Final = frozenset({"errno", "nanoserde", "windows-link", "windows-sys"})
+"""In the lock file, for systems the launcher is not built for or for its build alone (nanoserde)."""
 LIBRARY_CRATES: Final = {
     "libc": "MIT OR Apache-2.0",
     "once_cell": "MIT OR Apache-2.0",

@@ -1,21 +1,26 @@
-"""Writes the tables of docs/dev/mcp.md and docs/commands.md from the definitions of tools and commands.
+"""Writes what pages and settings say of tools, commands and the client's events from their definitions.
 
     python tools/docs/reference.py          # rewrites the files where they differ
     python tools/docs/reference.py --check  # says which differ, and ends with 1
 
-docs/dev/mcp.md has a table for each tool, docs/commands.md one for each command. Sentences around them are
-written by hand.
+In docs/dev/mcp.md each tool's table, in docs/commands.md each command's and the whole sections of the hooks', in
+docs/hooks.md the events; the sentences around them are written by hand. The hooks of the plugin and of this
+repository's settings too.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from context_graph.claude.events import EVENTS, REGISTERED
+from context_graph.claude.settings.settings import merge_settings, our_group
 from context_graph.cli.command_table import every_command
-from context_graph.cli.hooks import FORMAT, STDIN
+from context_graph.cli.hooks import FORMAT, HOOKS, STDIN
 from context_graph.cli.words import DB_PATH, SESSION_ID, Command
 from context_graph.operations import OPERATIONS
 from context_graph.operations.filters import Filters
@@ -96,13 +101,55 @@ def rewritten(page: str, tables: dict[str, list[str]]) -> str:
     return "".join(parts)
 
 
+def with_hooks(page: str) -> str:
+    """``page`` of commands with a section for each of the client's events, in the table's order."""
+    start, end = page.index("### `hooks "), page.index("### `hooks git`")
+    made = []
+    for command in HOOKS:
+        words, _, example = command.text.partition("\n\nExample: ")
+        made += [f"### `hooks {command.word}`", "", words, ""]
+        made += [*command_table(command), "", f"    {example}", ""]
+    return page[:start] + "\n".join(made) + "\n" + page[end:]
+
+
+def with_events(page: str) -> str:
+    """docs/hooks.md with the tables of the events that settings have, and of those that they don't."""
+    rows = [
+        f"| {one.name}, `{one.verb}` | {one.reads} | {one.tells} | {one.refuses} "
+        f"| {one.waits_ms:,} ms{one.waits_more} | {one.settings_s} s |"
+        for one in REGISTERED
+    ]
+    others = [f"| {one.name}, `{one.verb}` | {one.unregistered} |" for one in EVENTS if one not in REGISTERED]
+    for head, lines in (("| event, verb |", rows), ("| served, not registered |", others)):
+        table = "\n".join(lines)
+        page = re.sub(
+            rf"(^{re.escape(head)}.*\n\|[-|]+\n)(?:\|.*\n)*",
+            lambda match, table=table: f"{match[1]}{table}\n",
+            page,
+            flags=re.MULTILINE,
+        )
+    return page
+
+
+def plugin_hooks(text: str) -> str:
+    """The plugin's hooks, with the rest of their file as it is."""
+    hooks = {event.name: [our_group(event)] for event in REGISTERED}
+    return json.dumps({**json.loads(text), "hooks": hooks}, indent=2) + "\n"
+
+
 def pages() -> dict[Path, str]:
-    """Both pages as they should be."""
+    """Every file as it should be."""
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
     tables = {name: command_table(command) for name, command in every_command() if name not in BY_HAND}
-    made = {DOCS / "dev" / "mcp.md": tools, DOCS / "commands.md": tables}
-    return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
+    made: dict[Path, Callable[[str], str]] = {
+        DOCS / "dev" / "mcp.md": lambda page: rewritten(page, tools),
+        DOCS / "commands.md": lambda page: with_hooks(rewritten(page, tables)),
+        DOCS / "hooks.md": with_events,
+        ROOT / ".claude/settings.json": lambda text: merge_settings(text, REGISTERED),
+        ROOT / "src/context_graph/data/plugin/hooks/hooks.json": plugin_hooks,
+    }
+    return {path: write(path.read_text(encoding="utf-8")) for path, write in made.items()}
 
 
 def main() -> int:

@@ -125,12 +125,10 @@ fn elapsed_ms(started: Instant) -> u64 {
 
 /// Milliseconds that the owner may take for its answer.
 pub fn budget_ms(options: &Options<'_>) -> u32 {
-    let budget = options.kind.budget_ms();
-    match options.kind {
-        _ if !options.format.is_client() => budget,
-        // What it is told can't be made up for later.
-        Kind::SessionStart => START_WAIT_MS,
-        _ => budget.min(CLIENT_BUDGET_MS),
+    if options.format.is_client() {
+        options.kind.waits_ms()
+    } else {
+        options.kind.budget_ms()
     }
 }
 
@@ -209,9 +207,7 @@ impl Hook<'_> {
         let is_told = match kind {
             Kind::PreTool | Kind::PostTool => !self.is_quiet(),
             Kind::Stop => self.slot().is_some_and(|slot| slot.asks_at_stop()),
-            Kind::SessionEnd | Kind::SubagentStop => false,
-            Kind::PermissionRequest | Kind::PermissionDenied | Kind::PromptExpansion | Kind::ConfigChange => false,
-            _ => true,
+            _ => kind.asks(),
         };
         is_told || !self.is_client() || self.is_governed()
     }
@@ -279,12 +275,12 @@ impl Hook<'_> {
             return ms;
         }
         let gone = u32::try_from(elapsed_ms(self.started)).unwrap_or(u32::MAX);
-        ms.min(gate::within_ms(self.options().kind).saturating_sub(gone).max(FIRST_ANSWER_MS))
+        ms.min(self.options().kind.ends_ms().saturating_sub(gone).max(FIRST_ANSWER_MS))
     }
 
     /// How long gates may take, if there are any.
     fn gate_ms(&self) -> Option<u32> {
-        self.is_governed().then(|| gate::within_ms(self.options().kind))
+        self.is_governed().then(|| self.options().kind.ends_ms())
     }
 
     fn ask_once(&self, client: &Client, deadline: Deadline) -> Result<Answer, NoAnswer> {

@@ -1,6 +1,5 @@
 //! Reads a hook's standard input, which a client may deliver late and a careless sender never ends.
 
-use crate::gate;
 use crate::hook::{budget_ms, CLIENT_BUDGET_MS};
 use crate::json;
 use crate::options::Options;
@@ -47,5 +46,5 @@ pub fn read(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, 
 
 /// How long a client's input is waited for: the owner still has its time before the client's own limit.
 fn late_input_ms(options: &Options<'_>) -> u32 {
-    gate::within_ms(options.kind).saturating_sub(budget_ms(options)).max(CLIENT_BUDGET_MS)
+    options.kind.ends_ms().saturating_sub(budget_ms(options)).max(CLIENT_BUDGET_MS)
 }

@@ -1,4 +1,4 @@
-//! Lists the hook events: their words, the client's names for them, their time budgets.
+//! Lists the hook events, which build.rs makes of the table of the client's events.
 
 macro_rules! kinds {
     ($($kind:ident = $facts:expr;)*) => {
@@ -10,32 +10,14 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &'static [Kind] = &[$(Kind::$kind),*];
 
-            const fn facts(self) -> (&'static str, &'static str, u32, bool) {
+            const fn facts(self) -> (&'static str, &'static str, u32, u32, u32, bool, bool, bool) {
                 match self { $(Kind::$kind => $facts),* }
             }
         }
     };
 }
 
-// Verb, the client's own name, milliseconds, and whether it takes context. Words and budgets are those of seed 001; the
-// events that it does not have get UserPromptSubmit's.
-kinds! {
-    SessionStart = ("hooks.session-start", "SessionStart", 5_000, true);
-    PreTool = ("hooks.pre-tool", "PreToolUse", 100, true);
-    PostTool = ("hooks.post-tool", "PostToolUse", 3_000, true);
-    PostToolFailure = ("hooks.post-tool-failure", "PostToolUseFailure", 3_000, true);
-    PromptSubmit = ("hooks.prompt-submit", "UserPromptSubmit", 2_000, true);
-    Stop = ("hooks.stop", "Stop", 2_000, false);
-    PreCompact = ("hooks.pre-compact", "PreCompact", 2_000, false);
-    SessionEnd = ("hooks.session-end", "SessionEnd", 30_000, false);
-    PermissionRequest = ("hooks.permission-request", "PermissionRequest", 2_000, false);
-    SubagentStop = ("hooks.subagent-stop", "SubagentStop", 2_000, false);
-    PromptExpansion = ("hooks.prompt-expansion", "UserPromptExpansion", 2_000, true);
-    PermissionDenied = ("hooks.permission-denied", "PermissionDenied", 2_000, false);
-    PostCompact = ("hooks.post-compact", "PostCompact", 2_000, false);
-    SubagentStart = ("hooks.subagent-start", "SubagentStart", 2_000, true);
-    ConfigChange = ("hooks.config-change", "ConfigChange", 2_000, false);
-}
+include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
 
 impl Kind {
     /// The verb on the owner's socket; the command is what stands behind the dot.
@@ -63,9 +45,29 @@ impl Kind {
         self.facts().2
     }
 
-    /// Whether the client shows the model what such a hook gives as additional context. Stop would be forced into another
-    /// turn by it, SessionEnd fails the client's schema.
-    pub fn takes_context(self) -> bool {
+    /// Milliseconds that a client's hook waits for the owner's answer.
+    pub fn waits_ms(self) -> u32 {
         self.facts().3
+    }
+
+    /// Milliseconds from its start within which a client's hook has ended: before the client's own limit, whose end would
+    /// be a call allowed in silence.
+    pub fn ends_ms(self) -> u32 {
+        self.facts().4
+    }
+
+    /// Whether requirements may decide something.
+    pub fn has_gates(self) -> bool {
+        self.facts().5
+    }
+
+    /// Whether an ungoverned client's hook waits for what the owner says, if that has anything to say.
+    pub fn asks(self) -> bool {
+        self.facts().6
+    }
+
+    /// Whether the client shows the model what such a hook gives as additional context.
+    pub fn takes_context(self) -> bool {
+        self.facts().7
     }
 }

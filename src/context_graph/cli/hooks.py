@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from context_graph.claude.events import EVENTS, ClientEvent
 from context_graph.claude.settings.changes import apply_changes, diff_of
+from context_graph.claude.settings.hook_commands import hook_names
 from context_graph.claude.settings.scripts import plan_changes
 from context_graph.cli.native import serve
 from context_graph.cli.words import DB_PATH, Argument, Command, Option
@@ -80,125 +82,42 @@ failed, 4 wrong input or usage, 5 no such session, 6 identity continuity is belo
 """
 
 
-def _hook(word: str, event: str, text: str, *own: Option, example: str = "") -> Command:
-    """Return the command that serves one of the client's events; ``own`` are the options that only some
-    take."""
-    command = f"Example: context-graph-cli hooks {word} --session-id abc {example}".rstrip()
-    takes = (_EVENT_SESSION, *own, STDIN, FORMAT, DB_PATH)
-    return Command(word, serve, event, takes, f"{text}\n\n{command}", _CODES)
-
-
-HOOKS: Final = (
-    _hook(
-        "session-start",
-        "SessionStart",
-        "Record that a session starts or resumes (budget 5000 ms). Starts the owner.\n\n"
-        "Without a session id it makes a new one.",
-        Option("--previous-session-id", "Session to continue. Default: the latest.", "ID"),
-    ),
-    _hook(
-        "pre-tool",
-        "PreToolUse",
-        "Answer before a tool runs (budget 100 ms): print the cached state, or deny the call for an unmet "
-        "requirement.",
-        _TOOL,
+_OWN: Final = {
+    "session-start": (Option("--previous-session-id", "Session to continue. Default: the latest.", "ID"),),
+    "pre-tool": (
         Option(
             "--fast-path",
             "Accepted for older scripts; the answer is always the cached state.",
             "[true|false]",
             default="true",
         ),
-        example="--tool-name Edit",
     ),
-    _hook(
-        "post-tool",
-        "PostToolUse",
-        "Record a tool's result (budget 3000 ms): update identity continuity, and say so in a crisis.",
-        _TOOL,
+    "post-tool": (
         Option(
             "--success", "Whether the tool succeeded; overrides standard input.", choices=("true", "false")
         ),
-        example="--tool-name Bash --success true",
     ),
-    _hook(
-        "post-tool-failure",
-        "PostToolUseFailure",
-        "Record that a tool failed (budget 3000 ms).",
-        _TOOL,
-        example="--tool-name Bash",
-    ),
-    _hook(
-        "prompt-submit",
-        "UserPromptSubmit",
-        "Record a prompt (budget 2000 ms): print what changed in the state, and memories that fit.",
-        Option("--prompt", "What the user wrote.", "TEXT"),
-        example="--prompt 'fix the tests'",
-    ),
-    _hook(
-        "stop",
-        "Stop",
-        "Record that the model has finished its turn (budget 2000 ms); unmet requirements hold it back.",
-    ),
-    _hook(
-        "subagent-start",
-        "SubagentStart",
-        "Record that a subagent begins (budget 2000 ms); memories that fit its task are brought to it.",
-    ),
-    _hook(
-        "subagent-stop",
-        "SubagentStop",
-        "Record that a subagent has finished (budget 2000 ms); it is never held back. `setup` does not "
-        "register this event.",
-    ),
-    _hook(
-        "permission-request",
-        "PermissionRequest",
-        "Answer before the user is asked for a permission (budget 2000 ms): deny it if the requirements file "
-        "says so.",
-        _TOOL,
-        example="--tool-name Bash",
-    ),
-    _hook(
-        "prompt-expansion",
-        "UserPromptExpansion",
-        "Record that the user typed a skill or command (budget 2000 ms); it satisfies the requirements that "
-        "name it.",
-    ),
-    _hook(
-        "permission-denied",
-        "PermissionDenied",
-        "Record that a tool was refused without asking the user (budget 2000 ms); the call arms no "
-        "requirement.",
-        _TOOL,
-        example="--tool-name Bash",
-    ),
-    _hook(
-        "config-change",
-        "ConfigChange",
-        "Record that the client's settings changed (budget 2000 ms); while a human_only requirement holds, a "
-        "change that drops our hooks does not reach the session.",
-    ),
-    _hook(
-        "pre-compact",
-        "PreCompact",
-        "Record that the conversation is about to be compacted (budget 2000 ms). Prints nothing.",
-    ),
-    _hook(
-        "post-compact",
-        "PostCompact",
-        "Compare a compaction's summary with what the session had (budget 2000 ms). Prints nothing.",
-    ),
-    _hook(
-        "session-end",
-        "SessionEnd",
-        "Save the session at its end (budget 30000 ms, 1000 ms with --format claude).",
+    "prompt-submit": (Option("--prompt", "What the user wrote.", "TEXT"),),
+    "session-end": (
         Option("--duration-ms", "How long the session lasted, in milliseconds.", "N"),
         Option(
             "--generate-summary", "Summarise the session in one sentence.", "[true|false]", default="true"
         ),
-        example="--duration-ms 60000",
     ),
-)
+}
+"""Options that one event's command alone takes."""
+
+
+def _hook(event: ClientEvent) -> Command:
+    """Return the command that serves one of the client's events."""
+    own = (*((_TOOL,) if event.tools else ()), *_OWN.get(event.verb, ()))
+    text = event.help.replace("{budget}", f"budget {event.budget_ms} ms")
+    example = f"Example: context-graph-cli hooks {event.verb} --session-id abc {event.example}".rstrip()
+    takes = (_EVENT_SESSION, *own, STDIN, FORMAT, DB_PATH)
+    return Command(event.verb, serve, event.name, takes, f"{text}\n\n{example}", _CODES)
+
+
+HOOKS: Final = tuple(_hook(event) for event in EVENTS)
 COMMANDS: Final = (
     *HOOKS,
     Command(
@@ -226,9 +145,7 @@ COMMANDS: Final = (
             Option("--force", "Overwrite existing scripts that are different."),
             Option(
                 "--hooks",
-                "Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
-                "user-prompt-expansion, subagent-start, stop, permission-request, permission-denied, "
-                "pre-compact, post-compact, config-change, session-end. Default: all.",
+                f"Only these: {', '.join(hook_names())}. Default: all.",
                 "NAME,…",
                 default="",
             ),

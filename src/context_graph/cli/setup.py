@@ -24,7 +24,7 @@ from context_graph.claude.install.plan import (
 )
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings.changes import Change, diff_of
-from context_graph.claude.settings.events import EXEC_SINCE
+from context_graph.claude.settings.hook_commands import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import agree, print_folded

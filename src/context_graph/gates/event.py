@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.state.session_ids import MAX_ID
 from context_graph.system.processes import client_pid

@@ -110,7 +110,7 @@ HOOKS: dict[str, Requirement] = {
             "tests/integration/claude/test_hooks.py::test_a_next_session_is_restored_from_the_last_one",
             "tests/integration/claude/test_hooks.py::test_arguments_alone_make_an_event",
             "tests/integration/claude/test_hooks.py::test_in_the_json_format_a_hook_prints_seed_001s_output",
-            "tests/unit/claude/test_hook_input.py::test_a_session_start_without_an_id_gets_a_fresh_one_and_says_so",
+            "tests/unit/claude/test_hook_input.py::test_a_session_start_without_an_id_gets_a_fresh_one",
         ),
     ),
     "REQ-HOOKS-18": Requirement(
@@ -207,7 +207,7 @@ HOOKS: dict[str, Requirement] = {
         "Input is schema-checked, with size caps",
         (
             "tests/integration/claude/test_hooks.py::test_wrong_input_is_refused_by_name_and_never_blocks",
-            "tests/unit/claude/test_hook_input.py::test_a_long_session_id_is_cut_with_a_note_on_a_character_boundary",
+            "tests/unit/claude/test_hook_input.py::test_a_long_session_id_is_cut_on_a_character_boundary",
             "tests/unit/claude/test_hook_input.py::test_no_bytes_raise_anything_but_our_own_error",
             "tests/unit/claude/test_hook_input.py::test_no_json_object_raises_anything_but_our_own_error",
             "tests/unit/claude/test_hook_input.py::test_wrong_input_is_refused_by_the_name_of_its_field",

@@ -18,7 +18,7 @@ SESSION: dict[str, Requirement] = {
             "tests/unit/store/test_layout.py::test_a_long_id_is_cut_on_a_character_boundary",
             "tests/unit/store/test_session_records.py::test_a_full_snapshot_stays_below_30_kilobytes",
             "tests/unit/store/test_session_records.py::test_the_seed_s_field_names_are_the_snapshot_s",
-            "tests/unit/claude/test_hook_input.py::test_a_long_session_id_is_cut_with_a_note_on_a_character_boundary",
+            "tests/unit/claude/test_hook_input.py::test_a_long_session_id_is_cut_on_a_character_boundary",
         ),
     ),
     "REQ-SESSION-02": Requirement(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.cli import Cli
 from tests.support.examples import examples
 
+from context_graph.claude.events import REGISTERED
 from context_graph.claude.install.entries import (
     ALLOWED,
     add_server,
@@ -22,10 +23,10 @@ from context_graph.claude.install.entries import (
     drop_server,
     take_from_settings,
 )
-from context_graph.claude.settings.events import EVENTS, MISSING, command_line
+from context_graph.claude.settings.hook_commands import MISSING, command_line
 from context_graph.claude.settings.schema import hook_problems
 
-(STOP,) = (event for event in EVENTS if event.name == "Stop")
+(STOP,) = (event for event in REGISTERED if event.name == "Stop")
 THEIRS = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},
 \t"hooks": {
@@ -53,7 +54,7 @@ def test_a_fresh_project_gets_hooks_tools_skills_and_permissions_and_is_bare_aga
     before = tree(cli.project)
     cli.run("setup", "--yes")
     written = json.loads((cli.project / ".claude/settings.json").read_text())
-    assert set(written["hooks"]) == {event.name for event in EVENTS} and hook_problems(written) == []
+    assert set(written["hooks"]) == {event.name for event in REGISTERED} and hook_problems(written) == []
     assert written["permissions"]["allow"] == list(ALLOWED)
     servers = json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]
     assert servers["context-graph"]["args"] == ["mcp"]
@@ -236,14 +237,14 @@ def test_a_hook_finds_the_program_on_path_or_by_the_link(cli: Cli, where: str) -
     cli.run("setup", "--link", env={"PATH": "/usr/bin:/bin"})
     path = f"{cli.launcher.parent}:/usr/bin:/bin" if where == "PATH" else "/usr/bin:/bin"
     given = json.dumps({"session_id": "a", "cwd": str(cli.project), "hook_event_name": "SessionStart"})
-    done = shell(command_line(EVENTS[0]), given, cli, path)
+    done = shell(command_line(REGISTERED[0]), given, cli, path)
     assert done.returncode == 0 and "New session initialized" in done.stdout
 
 
 def test_where_the_program_is_missing_a_session_s_start_says_so_and_nothing_else_does(cli: Cli) -> None:
     """A colleague without it, or a terminal that does not find it: told once, held up by nothing."""
     said = {}
-    for event in EVENTS:
+    for event in REGISTERED:
         done = shell(command_line(event), "{}", cli, "/usr/bin:/bin")
         assert (done.returncode, done.stderr) == (0, ""), event.name
         said[event.name] = done.stdout
@@ -278,13 +279,13 @@ def test_hooks_of_an_earlier_version_are_brought_up_to_date_and_taken_out(cli: C
     path.parent.mkdir()
     old = {
         event.name: [{"hooks": [{"type": "command", "command": before.format(verb=event.verb)}]}]
-        for event in EVENTS
+        for event in REGISTERED
     }
     path.write_text(json.dumps({"hooks": old, "model": "opus"}))
     cli.run("setup", "--yes")
     hooks = json.loads(path.read_text())["hooks"]
-    assert [group["hooks"][0]["command"] for event in EVENTS for group in hooks[event.name]] == [
-        command_line(event) for event in EVENTS
+    assert [group["hooks"][0]["command"] for event in REGISTERED for group in hooks[event.name]] == [
+        command_line(event) for event in REGISTERED
     ]
     shutil.rmtree(Path(cli.env["CONTEXT_GRAPH_HOME"]) / "setup")
     cli.run("setup", "--remove", "--yes")
@@ -475,7 +476,7 @@ SETTINGS = st.fixed_dictionaries(
 def test_taking_out_is_the_inverse_of_putting_in(value: dict[str, Any], indent: Any, status: bool) -> None:
     text = json.dumps(value, indent=indent)
     put = add_to_settings(text, permissions=True, status_line=status)
-    assert json.loads(put)["hooks"].keys() >= {event.name for event in EVENTS}
+    assert json.loads(put)["hooks"].keys() >= {event.name for event in REGISTERED}
     if value:
         assert take_from_settings(put) == text
     servers = json.dumps({"mcpServers": {"a": {}}, **value}, indent=indent)

@@ -21,8 +21,8 @@ from tests.support.cli import Cli
 from tests.support.clients.mcp_client import connected
 from tests.support.owner.harness import wait_until
 
-from context_graph.claude.hooks.hook_input import Wire
-from context_graph.claude.settings.events import EVENTS
+from context_graph.claude.events import REGISTERED
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.cli.command_table import every_command
 from context_graph.cli.words import Argument, Option
 from context_graph.config import data_root, store_dir
@@ -162,7 +162,8 @@ class Planter:
 
 def _flat(planter: Planter, event: str, number: int) -> dict[str, Any]:
     """A hook's flat input with a token in each text that the parser reads, or that it does not know."""
-    names = [one.name for one in msgspec.structs.fields(Wire) if one.type not in (bool, msgspec.Raw)]
+    kinds = msgspec.structs.fields(HookInput)
+    names = [one.encode_name for one in kinds if one.type not in (bool, msgspec.Raw)]
     unread = ("custom_instructions", "message", "transcript_path")
     body: dict[str, Any] = {
         name: planter.text(f"{event}.{name}") for name in (*names, *unread) if name not in NOT_TEXT
@@ -184,11 +185,11 @@ NOT_TEXT = {"timestamp_ms", "duration_ms", "hook_type", "agent_id", "cwd"}
 @pytest.mark.timeout(300)
 def test_no_field_of_any_hook_event_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
     """REQ-HOOKS-33: each registered event, each field that the parser knows, live and logged."""
-    planter, verbs = Planter(), [event.verb for event in EVENTS if event.verb != "permission-request"]
+    planter, verbs = Planter(), [event.verb for event in REGISTERED if event.verb != "permission-request"]
     for logged, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
         if logged:
             cli.run("owner", "stop")
-        for number, event in enumerate(EVENTS):
+        for number, event in enumerate(REGISTERED):
             body = json.dumps(_flat(planter, event.name, number + 100 * logged))
             done = cli.run("hooks", event.verb, "--format", "claude", stdin=body, env=env)
             assert done.returncode == 0, done.stderr

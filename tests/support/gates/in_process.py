@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.cache import GateCache
 from context_graph.gates.commands.command_context import CommandContext

@@ -124,7 +124,6 @@ def test_seed_001s_nested_shape_is_read_with_either_tag(tag_of: Any) -> None:
         nested("session_start", {"cwd": "/p", "previous_session_id": "old"}, tag_of("session_start")),
     )
     assert (start.session_id, start.cwd, start.previous_session_id) == ("0ae1", "/p", "old")
-    assert start.at_ms == 1_700_000_000_000
     pre = parse(
         EventKind.PRE_TOOL,
         nested("pre_tool_use", {"tool_name": "Edit", "tool_input": {"a": 1}}, tag_of("pre_tool_use")),
@@ -177,19 +176,17 @@ def test_arguments_alone_are_enough_and_stdin_goes_before_them() -> None:
     assert parse(EventKind.POST_TOOL, flat("PostToolUse", tool_name="X"), success="false").success is False
 
 
-def test_a_session_start_without_an_id_gets_a_fresh_one_and_says_so() -> None:
+def test_a_session_start_without_an_id_gets_a_fresh_one() -> None:
     """REQ-HOOKS-17: session id auto-generated if not provided."""
     one, two = parse(EventKind.SESSION_START), parse(EventKind.SESSION_START)
     assert one.session_id and one.session_id != two.session_id
-    assert one.session_id in one.notes[0]
     assert parse(EventKind.STOP).session_id == ""
 
 
-def test_a_long_session_id_is_cut_with_a_note_on_a_character_boundary() -> None:
+def test_a_long_session_id_is_cut_on_a_character_boundary() -> None:
     """REQ-SESSION-01 REQ-HOOKS-29: cut, not refused."""
     given = parse(EventKind.STOP, {"session_id": "é" * 130})
     assert given.session_id == "é" * 100
-    assert given.notes == ["session_id: 130 characters, cut to 100"]
 
 
 def test_half_a_surrogate_pair_loses_one_character_not_the_event() -> None:
@@ -204,10 +201,10 @@ def test_a_byte_order_mark_and_blank_stdin_are_harmless() -> None:
     assert parse(EventKind.STOP, b" \n", session_id="a").session_id == "a"
 
 
-def test_a_truncated_body_is_taken_and_noted() -> None:
+def test_a_truncated_body_is_taken() -> None:
     """The launcher sends top-level scalars alone when stdin is above its limit."""
     given = parse(EventKind.POST_TOOL, {**flat("PostToolUse", tool_name="Read"), "truncated": True})
-    assert given.truncated and given.tool_input is None and given.notes
+    assert given.truncated and given.tool_input is None
 
 
 BAD: list[tuple[str, EventKind, bytes | dict[str, Any], dict[str, object], str]] = [
@@ -224,7 +221,7 @@ BAD: list[tuple[str, EventKind, bytes | dict[str, Any], dict[str, object], str]]
     ("deep", EventKind.STOP, b'{"tool_input":' + b"[" * 100_000, {}, "nested too deeply"),
     ("NaN", EventKind.STOP, b'{"duration_ms":NaN}', {}, "not JSON"),
     ("id of wrong type", EventKind.STOP, {"session_id": 5}, {}, "session_id: expected `str"),
-    ("empty id", EventKind.STOP, {"session_id": ""}, {}, "session_id: empty"),
+    ("empty id", EventKind.STOP, {"session_id": ""}, {}, "session_id: expected `str` of length >= 1"),
     ("blank id", EventKind.STOP, {"session_id": "  "}, {}, "session_id: blank"),
     ("NUL in id", EventKind.STOP, {"session_id": "a\0b"}, {}, "session_id: 'a\\x00b' holds a control"),
     ("newline in id", EventKind.STOP, {"session_id": "a\nb"}, {}, "session_id:"),
@@ -233,9 +230,9 @@ BAD: list[tuple[str, EventKind, bytes | dict[str, Any], dict[str, object], str]]
     ("control in tool name", EventKind.PRE_TOOL, {"tool_name": "a\x1b"}, {}, "tool_name:"),
     ("prompt of wrong type", EventKind.PROMPT_SUBMIT, {"prompt": {}}, {}, "prompt: expected `str"),
     ("duration of wrong type", EventKind.POST_TOOL, {"duration_ms": "5s"}, {}, "duration_ms: expected"),
-    ("negative duration", EventKind.POST_TOOL, {"duration_ms": -1}, {}, "duration_ms: -1"),
-    ("timestamp 0", EventKind.STOP, {"timestamp_ms": 0}, {}, "timestamp_ms: 0"),
-    ("timestamp < 0", EventKind.STOP, {"timestamp_ms": -5}, {}, "timestamp_ms: -5"),
+    ("negative duration", EventKind.POST_TOOL, {"duration_ms": -1}, {}, "duration_ms: expected `float` >= 0"),
+    ("timestamp 0", EventKind.STOP, {"timestamp_ms": 0}, {}, "timestamp_ms: expected `int` >= 1"),
+    ("timestamp < 0", EventKind.STOP, {"timestamp_ms": -5}, {}, "timestamp_ms: expected `int` >= 1"),
     ("timestamp of wrong type", EventKind.STOP, {"timestamp_ms": "now"}, {}, "timestamp_ms: expected"),
     ("other event", EventKind.STOP, flat("PreToolUse", tool_name="X"), {}, "hook_event_name: 'PreToolUse'"),
     ("unknown event", EventKind.STOP, flat("Nope"), {}, "hook_event_name: 'Nope'"),

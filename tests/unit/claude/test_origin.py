@@ -11,7 +11,7 @@ from tests.support.memories import REDACTOR
 
 from context_graph.claude.hooks.origin import WRAPPERS, is_typed, own_words
 from context_graph.model import HookEvent
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.hook_call import event_of, input_of_request
 from context_graph.wire.frames import Request
 
 NOTIFIED = [
@@ -52,15 +52,15 @@ PROMPTS = [
 ]
 
 
-def event_of(body: bytes, session_env: str = "", **params: object) -> HookEvent:
+def event_from(body: bytes, session_env: str = "", **params: object) -> HookEvent:
     request = Request("hooks.prompt-submit", "1", params, body, session_env=session_env, at_ms=1)
-    return HookCall.parse(request, REDACTOR).event
+    return event_of(request, input_of_request(request), REDACTOR)
 
 
 def taken(prompt: str, **more: object) -> HookEvent:
     """The event as the owner takes it from a hook's input."""
     given = {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": prompt, **more}
-    return event_of(json.dumps(given).encode())
+    return event_from(json.dumps(given).encode())
 
 
 @pytest.mark.parametrize("text", NOTIFIED)
@@ -68,7 +68,7 @@ def test_what_the_client_wraps_is_no_prompt_and_is_recorded_all_the_same(text: s
     event = taken(text)
     assert not event.is_prompt and event.source == "notification"
     assert event.counted_as == "notification" and event.input_text == text
-    by_option = event_of(b"", session_env="s", prompt=text)
+    by_option = event_from(b"", session_env="s", prompt=text)
     assert not by_option.is_prompt
 
 

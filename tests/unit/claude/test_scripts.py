@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.claude.settings.events import EVENTS, command_line
+from context_graph.claude.events import REGISTERED
+from context_graph.claude.settings.hook_commands import command_line
 from context_graph.claude.settings.scripts import SHELLS, script_name, script_text
 
-SCRIPTED = [event for event in EVENTS if event.script]
+SCRIPTED = [event for event in REGISTERED if event.script]
 EACH_SHELL = [pytest.param(name, marks=() if name == "bash" else pytest.mark.thorough) for name in SHELLS]
 INSTALL = {"powershell": "https://aka.ms/powershell"}
 NASTY = (
@@ -46,7 +47,7 @@ def test_there_are_seed_001s_five_scripts_in_every_shell() -> None:
 @pytest.mark.parametrize("event", SCRIPTED, ids=lambda event: event.verb)
 def test_a_script_names_its_requirements_and_never_looks_at_the_input(shell: str, event: object) -> None:
     """REQ-HOOKS-31: no jq, no variable of the input, no exit code but 0."""
-    (one,) = [known for known in EVENTS if known == event]
+    (one,) = [known for known in REGISTERED if known == event]
     text = script_text(one, shell)
     assert text.startswith("#!/usr/bin/env ")
     assert one.requirements in text and "REQ-HOOKS-31" in text
@@ -76,7 +77,7 @@ def place(tmp_path: Path) -> Path:
 def run_script(
     shell: str, event: object, place: Path, stdin: bytes = NASTY
 ) -> subprocess.CompletedProcess[bytes]:
-    (one,) = [known for known in EVENTS if known == event]
+    (one,) = [known for known in REGISTERED if known == event]
     script = place / script_name(one, shell)
     script.write_text(script_text(one, shell))
     return subprocess.run(
@@ -100,7 +101,7 @@ def test_a_script_hands_stdin_over_unchanged_and_exits_0_whatever_the_cli_does(
     stand_in = place / "bin" / "context-graph-cli"
     stand_in.write_text(STAND_IN.replace("{code}", str(code)))
     stand_in.chmod(0o755)
-    done = run_script(shell, EVENTS[4], place)
+    done = run_script(shell, REGISTERED[4], place)
     assert done.returncode == 0
     assert done.stdout == b'{"systemMessage":"hi"}\n' and done.stderr == b""
     assert (place / "input").read_bytes() == NASTY
@@ -125,10 +126,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("state", BROKEN)
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.verb)
+@pytest.mark.parametrize("event", REGISTERED, ids=lambda event: event.verb)
 def test_the_settings_command_exits_0_whatever_stands_on_path(event: object, state: str, place: Path) -> None:
     """REQ-SESSION-16: run as the client runs it: /bin/sh -c; never 2, and of a missing program one word."""
-    (one,) = [known for known in EVENTS if known == event]
+    (one,) = [known for known in REGISTERED if known == event]
     content = BROKEN[state]
     if content is not None:
         (place / "bin" / "context-graph-cli").write_bytes(content)
@@ -154,7 +155,7 @@ def test_the_settings_command_passes_stdin_and_output_through(place: Path) -> No
     stand_in.write_text(STAND_IN.replace("{code}", "0"))
     stand_in.chmod(0o755)
     done = subprocess.run(
-        ["/bin/sh", "-c", command_line(EVENTS[1])],
+        ["/bin/sh", "-c", command_line(REGISTERED[1])],
         input=NASTY,
         capture_output=True,
         cwd=place,

@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.examples import examples
 
+from context_graph.claude.events import REGISTERED
 from context_graph.claude.install.entries import take_from_settings
 from context_graph.claude.settings.changes import apply_changes, diff_of
-from context_graph.claude.settings.events import EVENTS, command_line, events_of
+from context_graph.claude.settings.hook_commands import command_line, events_of
 from context_graph.claude.settings.json_edit import parse_json_text
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.claude.settings.scripts import plan_changes
 from context_graph.claude.settings.settings import merge_settings, our_group
 from context_graph.errors import ConfigError, InvalidInputError
 
-ALL = list(EVENTS)
+ALL = list(REGISTERED)
 SEED_000 = """{
   "hooks": {
     "PreToolUse": [
@@ -125,7 +126,7 @@ def test_seed_000s_entry_is_brought_up_to_date_in_place() -> None:
     merged = json.loads(merge_settings(SEED_000, ALL))
     (group,) = merged["hooks"]["PreToolUse"]
     assert group["matcher"] == "^(mcp__context-graph__.*|Edit|Write)$"
-    assert group["hooks"] == our_group(EVENTS[1])["hooks"]
+    assert group["hooks"] == our_group(REGISTERED[1])["hooks"]
     narrowed = json.loads(merge_settings(SEED_000, ALL, matcher="Bash"))
     assert narrowed["hooks"]["PreToolUse"][0]["matcher"] == "Bash"
     assert "matcher" not in narrowed["hooks"]["Stop"][0]
@@ -324,7 +325,7 @@ JSON = st.recursive(
 )
 HOOK = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(min_size=1, max_size=8)})
 GROUPS = st.lists(st.fixed_dictionaries({"hooks": st.lists(HOOK, max_size=2)}), max_size=3)
-NAMES = st.sampled_from([event.name for event in EVENTS] + ["Notification", "Odd"])
+NAMES = st.sampled_from([event.name for event in REGISTERED] + ["Notification", "Odd"])
 FILES = st.dictionaries(st.text(max_size=5).filter(lambda key: key != "hooks"), JSON, max_size=3).flatmap(
     lambda rest: st.dictionaries(NAMES, GROUPS, max_size=4).map(lambda hooks: {**rest, "hooks": hooks})
 )

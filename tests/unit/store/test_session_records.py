@@ -299,23 +299,27 @@ def test_an_event_comes_back_as_it_went_in(kind: EventKind, success: bool | None
 
 def test_the_kind_numbers_stay() -> None:
     numbers = {kind: records.encode_event(b"e:", event(kind=kind))[5] for kind in EventKind}
-    assert numbers == {
-        EventKind.SESSION_START: 1,
-        EventKind.PRE_TOOL: 2,
-        EventKind.POST_TOOL: 3,
-        EventKind.POST_TOOL_FAILURE: 4,
-        EventKind.PROMPT_SUBMIT: 5,
-        EventKind.STOP: 6,
-        EventKind.PRE_COMPACT: 7,
-        EventKind.SESSION_END: 8,
-        EventKind.PERMISSION_REQUEST: 9,
-        EventKind.SUBAGENT_STOP: 10,
-        EventKind.PROMPT_EXPANSION: 11,
-        EventKind.PERMISSION_DENIED: 12,
-        EventKind.POST_COMPACT: 13,
-        EventKind.SUBAGENT_START: 14,
-        EventKind.CONFIG_CHANGE: 15,
-    }
+    assert len(set(numbers.values())) == len(EventKind)
+    assert (
+        numbers.items()
+        >= {
+            EventKind.SESSION_START: 1,
+            EventKind.PRE_TOOL: 2,
+            EventKind.POST_TOOL: 3,
+            EventKind.POST_TOOL_FAILURE: 4,
+            EventKind.PROMPT_SUBMIT: 5,
+            EventKind.STOP: 6,
+            EventKind.PRE_COMPACT: 7,
+            EventKind.SESSION_END: 8,
+            EventKind.PERMISSION_REQUEST: 9,
+            EventKind.SUBAGENT_STOP: 10,
+            EventKind.PROMPT_EXPANSION: 11,
+            EventKind.PERMISSION_DENIED: 12,
+            EventKind.POST_COMPACT: 13,
+            EventKind.SUBAGENT_START: 14,
+            EventKind.CONFIG_CHANGE: 15,
+        }.items()
+    )
 
 
 def test_an_event_with_a_text_too_long_is_refused_by_field() -> None:

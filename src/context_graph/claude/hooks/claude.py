@@ -1,48 +1,18 @@
 """Builds what a hook prints for Claude Code: one JSON document of its schema, or nothing.
 
-The rules were observed in the real client. Imports only the standard library, because a gate decision without
-an owner waits for these imports (docs/dev/adr/0013-gates.md).
+The rules were observed in the real client.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from context_graph.claude.events import EVENTS
+
 CONTEXT_CHARS = 10_000
 """Longest text the client inlines; one more and the model gets a 2 KB preview and a file name."""
 
-EVENT_OF_VERB = {
-    "session-start": "SessionStart",
-    "pre-tool": "PreToolUse",
-    "post-tool": "PostToolUse",
-    "post-tool-failure": "PostToolUseFailure",
-    "prompt-submit": "UserPromptSubmit",
-    "prompt-expansion": "UserPromptExpansion",
-    "stop": "Stop",
-    "pre-compact": "PreCompact",
-    "session-end": "SessionEnd",
-    "permission-request": "PermissionRequest",
-    "permission-denied": "PermissionDenied",
-    "subagent-stop": "SubagentStop",
-    "post-compact": "PostCompact",
-    "subagent-start": "SubagentStart",
-    "config-change": "ConfigChange",
-}
-"""Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
-
-VERB_OF_EVENT = {event: verb for verb, event in EVENT_OF_VERB.items()}
-
-TAKES_CONTEXT = frozenset(
-    {
-        *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart"),
-    }
-)
-"""The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""
-
-_HELD = dict.fromkeys(("Stop", "SubagentStop", "ConfigChange"), "block")
-_DECIDES = {"PreToolUse": "deny", "PermissionRequest": "deny", **_HELD}
-"""Events that take a decision, with the only one we make: `allow` would skip the user's own permissions."""
+_EVENTS = {event.name: event for event in EVENTS}
 
 _CUT_MARK = "\n[cut]"
 
@@ -64,7 +34,7 @@ def document(
     to.
 
     Args:
-        event_name: The client's name of the event that fired, a value of EVENT_OF_VERB.
+        event_name: The client's name of the event that fired, as in `events.toml`.
         context: Cut to CONTEXT_CHARS UTF-16 units (the client counts JavaScript's way); dropped for events
             that take none.
         system_message: Cut as well; dropped on SessionEnd, which shows none.
@@ -78,22 +48,25 @@ def document(
         ValueError: If the client has no such event, or the event can't be refused: a wrong key would lose the
             whole document.
     """
-    if event_name not in EVENT_OF_VERB.values():
-        raise ValueError(f"{event_name!r} is none of {', '.join(EVENT_OF_VERB.values())}")
-    if refusal and event_name not in _DECIDES:
-        raise ValueError(f"{event_name} can't be refused; only {', '.join(_DECIDES)} can")
+    event = _EVENTS.get(event_name)
+    if event is None:
+        raise ValueError(f"{event_name!r} is none of {', '.join(_EVENTS)}")
+    if refusal and not event.refusal:
+        known = ", ".join(event.name for event in EVENTS if event.refusal)
+        raise ValueError(f"{event_name} can't be refused; only {known} can")
     made: dict[str, object] = {}
     own: dict[str, object] = {}
     if system_message and event_name != "SessionEnd":
         made["systemMessage"] = cut(system_message)
-    if refusal and event_name in _HELD:
-        made["decision"], made["reason"] = _DECIDES[event_name], cut(refusal, keep_end=True)
-    elif refusal and event_name == "PermissionRequest":
-        own["decision"] = {"behavior": _DECIDES[event_name], "message": cut(refusal, keep_end=True)}
+    # A refusal is the only decision we make: `allow` would skip the user's own permissions.
+    if refusal and event.refusal == "block":
+        made["decision"], made["reason"] = "block", cut(refusal, keep_end=True)
+    elif refusal and event.refusal == "permission":
+        own["decision"] = {"behavior": "deny", "message": cut(refusal, keep_end=True)}
     elif refusal:
-        own["permissionDecision"] = _DECIDES[event_name]
+        own["permissionDecision"] = "deny"
         own["permissionDecisionReason"] = cut(refusal, keep_end=True)
-    if context and event_name in TAKES_CONTEXT:
+    if context and event.context:
         own["additionalContext"] = cut(context)
     if own:
         made["hookSpecificOutput"] = {"hookEventName": event_name, **own}

@@ -9,22 +9,22 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import msgspec
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB, background_work
+from context_graph.claude.events import EVENT_OF_VERB, EVENTS
+from context_graph.claude.hooks.claude import background_work
 from context_graph.claude.hooks.hook_body import (
     DATA_TYPES,
+    Bare,
     Payload,
     PostToolUse,
     PreToolUse,
     SessionEnd,
     SessionStart,
     UserPromptSubmit,
-    Wire,
 )
 from context_graph.claude.hooks.origin import is_typed
 from context_graph.errors import InvalidInputError
@@ -37,22 +37,12 @@ _CURE: Final = "send the client's hook JSON, or hook_type, session_id, timestamp
 _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
-_TEXTS: Final = (
-    *("session_id", "previous_session_id", "prompt_id", "tool_name", "tool_use_id"),
-    *("error", "prompt", "source", "cwd"),
-)
-"""Keys of the client's that are texts under the same name here."""
 _GATED_TEXTS: Final = (
     *("tool_name", "tool_use_id", "prompt", "source", "reason", "agent_id", "command_name"),
 )
-_TOOL_KINDS: Final = frozenset(
-    {
-        *(EventKind.PRE_TOOL, EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE),
-        *(EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED),
-    }
-)
+_TOOL_KINDS: Final = frozenset(event.kind for event in EVENTS if event.tools)
 
-_KIND_OF_NAME: Final = {name: EventKind(verb) for verb, name in EVENT_OF_VERB.items()}
+_KIND_OF_NAME: Final = {event.name: event.kind for event in EVENTS}
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _KIND_OF_HOOK_TYPE: Final = _KIND_OF_NAME | {
     _CAPITAL.sub("_", name).lower(): kind for name, kind in _KIND_OF_NAME.items()
@@ -60,50 +50,107 @@ _KIND_OF_HOOK_TYPE: Final = _KIND_OF_NAME | {
 """Seed 001 writes hook_type in snake_case and the payload's tag in PascalCase; each is accepted in both."""
 
 
-@dataclass(slots=True)
-class HookInput:
-    """One hook call's input, in one shape. Texts are raw: redact before anything is kept.
+if TYPE_CHECKING:
+    Name = EventKind
+    Text = str
+    Id = str
+    Loose = str
+    Texts = Sequence[str]
+    Milliseconds = int
+    Truth = bool
+else:  # null means absent; of what only the gates ask for, a wrong type must not cost the event
+    Name = str | None
+    Text = str | None
+    Id = Annotated[str, msgspec.Meta(min_length=1)] | None
+    Loose = Any
+    Texts = Any
+    Truth = Any
+    Milliseconds = Annotated[float, msgspec.Meta(ge=0, lt=2**53)] | None
+_LATER: Any = None
+"""Of the kind, which the verb decides where the input does not name its event."""
 
-    An absent text is empty, an absent JSON value None. ``success`` is None where the event says
-    nothing about success. ``at_ms`` is the input's own timestamp, Unix milliseconds, 0 if it has none.
-    ``notes`` tells what was cut or set right, in words for the log.
+
+class HookInput(
+    msgspec.Struct,
+    rename={
+        "kind": "hook_event_name",
+        "interrupted": "is_interrupt",
+        "success": "--success",  # no key of the client's
+    },
+):
+    """One hook call's input, in one shape: every key that we read, of the client's JSON or seed 001's.
+
+    Texts are raw: redact before anything is kept. An absent text is empty, an absent JSON value None.
+    ``success`` is None where the event says nothing about success.
     """
 
-    kind: EventKind
-    session_id: str = ""
-    previous_session_id: str = ""
-    tool_name: str = ""
-    tool_use_id: str = ""
+    kind: Name = _LATER
+    session_id: Id = ""
+    previous_session_id: Text = ""
+    tool_name: Text = ""
+    tool_use_id: Text = ""
     tool_input: Any = None
     tool_response: Any = None
-    error: str = ""
+    error: Text = ""
     success: bool | None = None
-    prompt: str = ""
-    last_message: str = ""
-    """Stop: what the model said last. PostCompact: the summary of the compaction."""
-    between: list[str] = field(default_factory=list)
-    """Stop: what it said before, between its calls since the prompt, where that is known."""
-    transcript_path: str = ""
-    """Of a Stop alone."""
-    prompt_id: str = ""
-    source: str = ""
+    prompt: Text = ""
+    last_assistant_message: Loose = ""
+    compact_summary: Loose = ""
+    between: Texts = ()
+    """Stop: what the model said before, between its calls since the prompt, where that is known."""
+    transcript_path: Loose = ""
+    prompt_id: Text = ""
+    source: Text = ""
     """As in HookEvent: that a prompt is a notification is decided here, and nowhere else."""
-    reason: str = ""
-    duration_ms: int = 0
-    cwd: str = ""
-    at_ms: int = 0
+    reason: Text = ""
+    trigger: Text = ""
+    duration_ms: Milliseconds = 0
+    cwd: Text = ""
+    timestamp_ms: Annotated[int, msgspec.Meta(gt=0, lt=2**53)] | None = None
+    """Of seed 001's form, which must have it; the time that counts is the hook's own."""
     truncated: bool = False
-    stop_hook_active: bool = False
-    interrupted: bool = False
+    stop_hook_active: Truth = False
+    interrupted: Truth = False
     """PostToolUseFailure: the user ended the call."""
-    agent_id: str = ""
-    agent_type: str = ""
+    agent_id: Loose = ""
+    agent_type: Loose = ""
     """SubagentStart: what kind of agent it is."""
-    command_name: str = ""
+    command_name: Loose = ""
     """UserPromptExpansion: the skill or command that the user typed."""
-    background: list[tuple[str, str]] = field(default_factory=list)
-    """Stop: (type, id) of what runs on."""
-    notes: list[str] = field(default_factory=list)
+    background_tasks: Any = None
+    hook_type: Text = ""
+    payload: msgspec.Raw = msgspec.Raw()
+
+    def __post_init__(self) -> None:
+        for name in _TEXTS:
+            if not isinstance(getattr(self, name), str):
+                setattr(self, name, "")
+        said = self.between if isinstance(self.between, list) else ()
+        self.between = [text for text in said if isinstance(text, str)]
+        self.reason = self.reason or self.trigger
+        self.duration_ms = int(self.duration_ms or 0)
+        self.stop_hook_active = self.stop_hook_active is True
+        self.interrupted = self.interrupted is True
+
+    @property
+    def last_message(self) -> str:
+        """Stop: what the model said last. PostCompact: the summary of the compaction."""
+        return self.last_assistant_message or self.compact_summary
+
+    @property
+    def background(self) -> list[tuple[str, str]]:
+        """Stop: (type, id) of what runs on."""
+        return background_work(self.background_tasks)
+
+    @property
+    def has_payload(self) -> bool:
+        """Whether the key is there, null or not."""
+        return memoryview(self.payload).nbytes > 0
+
+
+_TEXTS: Final = tuple(
+    name for name, kind in HookInput.__annotations__.items() if kind in ("Text", "Id", "Loose")
+)
 
 
 def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object]) -> HookInput:
@@ -131,13 +178,10 @@ def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object])
     else:
         hook = HookInput(kind)
     _fill_from_params(hook, params)
-    hook.session_id = check_session_id(hook.session_id, notes=hook.notes)
-    hook.previous_session_id = check_session_id(
-        hook.previous_session_id, name="previous_session_id", notes=hook.notes
-    )
+    hook.session_id = check_session_id(hook.session_id)
+    hook.previous_session_id = check_session_id(hook.previous_session_id, "previous_session_id")
     if kind is EventKind.SESSION_START and not hook.session_id:
         hook.session_id = str(uuid.uuid4())
-        hook.notes.append(f"session_id: none given; began {hook.session_id}")
     _settle_success(kind, hook)
     if hook.kind is EventKind.PROMPT_SUBMIT and not is_typed(hook.prompt, hook.source):
         hook.source = f"{NOTIFICATION}:{hook.source}" if hook.source else NOTIFICATION
@@ -165,15 +209,14 @@ def readable_input(kind: EventKind, body: bytes, tool_name: str = "") -> HookInp
         **{**texts, "tool_name": tool_name or texts.get("tool_name", "")},
         tool_input=fields.get("tool_input"),
         success=not failed if kind is EventKind.POST_TOOL else None,
-        stop_hook_active=fields.get("stop_hook_active") is True,
-        interrupted=fields.get("is_interrupt") is True,
-        background=background_work(fields.get("background_tasks")),
+        stop_hook_active=fields.get("stop_hook_active"),  # type: ignore[arg-type]  # what it is, it checks
+        interrupted=fields.get("is_interrupt"),  # type: ignore[arg-type]
+        background_tasks=fields.get("background_tasks"),
     )
 
 
-def check_session_id(session_id: str, *, name: str = "session_id", notes: list[str] | None = None) -> str:
-    """Return ``session_id`` cut to MAX_SESSION_ID_LEN characters, which ``notes`` then says; empty stays
-    empty.
+def check_session_id(session_id: str, name: str = "session_id") -> str:
+    """Return ``session_id`` cut to MAX_SESSION_ID_LEN characters; empty stays empty.
 
     Raises:
         InvalidInputError: If it is blank, or holds a character that can't be printed: ids are part
@@ -183,8 +226,6 @@ def check_session_id(session_id: str, *, name: str = "session_id", notes: list[s
         raise InvalidInputError(f"{name}: blank; give the session's id, 1 to {MAX_SESSION_ID_LEN} characters")
     if not session_id.isprintable():
         raise InvalidInputError(f"{name}: {session_id[:40]!r} holds a control character; give a plain id")
-    if len(session_id) > MAX_SESSION_ID_LEN and notes is not None:
-        notes.append(f"{name}: {len(session_id)} characters, cut to {MAX_SESSION_ID_LEN}")
     return session_id[:MAX_SESSION_ID_LEN]
 
 
@@ -205,23 +246,25 @@ def _check_bytes(body: bytes) -> None:
 
 def _from_body(kind: EventKind, body: bytes) -> HookInput:
     try:
-        wire = msgspec.json.decode(body, type=Wire)
+        hook = msgspec.json.decode(body, type=HookInput)
     except msgspec.ValidationError as error:
         _refuse(error)
     except msgspec.DecodeError as error:
         body = _without_lone_surrogates(body, error)
         try:
-            wire = msgspec.json.decode(body, type=Wire)
+            hook = msgspec.json.decode(body, type=HookInput)
         except msgspec.ValidationError as again:
             _refuse(again)
         except msgspec.DecodeError as again:
             raise InvalidInputError(f"stdin: not JSON: {again}; {_CURE}") from again
     except RecursionError as error:
         raise InvalidInputError(f"stdin: nested too deeply; {_CURE}") from error
-    if wire.session_id == "":
-        raise InvalidInputError("session_id: empty; give the session's id or leave the key out")
-    nested = wire.has_payload() or wire.hook_type is not None
-    return _from_nested(kind, wire) if nested else _from_flat(kind, wire)
+    if hook.has_payload or hook.hook_type:
+        return _from_nested(kind, hook)
+    hook.kind = _flat_kind(kind, hook, body)
+    if hook.kind is EventKind.POST_TOOL:
+        hook.success = True  # the client fires PostToolUse for nothing else
+    return hook
 
 
 def _without_lone_surrogates(body: bytes, error: msgspec.DecodeError) -> bytes:
@@ -248,83 +291,39 @@ def _refuse(error: msgspec.ValidationError, under: str = "") -> NoReturn:
     raise InvalidInputError(f"{name}: {what[:1].lower()}{what[1:]}; {_CURE}") from error
 
 
-def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
-    """Return the client's own shape (contract section 1)."""
-    actual = kind
-    if wire.hook_event_name is not None:
-        actual = _flat_kind(kind, wire)
-    hook = HookInput(
-        actual,
-        tool_input=wire.tool_input,
-        tool_response=wire.tool_response,
-        last_message=_if_text(wire.last_assistant_message) or _if_text(wire.compact_summary),
-        between=[text for text in wire.between if isinstance(text, str)]
-        if isinstance(wire.between, list)
-        else [],
-        transcript_path=_if_text(wire.transcript_path) if actual is EventKind.STOP else "",
-        reason=wire.reason or wire.trigger or "",
-        duration_ms=_duration(wire.duration_ms),
-        at_ms=_timestamp(wire.timestamp_ms),
-        truncated=wire.truncated,
-        # Only the gates ask for these; a wrong type must not cost the event.
-        stop_hook_active=wire.stop_hook_active is True,
-        interrupted=wire.is_interrupt is True,
-        agent_id=_if_text(wire.agent_id),
-        agent_type=_if_text(wire.agent_type),
-        command_name=_if_text(wire.command_name),
-        background=background_work(wire.background_tasks),
-    )
-    for name in _TEXTS:
-        setattr(hook, name, getattr(wire, name) or "")
-    if actual is EventKind.POST_TOOL:
-        hook.success = True  # the client fires PostToolUse for nothing else
-    if hook.truncated:
-        hook.notes.append(
-            "stdin: larger than the launcher's limit; only its top-level plain values were read"
-        )
-    return hook
-
-
-def _if_text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _flat_kind(kind: EventKind, wire: Wire) -> EventKind:
+def _flat_kind(kind: EventKind, hook: HookInput, body: bytes) -> EventKind:
     """Return the event that ``hook_event_name`` tells; the client never sends one without these keys."""
-    name = wire.hook_event_name or ""
+    name = str(hook.kind or "")
+    if not name:
+        return kind
     actual = _KIND_OF_NAME.get(name)
     # One command may be registered for both outcomes of a tool.
     if actual is None or (
         actual is not kind and (kind, actual) != (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE)
     ):
         raise _wrong_event("hook_event_name", name, kind)
-    if actual in _TOOL_KINDS and not wire.tool_name:
+    if actual in _TOOL_KINDS and not hook.tool_name:
         raise InvalidInputError(f"tool_name: missing from {name}; {_CURE}")
-    if actual is EventKind.PROMPT_SUBMIT and wire.prompt is None:
+    is_empty = actual is EventKind.PROMPT_SUBMIT and not hook.prompt
+    if is_empty and msgspec.json.decode(body).get("prompt") is None:
         raise InvalidInputError(f"prompt: missing from {name}; {_CURE}")
     return actual
 
 
-def _from_nested(kind: EventKind, wire: Wire) -> HookInput:
+def _from_nested(kind: EventKind, outer: HookInput) -> HookInput:
     """Seed 001 section 2.2: hook_type, session_id, timestamp_ms, payload{type, data}."""
-    if wire.hook_type is None:
+    if not outer.hook_type:
         raise _missing("hook_type")
-    if wire.timestamp_ms is None:
+    if outer.timestamp_ms is None:
         raise _missing("timestamp_ms")
-    if not wire.has_payload():
+    if not outer.has_payload:
         raise _missing("payload")
-    _check_hook_type("hook_type", wire.hook_type, kind)
-    payload: Payload = _decode_part(wire.payload, Payload, "payload")
+    _check_hook_type("hook_type", outer.hook_type, kind)
+    payload: Payload = _decode_part(outer.payload, Payload, "payload")
     _check_hook_type("payload.type", payload.type, kind)
-    data: Any = _decode_part(payload.data, DATA_TYPES[kind], "payload.data")
-    hook = HookInput(
-        kind,
-        session_id=wire.session_id or "",
-        prompt_id=wire.prompt_id or "",
-        tool_use_id=wire.tool_use_id or "",
-        at_ms=_timestamp(wire.timestamp_ms),
-        cwd=wire.cwd or "",
-    )
+    data: Any = _decode_part(payload.data, DATA_TYPES.get(kind, Bare), "payload.data")
+    taken = ("session_id", "prompt_id", "tool_use_id", "cwd")
+    hook = HookInput(kind, **{name: getattr(outer, name) for name in taken})
     _take_data(hook, data)
     return hook
 
@@ -371,22 +370,6 @@ def _wrong_event(name: str, value: str, kind: EventKind) -> InvalidInputError:
     return InvalidInputError(
         f"{name}: {value[:60]!r} is not the event of `hooks {kind.value}`; expected {EVENT_OF_VERB[kind]!r}"
     )
-
-
-def _duration(value: float | None) -> int:
-    if value is None:
-        return 0
-    if not 0 <= value < 2**53:  # false for NaN too
-        raise InvalidInputError(f"duration_ms: {value} is out of range; give milliseconds, 0 or more")
-    return int(value)
-
-
-def _timestamp(value: int | None) -> int:
-    if value is None:
-        return 0
-    if not 0 < value < 2**53:
-        raise InvalidInputError(f"timestamp_ms: {value} is out of range; give Unix milliseconds above 0")
-    return value
 
 
 def _fill_from_params(hook: HookInput, params: Mapping[str, object]) -> None:

@@ -7,9 +7,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from context_graph.claude.events import REGISTERED
 from context_graph.claude.hosts.host import Host
 from context_graph.claude.install.entries import FIX, SERVER, parsed_object, take_from_settings
-from context_graph.claude.settings.events import EVENTS, command_line
+from context_graph.claude.settings.hook_commands import command_line
 from context_graph.claude.settings.json_edit import JsonEditor, Node, without
 from context_graph.claude.settings.settings import is_ours
 from context_graph.errors import InvalidInputError
@@ -33,11 +34,11 @@ Hooks = Mapping[str, Sequence[dict[str, Any]]]
 def hooks_of(host: Host) -> dict[str, list[dict[str, Any]]]:
     """Return our hooks as the host's file has them."""
     made: dict[str, list[dict[str, Any]]] = {}
-    for event in EVENTS:
+    for event in REGISTERED:
         kind = EventKind(event.verb)
         also = (name for name, counts_as in host.also.items() if counts_as is kind)
         for name in (*also, *([host.events[kind]] if kind in host.events else [])):
-            seconds = event.timeout_s
+            seconds = event.settings_s
             if host.name == "codex" and kind is EventKind.SESSION_END:
                 seconds = _CODEX_END_S
             timeout = seconds * 1000 if host.name == "gemini" else seconds

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import (
     MAX_INPUT_BYTES,
     HookInput,

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from context_graph.claude.settings.events import EVENTS, SEARCH, runs_us
+from context_graph.claude.events import REGISTERED
+from context_graph.claude.settings.hook_commands import SEARCH, runs_us
 from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text, without
 from context_graph.claude.settings.settings import is_ours, merge_settings
 from context_graph.errors import InvalidInputError
@@ -60,7 +61,7 @@ def add_to_settings(
     Raises:
         InvalidInputError: The file can't be merged; see `merge_settings`.
     """
-    merged = merge_settings(text, EVENTS, strict=strict_gates, program=program)
+    merged = merge_settings(text, REGISTERED, strict=strict_gates, program=program)
     if permissions:
         merged = _with_permissions(merged, server)
     if approved:

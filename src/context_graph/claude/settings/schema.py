@@ -10,14 +10,10 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-KNOWN_EVENTS: Final = frozenset(
-    {
-        *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
-        *("PostToolUseFailure", "PostToolBatch", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
-        *("PreCompact", "PostCompact", "Notification", "PermissionRequest", "PermissionDenied"),
-        *("UserPromptExpansion", "InstructionsLoaded", "ConfigChange"),
-    }
-)
+from context_graph.claude.events import EVENTS
+
+_OTHERS: Final = ("PostToolBatch", "StopFailure", "Notification", "InstructionsLoaded")
+KNOWN_EVENTS: Final = frozenset((*(event.name for event in EVENTS), *_OTHERS))
 _REQUIRED_TEXTS: Final = {
     "command": ("command",),
     "prompt": ("prompt",),

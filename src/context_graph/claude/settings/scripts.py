@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from context_graph.claude.events import ClientEvent
 from context_graph.claude.settings.changes import Change, edited, read_text
-from context_graph.claude.settings.events import HookedEvent, events_of
+from context_graph.claude.settings.hook_commands import events_of
 from context_graph.claude.settings.settings import merge_settings
 from context_graph.errors import InvalidInputError
 
@@ -69,12 +70,12 @@ exit 0
 _TEMPLATES: Final = {"bash": _POSIX, "zsh": _POSIX, "fish": _FISH, "powershell": _POWERSHELL}
 
 
-def script_name(event: HookedEvent, shell: str) -> str:
+def script_name(event: ClientEvent, shell: str) -> str:
     """Return the file name of ``event``'s script for ``shell``, a key of SHELLS."""
     return event.script + SHELLS[shell]
 
 
-def script_text(event: HookedEvent, shell: str) -> str:
+def script_text(event: ClientEvent, shell: str) -> str:
     """Return the script of ``event`` for ``shell``, a key of SHELLS."""
     head = _HEAD.format(
         name=event.name, requirements=event.requirements, shell=shell, budget=_BUDGETS_MS[event.verb]

@@ -8,15 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.claude.settings.events import (
-    EVENTS,
-    GATED,
-    SEARCH,
-    HookedEvent,
-    command_line,
-    exec_form,
-)
+from context_graph.claude.events import EVENT_OF_VERB, REGISTERED, ClientEvent
+from context_graph.claude.settings.hook_commands import GATED, SEARCH, command_line, exec_form
 from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.errors import InvalidInputError
@@ -39,7 +32,7 @@ _MENTIONS_US: Final = re.compile(rf"(?<![\w.@+-])context-graph(?:-cli)?['\"]?\s+
 
 
 def our_group(
-    event: HookedEvent, matcher: str | None = None, *, strict: bool = False, program: str = ""
+    event: ClientEvent, matcher: str | None = None, *, strict: bool = False, program: str = ""
 ) -> dict[str, Any]:
     """Return our entry under ``event``: a matcher group with one command hook.
 
@@ -51,16 +44,16 @@ def our_group(
     call: dict[str, object] = {"command": command_line(event, strict=strict)}
     if program and event.quoted:
         call = exec_form(event, program)
-    hook: dict[str, object] = {"type": "command", **call, "timeout": event.timeout_s}
+    hook: dict[str, object] = {"type": "command", **call, "timeout": event.settings_s}
     if strict:
         hook["onFailure"] = "block"
     group: dict[str, Any] = {"hooks": [hook]}
-    return {"matcher": matcher, **group} if event.for_tools and matcher else group
+    return {"matcher": matcher, **group} if event.tools and matcher else group
 
 
 def merge_settings(
     text: str,
-    events: Sequence[HookedEvent],
+    events: Sequence[ClientEvent],
     matcher: str | None = None,
     *,
     strict: bool | None = None,
@@ -118,10 +111,10 @@ class _Editor(JsonEditor):
         self._strict = strict
         self._program = program
 
-    def _group(self, event: HookedEvent, matcher: str | None) -> dict[str, Any]:
+    def _group(self, event: ClientEvent, matcher: str | None) -> dict[str, Any]:
         return our_group(event, matcher, strict=self._strict, program=self._program)
 
-    def merged(self, events: Sequence[HookedEvent], matcher: str | None) -> str:
+    def merged(self, events: Sequence[ClientEvent], matcher: str | None) -> str:
         hooks = self.root.members.get("hooks")
         if hooks is None:
             value = {event.name: [self._group(event, matcher)] for event in events}
@@ -137,7 +130,7 @@ class _Editor(JsonEditor):
             self.append_members(hooks, missing, 2)
         return self.applied()
 
-    def _merge_groups(self, groups: Node, event: HookedEvent, matcher: str | None) -> None:
+    def _merge_groups(self, groups: Node, event: ClientEvent, matcher: str | None) -> None:
         """Bring the list under one event up to date; unchanged groups keep their text."""
         pieces: list[Node | dict[str, Any]] = []
         called = False
@@ -153,14 +146,14 @@ class _Editor(JsonEditor):
             self.replace_items(groups, pieces, 3)
 
     def _updated(
-        self, group: dict[str, Any], event: HookedEvent, matcher: str | None, *, called: bool
+        self, group: dict[str, Any], event: ClientEvent, matcher: str | None, *, called: bool
     ) -> tuple[dict[str, Any] | None, bool]:
         (own,) = self._group(event, None)["hooks"]
         return _updated_group(group, event, matcher, own, called=called)
 
 
 def _updated_group(
-    group: dict[str, Any], event: HookedEvent, matcher: str | None, own: dict[str, Any], *, called: bool
+    group: dict[str, Any], event: ClientEvent, matcher: str | None, own: dict[str, Any], *, called: bool
 ) -> tuple[dict[str, Any] | None, bool]:
     """Return ``group`` brought up to date (None: nothing is left of it) and whether we are called by now."""
     hooks: list[dict[str, Any]] = []
@@ -173,7 +166,7 @@ def _updated_group(
     if not hooks and group["hooks"]:
         return None, called
     updated = {**group, "hooks": hooks}
-    if matcher and event.for_tools and hooks == [own]:
+    if matcher and event.tools and hooks == [own]:
         updated = {"matcher": matcher, **{key: value for key, value in updated.items() if key != "matcher"}}
     return updated, called
 
@@ -183,7 +176,7 @@ def is_ours(hook: dict[str, Any]) -> bool:
     return _role(hook) == "ours"
 
 
-def _is_exec(hook: dict[str, Any], event: HookedEvent) -> bool:
+def _is_exec(hook: dict[str, Any], event: ClientEvent) -> bool:
     """Return whether it is the form without a shell that we write for ``event``."""
     command = str(hook["command"])
     is_path = os.path.isabs(command) and os.path.basename(command) == "context-graph-cli"
@@ -195,7 +188,7 @@ def _role(hook: dict[str, Any]) -> str:
     command = str(hook.get("command", "")).strip()
     arguments = hook.get("args")
     if isinstance(arguments, list) and os.path.basename(command).startswith("context-graph"):
-        return "ours" if any(_is_exec(hook, event) for event in EVENTS) else "theirs"
+        return "ours" if any(_is_exec(hook, event) for event in REGISTERED) else "theirs"
     if hook.get("type") == "command" and _OURS.fullmatch(command):
         return "ours"
     return "theirs" if _MENTIONS_US.search(command) else "other"

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.claude.install.entries import SERVER
-from context_graph.claude.settings.events import runs_us
+from context_graph.claude.settings.hook_commands import runs_us
 from context_graph.cli.doctor.client_files import SettingsFile, read_object
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.cli.doctor.mcp_client import McpClient, McpFailedError

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.settings.events import EVENTS, runs_us
+from context_graph.claude.events import REGISTERED
+from context_graph.claude.settings.hook_commands import runs_us
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.cli.doctor.client_files import SettingsFile, plugin_folders, read_object
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
@@ -73,7 +74,7 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
         in_use.hooks += packaged_hooks(folder, project)
     if in_use.hooks:
         in_use.findings += _doubled(in_use)
-        missing = [event.name for event in EVENTS if not in_use.of(event.name)]
+        missing = [event.name for event in REGISTERED if not in_use.of(event.name)]
         if missing:
             text = f"no settings file calls us for {', '.join(missing)}"
             in_use.findings.append(Finding(WARNING, text, _SETUP))
@@ -84,7 +85,7 @@ def _doubled(in_use: HooksInUse) -> list[Finding]:
     """Return problems with a plugin beside our settings, or with commands that differ: all of them run and
     take time.
     """
-    twice = [event.name for event in EVENTS if len(in_use.of(event.name)) > 1]
+    twice = [event.name for event in REGISTERED if len(in_use.of(event.name)) > 1]
     if not twice:
         return []
     sources = sorted({str(hook.source) for event in twice for hook in in_use.of(event)})

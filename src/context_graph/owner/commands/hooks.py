@@ -12,7 +12,9 @@ from typing import Final
 
 import orjson
 
+from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.claude.hooks import claude, hook_output
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
 from context_graph.claude.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
 from context_graph.errors import (
@@ -29,7 +31,7 @@ from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.at_stop import question_at_stop
-from context_graph.owner.sessions.hook_call import Gates, HookCall, entries_of
+from context_graph.owner.sessions.hook_call import Gates, entries_of, event_of, input_of_request
 from context_graph.owner.sessions.identity_notices import CHANGES, notice
 from context_graph.owner.sessions.live_sessions import Applied
 from context_graph.store.sessions.event_log import KEPT
@@ -65,14 +67,15 @@ class _Answering:
     """Builds the answer to one hook."""
 
     call: Call
-    hook: HookCall
+    event: HookEvent
     applied: Applied
     """What the event led to."""
     format: str
 
     @property
-    def event(self) -> HookEvent:
-        return self.hook.event
+    def input(self) -> HookInput:
+        """Raw. Cost: a pass of the JSON reader."""
+        return input_of_request(self.call.request)
 
     @property
     def for_client(self) -> bool:
@@ -90,11 +93,13 @@ class _Answering:
             refusal: Why a call is refused that the gates let through.
         """
         if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
-            name = claude.EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
+            name = EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
             document = claude.render(name, context=context, system_message=message, refusal=refusal)
             return Reply(0, APPLIED, stdout=document)
         log = self.call.context.store.requirement_log
-        return self.call.gates.answer(self.hook, log, context=context, message=message, refusal=refusal)
+        return self.call.gates.answer(
+            self.call.request, self.event, log, context=context, message=message, refusal=refusal
+        )
 
     def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
         """Return the answer in one of seed 001's formats."""
@@ -139,22 +144,21 @@ def serve(call: Call) -> Reply:
     if outcome is None:
         return _unapplied(call, kind, named)
     event, applied = outcome
-    hook = HookCall.parse(call.request, call.redactor, event=event)
-    answer = _HANDLERS[kind](_Answering(call, hook, applied, named))
+    answer = _HANDLERS.get(kind, _quiet)(_Answering(call, event, applied, named))
     if named == "claude" or named not in CLIENT_FORMATS:
         return answer
-    name = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
+    name = EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
     return replace(answer, stdout=answer_of(named, name, answer.stdout))
 
 
 def _unapplied(call: Call, kind: EventKind, fmt: str) -> Reply:
     """Answer an event that waits behind too many others: it is kept, and nothing is known of them."""
-    hook = HookCall.parse(call.request, call.redactor)
+    event = event_of(call.request, input_of_request(call.request), call.redactor)
     if fmt not in CLIENT_FORMATS:
         return _acknowledged(call, fmt)
     context, is_prompt = call.context, kind is EventKind.PROMPT_SUBMIT
-    text = context.memory_hooks.for_prompt(hook.event, call.settings) if is_prompt else ""
-    return call.gates.answer(hook, context.store.requirement_log, context=text)
+    text = context.memory_hooks.for_prompt(event, call.settings) if is_prompt else ""
+    return call.gates.answer(call.request, event, context.store.requirement_log, context=text)
 
 
 def _acknowledged(call: Call, fmt: str) -> Reply:
@@ -233,7 +237,7 @@ def _subagent_start(answering: _Answering) -> Reply:
         return answering.say(answering.output(applied.live, ""))
     if applied.is_duplicate:
         return answering.tell()
-    task = context.lineage.task_of(answering.event, answering.hook.input.agent_type)
+    task = context.lineage.task_of(answering.event, answering.input.agent_type)
     start = context.memory_hooks.for_task(answering.event, task, answering.call.settings)
     return answering.tell(context=start)
 
@@ -309,7 +313,7 @@ def _stop(answering: _Answering) -> Reply:
     applied, call = answering.applied, answering.call
     asks = call.settings.ask_what_was_learned and answering.format == "claude" and not applied.is_duplicate
     is_own = not (answering.event.agent_id or is_late(call.request))
-    if not (asks and is_own) or answering.hook.input.stop_hook_active:
+    if not (asks and is_own) or answering.input.stop_hook_active:
         return _quiet(answering)
     ask = partial(question_at_stop, call.context.memory_hooks, answering.event)
     return answering.tell(refusal=call.context.notices.at_stop(answering.event.session_id, ask))
@@ -319,7 +323,7 @@ def _post_compact(answering: _Answering) -> Reply:
     """Compare the compaction's summary with what the session had; the client takes no context here."""
     applied = answering.applied
     if not applied.is_duplicate and not answering.event.agent_id:
-        answering.call.context.memory_hooks.compacted(answering.event, answering.hook.input.last_message)
+        answering.call.context.memory_hooks.compacted(answering.event, answering.input.last_message)
     return answering.tell() if answering.for_client else answering.say(answering.output(applied.live, ""))
 
 
@@ -360,14 +364,12 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     EventKind.POST_TOOL_FAILURE: _post_tool,
     EventKind.PROMPT_SUBMIT: _prompt_submit,
     EventKind.SESSION_END: _session_end,
-    **dict.fromkeys((EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
     EventKind.STOP: _stop,
-    **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
-    **dict.fromkeys((EventKind.PROMPT_EXPANSION, EventKind.CONFIG_CHANGE), _quiet),
     EventKind.POST_COMPACT: _post_compact,
     EventKind.SUBAGENT_START: _subagent_start,
 }
-VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
+"""What is said at an event; at the others nothing (`_quiet`)."""
+VERBS: Final = tuple(f"hooks.{kind.value}" for kind in EventKind)
 
 
 # The log of what the gates refused and what satisfied them

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import orjson
 
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.claude.hosts.translate import CLIENT_FORMATS
 from context_graph.errors import (
     ContextGraphError,
@@ -24,7 +25,7 @@ from context_graph.errors import (
 from context_graph.model import EventKind, HookEvent, cut_session_id
 from context_graph.owner.chores import TRIES
 from context_graph.owner.sessions import log_reader
-from context_graph.owner.sessions.hook_call import HookCall, entries_of
+from context_graph.owner.sessions.hook_call import entries_of, event_of, input_of_request
 from context_graph.owner.sessions.log_reader import LoggedEvent, LogReader
 from context_graph.system import watchdog
 from context_graph.system.watchdog import Piece, TookTooLong
@@ -259,12 +260,13 @@ class EventReader:
 
     def _apply_hook(self, request: Request) -> str:
         """Return the session's id."""
-        hook = HookCall.parse(request, self._context.redactor)
-        self._note(request.event_id, (hook.event, self._applied(hook)))
-        return hook.event.session_id
+        hook_input = input_of_request(request)
+        event = event_of(request, hook_input, self._context.redactor)
+        self._note(request.event_id, (event, self._applied(request, hook_input, event)))
+        return event.session_id
 
-    def _applied(self, hook: HookCall) -> Applied:
-        context, event, request = self._context, hook.event, hook.request
+    def _applied(self, request: Request, hook_input: HookInput, event: HookEvent) -> Applied:
+        context = self._context
         if event.kind is EventKind.SESSION_START:
             context.lineage.starts(event, request.parent_pid, context.has_session)
             return context.sessions.start(event)
@@ -278,14 +280,13 @@ class EventReader:
             self.ended.append(request.parent_pid)
         applied = context.sessions.apply(event)
         context.note_tool_use(event)
-        self._note_task(hook, event)
+        self._note_task(hook_input.tool_input, event)
         if is_client and not applied.is_duplicate:
             context.notices.note(applied, event)
         return applied
 
-    def _note_task(self, hook: HookCall, event: HookEvent) -> None:
+    def _note_task(self, tool_input: object, event: HookEvent) -> None:
         """Keep what a subagent is to do until it begins: its start does not say."""
-        tool_input = hook.input.tool_input
         if event.kind is EventKind.PRE_TOOL and event.is_delegated and not event.agent_id:
             if not isinstance(tool_input, dict):
                 return

@@ -1,4 +1,4 @@
-"""Parses a hook's input once, for storage and for the gates, and decides the gates inside the owner.
+"""Reads a hook's input, makes the event that is kept of it, and decides the gates inside the owner.
 
 There is one decision per hook, merged with other features' output. Nothing is decided for a client that has
 gone: it has already told its user that nothing was decided.
@@ -10,13 +10,12 @@ import logging
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB, VERB_OF_EVENT
+from context_graph.claude.events import EVENT_OF_VERB, VERB_OF_EVENT
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.claude.hosts.translate import HOSTS, answer_of, input_of, readable_of
@@ -43,50 +42,35 @@ _HARMLESS_CHARS = 12
 _AGENT_ID_CHARS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class HookCall:
-    """One hook call, parsed once: event log, memory and gates all read this."""
+def input_of_request(request: Request) -> HookInput:
+    """Return the input as the client sent it, never stored or logged, of a request with a verb ``hooks.*``.
 
-    request: Request
-    event: HookEvent
-    """Flattened, redacted and cut: what may be kept."""
-    parsed: HookInput | None = None
+    Raises InvalidInputError: If the verb is no hook, or the input of no documented shape. Cost: a pass of the
+    JSON reader.
+    """
+    try:
+        kind = EventKind(request.verb.removeprefix("hooks."))
+    except ValueError as error:
+        raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
+    return input_of(kind, request.body, request.params)
 
-    @property
-    def input(self) -> HookInput:
-        """The input as the client sent it, never stored or logged. Cost: may be a pass of the JSON reader."""
-        if self.parsed is not None:
-            return self.parsed
-        # By the verb: the event's own kind may be what the input made of it.
-        kind = EventKind(self.request.verb.removeprefix("hooks."))
-        return input_of(kind, self.request.body, self.request.params)
 
-    @classmethod
-    def parse(cls, request: Request, redactor: TextRedactor, *, event: HookEvent | None = None) -> HookCall:
-        """Return the call that a request with one of the verbs ``hooks.*`` makes; ``event`` if it was made
-        already.
+def event_of(request: Request, hook_input: HookInput, redactor: TextRedactor) -> HookEvent:
+    """Return the event: flattened, redacted and cut, what may be kept of ``hook_input``.
 
-        The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5). Raises
-        InvalidInputError: If the verb is no hook, the input of no documented shape, or no session named.
-        """
-        try:
-            kind = EventKind(request.verb.removeprefix("hooks."))
-        except ValueError as error:
-            raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
-        if event is not None:
-            return cls(request, event)
-        hook_input = input_of(kind, request.body, request.params)
-        named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=hook_input.notes)
-        session_id = named or cut_session_id(hook_input.session_id)
-        if not session_id:
-            raise InvalidInputError(
-                "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
-            )
-        if kind is EventKind.STOP and hook_input.transcript_path:
-            hook_input.between = said_between(
-                Path(hook_input.transcript_path), session_id, request.at_ms or None
-            )
-        return cls(request, _event(request, hook_input, session_id, redactor), hook_input)
+    The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5). Raises
+    InvalidInputError: If no session is named.
+    """
+    named = check_session_id(request.session_env, "CLAUDE_CODE_SESSION_ID")
+    session_id = named or cut_session_id(hook_input.session_id)
+    if not session_id:
+        raise InvalidInputError(
+            "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
+        )
+    if hook_input.kind is EventKind.STOP and hook_input.transcript_path:
+        path = Path(hook_input.transcript_path)
+        hook_input.between = said_between(path, session_id, request.at_ms or None)
+    return _event(request, hook_input, session_id, redactor)
 
 
 def recorded_event(
@@ -106,12 +90,12 @@ def recorded_event(
         number: Of the event in its session.
         env: Of the client whose user spoke.
 
-    Raises as `HookCall.parse`.
+    Raises as `input_of_request` and `event_of`.
     """
     whole = {**body, "hook_event_name": name, "session_id": session_id}
     verb = f"hooks.{VERB_OF_EVENT[name]}"
     request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), env=env or {}, at_ms=at_ms)
-    return HookCall.parse(request, redactor).event
+    return event_of(request, input_of_request(request), redactor)
 
 
 def _event(request: Request, hook_input: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:
@@ -191,7 +175,8 @@ class Gates:
 
     def answer(
         self,
-        hook: HookCall,
+        request: Request,
+        event: HookEvent,
         log: RequirementLog,
         *,
         context: str = "",
@@ -204,11 +189,14 @@ class Gates:
         The event is durable already. Never raises: a gate that fails allows, and says so.
         """
         # The client checks the name against the event it fired, not the one we infer from --success.
-        name = EVENT_OF_VERB[hook.request.verb.removeprefix("hooks.")]
-        # The client has gone on without: deciding now would arm or consume for a call that nobody held.
-        is_asked = not is_late(hook.request) and not hook.event.is_canary
-        result = self._decide(self._gate_event(hook)) if is_asked else GateResult()
-        self._record(log, hook.event, name, result)
+        name = EVENT_OF_VERB[request.verb.removeprefix("hooks.")]
+        result = GateResult()
+        # Where the client has gone on without, deciding would arm or consume for a call that nobody held.
+        if not is_late(request) and not event.is_canary:
+            # By the raw input: the stored event holds redacted and shortened texts.
+            raw = input_of_request(request)
+            result = self._decide(self._event_of(raw, request, event.session_id, event.at_ms))
+        self._record(log, event, name, result)
         if refusal and result.decision not in ("deny", "block"):
             result.decision, result.reason = "deny", refusal
         from context_graph.gates.decide.hooks import rendered
@@ -327,12 +315,6 @@ class Gates:
             self._cache = None
             result = decide(event, self._known())
         return result
-
-    def _gate_event(self, hook: HookCall) -> GateEvent:
-        """Return the gate's event, from the client's raw input: the stored event holds redacted and shortened
-        texts.
-        """
-        return self._event_of(hook.input, hook.request, hook.event.session_id, hook.event.at_ms)
 
     def _event_of(self, hook_input: HookInput, request: Request, session_id: str, at_ms: int) -> GateEvent:
         return GateEvent.of_hook(

@@ -1,4 +1,4 @@
-"""Lists the client's events that we register for, with the verb for each and the client's time limit."""
+"""Writes the commands that settings hold for our hooks, and recognises commands that run us."""
 
 from __future__ import annotations
 
@@ -7,67 +7,13 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from context_graph.claude.events import REGISTERED, ClientEvent
 from context_graph.errors import InvalidInputError
 
 GATED: Final = "PreToolUse"
 """The event whose hook may be asked to block where it fails (`setup --strict-gates`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookedEvent:
-    """One of the client's events.
-
-    Attributes:
-        name: The client's own, PascalCase.
-        verb: Of ``context-graph-cli hooks``.
-        timeout_s: Seconds after which the client kills the hook and goes on as if it had allowed. The
-            launcher ends by itself before (gate.rs: within 4 s at worst where requirements gate), so this
-            is a backstop: short enough for a user who waits, long enough for a loaded machine.
-        for_tools: Whether the client takes a matcher of tool names for it.
-        quoted: Whether the client quotes the hook's command to its model: a Stop that is held, a compaction.
-        script: File stem of seed 001's script, empty where it has none.
-        requirements: Ids for the script's head.
-    """
-
-    name: str
-    verb: str
-    timeout_s: int
-    for_tools: bool = False
-    script: str = ""
-    requirements: str = ""
-    quoted: bool = False
-
-
-EVENTS: Final = (
-    HookedEvent("SessionStart", "session-start", 5, False, "session_start", "REQ-HOOKS-01, REQ-HOOKS-17"),
-    HookedEvent("PreToolUse", "pre-tool", 5, True, "pre_tool_use", "REQ-HOOKS-02, REQ-HOOKS-18"),
-    HookedEvent("PostToolUse", "post-tool", 3, True, "post_tool_use", "REQ-HOOKS-03, REQ-HOOKS-19"),
-    # PostToolUse fires for success only; a failed tool has an event of its own.
-    HookedEvent("PostToolUseFailure", "post-tool-failure", 3, True),
-    HookedEvent(
-        "UserPromptSubmit", "prompt-submit", 5, False, "user_prompt_submit", "REQ-HOOKS-04, REQ-HOOKS-20"
-    ),
-    # A skill that the user types: the model makes no call of it that PostToolUse would tell of.
-    HookedEvent("UserPromptExpansion", "prompt-expansion", 5),
-    # Reaches the subagent's first request only: it has nothing of its parent's context.
-    HookedEvent("SubagentStart", "subagent-start", 5),
-    HookedEvent("Stop", "stop", 5, quoted=True),
-    # Fires only where the user would be asked, so it costs nobody else anything. SubagentStop is served but
-    # not registered: a subagent can't satisfy what its parent's Stop is held to.
-    HookedEvent("PermissionRequest", "permission-request", 5, True),
-    # A call that was refused without a question has changed nothing, and no other event says so.
-    HookedEvent("PermissionDenied", "permission-denied", 3, True),
-    HookedEvent("PreCompact", "pre-compact", 2, quoted=True),
-    # Has the model's own summary: what that lacks of the session is shown, or at least measured.
-    HookedEvent("PostCompact", "post-compact", 3, quoted=True),
-    # A change of the settings takes hooks away from a session that runs (gates/decide/watch.py).
-    HookedEvent("ConfigChange", "config-change", 5),
-    # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
-    HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
-)
 
 
 EXEC_SINCE: Final = (2, 1, 197)
@@ -84,7 +30,7 @@ _STRICT_END: Final = (
 )
 
 
-def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claude") -> str:
+def command_line(event: ClientEvent, *, strict: bool = False, form: str = "claude") -> str:
     """Return the settings' shell command: exit 0 whatever happens. ``form`` is the format that the host
     reads.
 
@@ -105,13 +51,13 @@ def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claud
     return f"{SEARCH}; {test} && {call} || {_STRICT_END if strict else 'true'}"
 
 
-def exec_form(event: HookedEvent, program: str) -> dict[str, object]:
+def exec_form(event: ClientEvent, program: str) -> dict[str, object]:
     """Return the command and arguments without a shell. ``program`` is a path: the client expands nothing in
     it."""
     return {"command": program, "args": ["hooks", event.verb, "--format", "claude"]}
 
 
-def events_of(names: str) -> list[HookedEvent]:
+def events_of(names: str) -> list[ClientEvent]:
     """Return the events that a comma-separated list names, in any of the spellings in use; all for an empty
     list.
 
@@ -122,16 +68,19 @@ def events_of(names: str) -> list[HookedEvent]:
     """
     wanted = {_key(word) for word in names.split(",") if word.strip()}
     if not wanted:
-        return list(EVENTS)
-    known = {_key(event.name) for event in EVENTS}
+        return list(REGISTERED)
+    known = {_key(event.name) for event in REGISTERED}
     unknown = sorted(wanted - known)
     if unknown:
-        raise InvalidInputError(
-            f"--hooks: {unknown[0]!r} is no hook; known: {', '.join(_kebab(event.name) for event in EVENTS)}"
-        )
+        raise InvalidInputError(f"--hooks: {unknown[0]!r} is no hook; known: {', '.join(hook_names())}")
     if "posttooluse" in wanted:
         wanted.add("posttoolusefailure")
-    return [event for event in EVENTS if _key(event.name) in wanted]
+    return [event for event in REGISTERED if _key(event.name) in wanted]
+
+
+def hook_names() -> list[str]:
+    """Return what `events_of` takes, but for the failed tool, which goes with its success."""
+    return [_kebab(event.name) for event in REGISTERED if event.name != "PostToolUseFailure"]
 
 
 def _key(name: str) -> str:
