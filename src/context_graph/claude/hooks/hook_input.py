@@ -10,22 +10,12 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
 import msgspec
 
 from context_graph.claude.events import EVENT_OF_VERB, EVENTS
 from context_graph.claude.hooks.claude import background_work
-from context_graph.claude.hooks.hook_body import (
-    DATA_TYPES,
-    Bare,
-    Payload,
-    PostToolUse,
-    PreToolUse,
-    SessionEnd,
-    SessionStart,
-    UserPromptSubmit,
-)
 from context_graph.claude.hooks.origin import is_typed
 from context_graph.errors import InvalidInputError
 from context_graph.model import MAX_SESSION_ID_LEN, NOTIFICATION, EventKind
@@ -319,35 +309,76 @@ def _from_nested(kind: EventKind, outer: HookInput) -> HookInput:
     if not outer.has_payload:
         raise _missing("payload")
     _check_hook_type("hook_type", outer.hook_type, kind)
-    payload: Payload = _decode_part(outer.payload, Payload, "payload")
+    payload: _Payload = _decode_part(outer.payload, _Payload, "payload")
     _check_hook_type("payload.type", payload.type, kind)
-    data: Any = _decode_part(payload.data, DATA_TYPES.get(kind, Bare), "payload.data")
-    taken = ("session_id", "prompt_id", "tool_use_id", "cwd")
-    hook = HookInput(kind, **{name: getattr(outer, name) for name in taken})
-    _take_data(hook, data)
+    data: Any = _decode_part(payload.data, _DATA.get(kind, _Bare), "payload.data")
+    taken = {name: getattr(outer, name) for name in ("session_id", "prompt_id", "tool_use_id", "cwd")}
+    read = {name: value for name, value in msgspec.structs.asdict(data).items() if name != "context"}
+    hook = HookInput(kind, **{**taken, **read})
+    if isinstance(data, _SessionStart):
+        hook.source = "startup"
+    elif isinstance(data, _PostToolUse):
+        # An explicit verb for failures stands, error text or not.
+        hook.success = data.error is None and kind is EventKind.POST_TOOL
     return hook
+
+
+class _Payload(msgspec.Struct):
+    type: str
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _SessionStart(msgspec.Struct):
+    cwd: str
+    previous_session_id: str | None = None
+
+
+class _PreToolUse(msgspec.Struct):
+    tool_name: str
+    tool_input: Any
+
+
+class _PostToolUse(msgspec.Struct, rename={"tool_response": "tool_output"}):
+    tool_name: str
+    tool_response: str | None = None
+    error: str | None = None
+    tool_input: Any = None
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: str
+
+
+class _UserPromptSubmit(msgspec.Struct):
+    prompt: str
+    context: list[_Message] | None = None
+
+
+class _SessionEnd(msgspec.Struct, rename={"reason": "status"}):
+    duration_ms: Annotated[int, msgspec.Meta(ge=0)]
+    reason: Literal["normal", "timeout", "error", "user_abort"]
+
+
+class _Bare(msgspec.Struct):
+    """Events that seed 001 does not have; no key of them is required."""
+
+
+_DATA: Final[dict[EventKind, type[msgspec.Struct]]] = {
+    EventKind.SESSION_START: _SessionStart,
+    EventKind.PRE_TOOL: _PreToolUse,
+    EventKind.POST_TOOL: _PostToolUse,
+    EventKind.POST_TOOL_FAILURE: _PostToolUse,
+    EventKind.PROMPT_SUBMIT: _UserPromptSubmit,
+    EventKind.SESSION_END: _SessionEnd,
+    EventKind.PERMISSION_REQUEST: _PreToolUse,
+    EventKind.PERMISSION_DENIED: _PreToolUse,
+}
+"""What the payload's ``data`` is in seed 001's form, by event; of all others `_Bare`."""
 
 
 def _missing(name: str) -> InvalidInputError:
     return InvalidInputError(f"{name}: missing from the hook input; {_CURE}")
-
-
-def _take_data(hook: HookInput, data: object) -> None:
-    if isinstance(data, SessionStart):
-        hook.cwd = data.cwd
-        hook.previous_session_id = data.previous_session_id or ""
-        hook.source = "startup"
-    elif isinstance(data, PreToolUse):
-        hook.tool_name, hook.tool_input = data.tool_name, data.tool_input
-    elif isinstance(data, PostToolUse):
-        hook.tool_name, hook.tool_input = data.tool_name, data.tool_input
-        hook.tool_response, hook.error = data.tool_output, data.error or ""
-        # An explicit verb for failures stands, error text or not.
-        hook.success = data.error is None and hook.kind is EventKind.POST_TOOL
-    elif isinstance(data, UserPromptSubmit):
-        hook.prompt = data.prompt
-    elif isinstance(data, SessionEnd):
-        hook.duration_ms, hook.reason = data.duration_ms, data.status
 
 
 def _decode_part(raw: msgspec.Raw, kind: type[Any], under: str) -> Any:
