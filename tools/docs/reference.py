@@ -3,7 +3,7 @@
     python tools/docs/reference.py          # rewrites the files where they differ
     python tools/docs/reference.py --check  # says which differ, and ends with 1
 
-In docs/dev/mcp.md each tool's table, in docs/commands.md each command's and the whole sections of the hooks', in
+In docs/dev/mcp.md each tool's table; in docs/commands.md each command's, and the hooks' whole sections; in
 docs/hooks.md the events; the sentences around them are written by hand. The hooks of the plugin and of this
 repository's settings too.
 """

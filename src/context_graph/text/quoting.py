@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
+from context_graph.text.units import ago
+
 # Characters that nobody sees could carry words past the reader to the model. A variation selector is seen in
 # what it does to the character before it, and only there: an emoji's colour, the form of a Han character.
 # Anywhere else, or one after the other, the 256 of them are an alphabet that writes any bytes behind one
@@ -89,7 +91,6 @@ it.
 MAX_FENCED_CHARS: Final = 8000
 """Whatever the budget: the client inlines 10,000 characters, and other parts need some of them."""
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
 _UNPARTED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2,}"
@@ -140,11 +141,7 @@ def inert(document: str) -> str:
 
 def age_text(created_at_ms: int, now_ms: int) -> str:
     """Return how old, in one unit: `3 d old`."""
-    seconds = max(0, (now_ms - created_at_ms) // 1000)
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit} old"
-    return f"{seconds} s old"
+    return f"{ago(created_at_ms, now_ms)} old"
 
 
 def day_text(at_ms: int, now_ms: int) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from context_graph.text.units import counted
 from context_graph.view.rows import Effect, Week
 from context_graph.view.safe import one_line
-from context_graph.view.units import counted
 
 HEADS: Final = ("told", "used", "tokens", "rules", "kept", "broken", "solved")
 """Columns of a week, as `figures` gives them."""

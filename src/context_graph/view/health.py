@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from context_graph.view.units import ago, counted
+from context_graph.text.units import ago, counted
 
 _DAY_MS: Final = 86_400_000
 NUMBERS: Final = "numbers"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from context_graph.text.units import ago
 from context_graph.view.effect import figures_line
 from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Pane, Shown
-from context_graph.view.units import ago
 
 
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory
 
-from context_graph.git.origin import Origin, _address, origin_of
+from context_graph.git.moved import Origin, _address, origin_of
 
 FACT = "The billing cron runs at 03:15 UTC on node b7."
 

@@ -29,7 +29,7 @@ from context_graph.consolidation.finders import closeness
 from context_graph.consolidation.progress import silent
 from context_graph.errors import StoreBusyError
 from context_graph.memory.memex import Memex
-from context_graph.sync.batch.pairs import PART_ROWS, spread_search
+from context_graph.sync.batch.project import PART_ROWS, spread_search
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs
 from context_graph.sync.hub.transport import Hub

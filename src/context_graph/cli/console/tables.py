@@ -9,13 +9,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from context_graph.text.units import ago as ago
+from context_graph.text.units import counted as counted
+from context_graph.text.units import size as size
+from context_graph.text.units import span as span
 from context_graph.view.health import COURSES
 from context_graph.view.safe import one_line as one_line
 from context_graph.view.safe import shown as visible
-from context_graph.view.units import ago as ago
-from context_graph.view.units import counted as counted
-from context_graph.view.units import size as size
-from context_graph.view.units import span as span
 
 _CHAIN_ENDS: Final = {
     "missing": " <- (not in the store)",

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import UsageError
-from context_graph.view.units import size
+from context_graph.text.units import size
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")

@@ -9,7 +9,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from context_graph.gates.commands.command_context import CommandContext
-from context_graph.view.units import ago
+from context_graph.text.units import ago
 
 _MARKS = {"error": "✗", "warning": "!", "note": "·", "ok": "✓"}
 _CALL = "context-graph-cli req"

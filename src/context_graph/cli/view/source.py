@@ -14,6 +14,7 @@ from context_graph.cli.memory.call import body_of, finished, last_of
 from context_graph.cli.memory.edit import changed, editable
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.text.units import counted, size
 from context_graph.view.rows import (
     PARTS,
     TEXT_CHARS,
@@ -32,7 +33,6 @@ from context_graph.view.rows import (
     SessionPage,
 )
 from context_graph.view.source import Replaced
-from context_graph.view.units import counted, size
 from context_graph.wire.client.follow import Following, follow
 from context_graph.wire.frames import FOLLOWS, Reply
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from context_graph.text.units import ago, counted
 from context_graph.view.health import COURSES, NUMBERS, exchange_text, sentence
 from context_graph.view.rows import Health, Line
-from context_graph.view.units import ago, counted
 
 
 def health_of(

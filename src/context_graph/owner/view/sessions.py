@@ -22,6 +22,7 @@ from context_graph.owner.view.memories import one_line
 from context_graph.owner.view.runs import run_rows
 from context_graph.store.sessions import sessions
 from context_graph.text.flattening import relative_path, root_of
+from context_graph.text.units import counted, span
 from context_graph.view.rows import (
     EventRow,
     Line,
@@ -32,7 +33,6 @@ from context_graph.view.rows import (
     SessionRow,
     Shown,
 )
-from context_graph.view.units import counted, span
 
 _CHAIN: Final = 20
 _MARKED: Final = frozenset({"denied", "blocked", "satisfied", "cleared", "paused"})

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
+from context_graph.text.units import counted
 from context_graph.view.report.tables import cut, stamp
 from context_graph.view.rows import Day, DriftPoint, SessionDetail
 from context_graph.view.safe import one_line
 from context_graph.view.timeline import CRISIS, WARNING, Timeline
-from context_graph.view.units import counted
 
 WIDTH: Final = 1000
 _LEFT, RIGHT, TOP = 110, 20, 12

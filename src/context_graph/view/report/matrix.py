@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
+from context_graph.text.units import counted
 from context_graph.view.graph import KINDS, Row, matrix
 from context_graph.view.report.charts import RIGHT, TOP, WIDTH, Tick, rounded
 from context_graph.view.report.tables import ID_CHARS, cut, stamp
 from context_graph.view.rows import Map, MapSession
 from context_graph.view.safe import one_line
-from context_graph.view.units import counted
 
 _COLUMNS: Final = 60
 _ROWS: Final = 24

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from rich.text import Text
 
+from context_graph.text.units import counted
 from context_graph.view.rows import Day, Ledger, Shown
 from context_graph.view.terminal.charts import bar, signed
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column
 from context_graph.view.terminal.words import ago, cell, moment, short
-from context_graph.view.units import counted
 
 
 class LedgerPane(ListPane):

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from context_graph.errors import ContextGraphError
+from context_graph.text.units import counted
 from context_graph.view.graph import DEEDS, KINDS, Matrix, Row, matrix
 from context_graph.view.rows import GoalRow, Map, MapNote
 from context_graph.view.safe import one_line
@@ -20,7 +21,6 @@ from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column
 from context_graph.view.terminal.words import cell, moment
-from context_graph.view.units import counted
 
 _DRIFT_LINES: Final = 3
 _FILE_CELLS: Final = 30

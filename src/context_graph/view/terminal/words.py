@@ -7,8 +7,8 @@ from typing import Final
 
 from rich.text import Text
 
+from context_graph.text.units import ago as ago
 from context_graph.view.safe import one_line, shown
-from context_graph.view.units import ago as ago
 
 STANDING: Final = {
     "verified": "green",
