@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tools.docs import built, reference
 
-from context_graph.memory.filters import RecallFilters
 from context_graph.operations import OPERATIONS
 from context_graph.operations.filters import Filters
+from context_graph.operations.naming import filters_of
 from context_graph.operations.operation import parameters
 
 
@@ -57,4 +57,4 @@ def test_each_parameter_says_what_it_is(operation: object) -> None:
 def test_the_filters_that_are_told_are_those_that_are_taken() -> None:
     given = {"tags": ["a"], "kind": "rule", "johari_quadrants": ["open"], "min_importance": 0.5}
     for name in Filters.__struct_fields__:
-        RecallFilters.parse({name: given.get(name, "2026-01-31")})
+        filters_of({name: given.get(name, "2026-01-31")})

@@ -1,17 +1,15 @@
-"""Filters what a recall may return (REQ-CORE-015): values from JSON, and a mask of rows."""
+"""Filters what a recall may return (REQ-CORE-015), as a mask of rows."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory.index.rows import QUADRANTS, kind_tag
-from context_graph.model.memory import JohariQuadrant, MemoryNode, check_unit, parse_time, plain_tag
+from context_graph.model.memory import JohariQuadrant, MemoryNode, check_unit, plain_tag
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.store import layout
 
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
 _LAST_MS: Final = (1 << 63) - 1
 _NAMES: Final = ("agent_id", "session_id", "project", "source")
 _COLUMNS: Final = {"agent_id": "agent", "session_id": "session", "project": "project", "source": "source"}
-_ALIASES: Final = {"agent": "agent_id", "session": "session_id", "johari_quadrant": "johari_quadrants"}
-_TIMES: Final = ("created_after", "created_before")
-_MAX_LIST: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,31 +46,6 @@ class RecallFilters:
         if self.min_importance is not None:
             check_unit("filters.min_importance", self.min_importance)
         object.__setattr__(self, "tags", tuple(map(plain_tag, self.tags)))
-
-    @classmethod
-    def parse(cls, document: Mapping[str, Any] | None) -> RecallFilters:
-        """From JSON: seed 003's names, times as ISO 8601 or Unix ms, quadrants by name.
-
-        Raises:
-            InvalidParamsError: Names the field, what it must be and what was given.
-        """
-        if document is None:
-            return cls()
-        if not isinstance(document, Mapping):
-            raise InvalidParamsError.of("filters", f"must be an object, is {type(document).__name__}")
-        fields: dict[str, Any] = {}
-        for key, value in document.items():
-            name = _ALIASES.get(key, key)
-            if value is None:
-                continue
-            if name in _TIMES:
-                fields[f"{name}_ms"] = parse_time(f"filters.{key}", value)
-            elif name in _READERS:
-                fields[name] = _READERS[name](f"filters.{key}", value)
-            else:
-                known = ", ".join([*_READERS, *_TIMES])
-                raise InvalidParamsError.of("filters", f"has no field {key!r}; fields are {known}")
-        return cls(**fields)
 
     def key(self) -> str:
         """Return the same text for equal filters, for cursors."""
@@ -129,48 +99,3 @@ class RecallFilters:
         if self.kind is not None:
             ranking.keep_rows(mask, rows.tags.get(kind_tag(self.kind), array("I")))
         return mask
-
-
-def _number(name: str, value: object) -> float:
-    check_unit(name, value)
-    assert isinstance(value, int | float)
-    return float(value)
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidParamsError.of(name, f"must be a text of at least one character, is {value!r}")
-    return value
-
-
-def _texts(name: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or len(value) > _MAX_LIST:
-        raise InvalidParamsError.of(name, f"must be a list of at most {_MAX_LIST} texts")
-    return tuple(_text(f"{name}[{i}]", item) for i, item in enumerate(value))
-
-
-def _quadrants(name: str, value: object) -> tuple[JohariQuadrant, ...]:
-    quadrants = []
-    for text in _texts(name, [value] if isinstance(value, str) else value):
-        try:
-            quadrants.append(JohariQuadrant(text.lower()))
-        except ValueError:
-            known = ", ".join(QUADRANTS)
-            raise InvalidParamsError.of(name, f"has {text!r}; quadrants are {known}") from None
-    return tuple(quadrants)
-
-
-def _kind(name: str, value: object) -> NoteKind:
-    try:
-        return NoteKind(_text(name, value).lower())
-    except ValueError:
-        raise InvalidParamsError.of(name, f"has {value!r}; kinds are {', '.join(NoteKind)}") from None
-
-
-_READERS: Final = {
-    "min_importance": _number,
-    "johari_quadrants": _quadrants,
-    "tags": _texts,
-    "kind": _kind,
-    **dict.fromkeys(_NAMES, _text),
-}

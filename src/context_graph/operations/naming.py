@@ -1,18 +1,27 @@
-"""Finds the memory that a person or model means by the beginning of an id."""
+"""Finds what a person or model means: a memory by the beginning of its id, memories by filters."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.operations.filters import Filters
+from context_graph.operations.operation import read
 
 _MIN_CHARS: Final = 4
 """Characters of a shortened id at least: a single letter would fit some memory by chance, and forget it."""
 _HEX: Final = frozenset("0123456789abcdef")
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 60
+_ALIASES: Final = {"agent": "agent_id", "session": "session_id", "johari_quadrant": "johari_quadrants"}
+_WORDS: Final = ("johari_quadrants", "kind")
+"""Taken in any case."""
 
 
 def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
@@ -65,3 +74,32 @@ def text_of(memex: Memex, node_id: UUID) -> str:
     stored = memex.stored(node_id)
     content = "" if stored is None else " ".join(stored.node.content.split())
     return content if len(content) <= _SHOWN_CHARS else content[:_SHOWN_CHARS] + "…"
+
+
+def filters_of(document: Mapping[str, Any] | None) -> RecallFilters:
+    """Return what JSON says: seed 003's names, times as ISO 8601 or Unix ms, quadrants by name.
+
+    Raises:
+        InvalidParamsError: Names the field, what it must be and what was given.
+    """
+    if document is None:
+        return RecallFilters()
+    if not isinstance(document, Mapping):
+        raise InvalidParamsError.of("filters", f"must be an object, is {type(document).__name__}")
+    values = {_ALIASES.get(key, key): value for key, value in document.items()}
+    values |= {name: _lower(values[name]) for name in _WORDS if name in values}
+    if isinstance(values.get("johari_quadrants"), str):
+        values["johari_quadrants"] = [values["johari_quadrants"]]
+    try:
+        fields = msgspec.structs.asdict(read(Filters, values, "filters"))
+    except InvalidParamsError as error:
+        raise InvalidParamsError.of(f"filters.{error.parameter}", error.what) from None
+    for name in ("created_after", "created_before"):
+        fields[f"{name}_ms"] = fields.pop(name)
+    return RecallFilters(**fields)
+
+
+def _lower(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_lower(item) for item in value]
+    return value.lower() if isinstance(value, str) else value

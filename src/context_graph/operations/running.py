@@ -40,7 +40,7 @@ from context_graph.model.note import KIND, NOTE
 from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context, Elsewhere
 from context_graph.operations.forgetting import forget_everywhere
-from context_graph.operations.naming import check_not_pinned, memory_named, text_of
+from context_graph.operations.naming import check_not_pinned, filters_of, memory_named, text_of
 from context_graph.operations.operation import Called
 from context_graph.operations.running_store import STORE_RUNS
 from context_graph.store.graph.history import Act
@@ -171,7 +171,7 @@ def _decoded(encoded: str, most: int) -> bytes:
 
 
 def _recall(context: Context, arguments: memories.Recall) -> Answer:
-    memex, filters = _searched(context, arguments.scope), RecallFilters.parse(arguments.filters)
+    memex, filters = _searched(context, arguments.scope), filters_of(arguments.filters)
     alike, by_query = context.host.alike(arguments.query, context.session_id)
     recall = memex.recall(
         arguments.query,
@@ -247,7 +247,7 @@ def _recall_team(
 
 
 def _inject(context: Context, arguments: memories.Inject) -> Answer:
-    memex, filters = context.host.memory(), RecallFilters.parse(arguments.filters)
+    memex, filters = context.host.memory(), filters_of(arguments.filters)
     injection = memex.inject(
         arguments.query,
         max_tokens=arguments.max_tokens,
@@ -309,7 +309,7 @@ def _list(context: Context, arguments: memories.List) -> Answer:
         after = as_uuid("cursor", arguments.cursor) if arguments.cursor else None
         return Answer(views.tombstones_view(memex.tombstones(after), arguments.limit))
     memex = _memory(context, arguments.scope)
-    page = memex.list(arguments.cursor, arguments.limit, RecallFilters.parse(arguments.filters))
+    page = memex.list(arguments.cursor, arguments.limit, filters_of(arguments.filters))
     newer = memex.superseded(page.nodes)
     nodes = [
         {**views.record_view(node), **({"superseded_by": str(newer[node.id])} if node.id in newer else {})}

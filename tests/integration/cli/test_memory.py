@@ -100,7 +100,7 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
         (["recall", "x", "--min-importance", "inf"], "--min-importance"),
         (["link", "0000", "1111", "--weight", "nan"], "--weight"),
         (["link", "0000", "1111", "--confidence", "-1"], "--confidence"),
-        (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),
+        (["recall", "x", "--quadrant", "nowhere"], "known are open"),
         (["recall", "x", "--created-after", "soon"], "--created-after is 'soon'; give a time such as 7d"),
         (["recall", "x", "--top-k", "many"], "--top-k is 'many'; give a whole number"),
         (["recall", "x", "--top-k", "0"], "--top-k"),

@@ -154,7 +154,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("recall_memory", {"query": "x", "filters": {"min_importance": 2}}, "filters.min_importance"),
     ("recall_memory", {"query": "x", "filters": {"created_after": "soon"}}, "filters.created_after"),
     ("recall_memory", {"query": "x", "filters": {"johari_quadrants": ["odd"]}}, "filters.johari_quadrants"),
-    ("recall_memory", {"query": "x", "filters": {"colour": "red"}}, "filters"),
+    ("recall_memory", {"query": "x", "filters": {"colour": "red"}}, "filters.colour"),
     ("inject_context", {"query": "x", "max_tokens": 8193}, "max_tokens"),
     ("inject_context", {"query": "x", "priority": "asap"}, "priority"),
     ("inject_context", {"query": "x", "distillation_mode": "poetic"}, "distillation_mode"),

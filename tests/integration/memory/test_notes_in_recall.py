@@ -13,6 +13,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory.filters import RecallFilters
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NoteKind
+from context_graph.operations.naming import filters_of
 
 
 def node(session: str, text: str, kind: NoteKind | None, at: int) -> MemoryNode:
@@ -90,12 +91,12 @@ def test_a_kind_is_a_filter_of_lists_and_recalls_after_a_restart_too(tmp_path: P
         with open_memex(tmp_path) as memex:
             if not memex.count():
                 fill(memex)
-            rules = RecallFilters.parse({"kind": "Rule"})
+            rules = filters_of({"kind": "Rule"})
             assert [one.session_id for one in memex.list(filters=rules).nodes] == ["s3"]
             assert [one.node.session_id for one in memex.recall("postcode", filters=rules).nodes] == ["s3"]
             assert len(memex.list(filters=RecallFilters(kind=NoteKind.LESSON)).nodes) == 8
-    with pytest.raises(InvalidParamsError, match="kinds are rule, decision, lesson"):
-        RecallFilters.parse({"kind": "advice"})
+    with pytest.raises(InvalidParamsError, match="must be one of rule, decision, lesson"):
+        filters_of({"kind": "advice"})
 
 
 def test_a_hidden_text_finds_its_memory_and_is_not_shown(tmp_path: Path) -> None:

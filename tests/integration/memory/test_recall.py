@@ -15,6 +15,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import asked
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.operations.naming import filters_of
 
 TEXTS = (
     "The staging database is migrated with alembic upgrade head",
@@ -109,7 +110,7 @@ def test_every_filter_reaches_the_store(memex) -> None:
         {"created_after": 4_999},
         {"johari_quadrants": [wanted.johari_quadrant.value], "tags": ["x"]},
     ):
-        found = memex.recall("the wanted memory", filters=RecallFilters.parse(given))
+        found = memex.recall("the wanted memory", filters=filters_of(given))
         assert [one.node.id for one in found.nodes] == [wanted.id], given
 
 
@@ -297,7 +298,7 @@ def test_a_cursor_of_another_query_or_no_cursor_at_all_is_refused(memex) -> None
         ("cache", {}, ""),
     ]:
         with pytest.raises(InvalidParamsError, match="cursor"):
-            memex.recall(query, filters=RecallFilters.parse(filters), cursor=text)
+            memex.recall(query, filters=filters_of(filters), cursor=text)
 
 
 def test_a_changed_importance_counts_at_once(memex) -> None:

@@ -56,11 +56,8 @@ def our_commands(document: dict[str, Any], event: str) -> list[str]:
 def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     """REQ-SESSION-16 REQ-HOOKS-22: PascalCase events, nested hooks, seconds, the CLI called directly."""
     document = json.loads(merge_settings("", ALL))
-    assert list(document["hooks"]) == [
-        *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart", "Stop", "PermissionRequest"),
-        *("PermissionDenied", "PreCompact", "PostCompact", "ConfigChange", "SessionEnd"),
-    ]
+    assert list(document["hooks"]) == [event.name for event in REGISTERED]
+    assert {"SessionStart", "PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"} < set(document["hooks"])
     assert hook_problems(document) == []
     for event in ALL:
         ((hook,),) = (group["hooks"] for group in document["hooks"][event.name])

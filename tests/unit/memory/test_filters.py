@@ -10,6 +10,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index.rows import Rows
 from context_graph.model.memory import JohariQuadrant, MemoryNode, parse_time
+from context_graph.operations.naming import filters_of
 
 
 def node(number: int, **fields) -> MemoryNode:
@@ -40,7 +41,7 @@ def rows() -> Rows:
 
 
 def passing(rows: Rows, given: dict) -> list[int]:
-    mask = RecallFilters.parse(given).mask(rows, rows.live)
+    mask = filters_of(given).mask(rows, rows.live)
     return [row for row in range(len(rows)) if mask[row]]
 
 
@@ -78,25 +79,25 @@ def test_only_live_rows_that_pass_every_filter_are_kept(rows, given, expected) -
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"min_importance": 1.5}, "filters.min_importance - is 1.5, must be between 0 and 1"),
-        ({"min_importance": "x"}, "filters.min_importance - must be a number, is str"),
-        ({"min_importance": float("nan")}, "filters.min_importance - is nan"),
-        ({"johari_quadrants": ["wide"]}, "filters.johari_quadrants - has 'wide'; quadrants are open, blind"),
-        ({"johari_quadrants": 3}, "filters.johari_quadrants - must be a list"),
+        ({"min_importance": 1.5}, "filters.min_importance - must be between 0 and 1, is 1.5"),
+        ({"min_importance": "x"}, "filters.min_importance - must be a number, not string"),
+        ({"min_importance": float("nan")}, "filters.min_importance - must be between 0 and 1, is nan"),
+        ({"johari_quadrants": ["wide"]}, "filters.johari_quadrants - holds 'wide'; known are open, blind"),
+        ({"johari_quadrants": 3}, "filters.johari_quadrants - must be an array, not integer"),
         ({"created_after": "soon"}, "filters.created_after - must be a date and time such as"),
         ({"created_after": -1}, "filters.created_after - must be a date and time"),
         ({"created_after": True}, "filters.created_after - must be a date and time"),
-        ({"agent_id": ""}, "filters.agent_id - must be a text"),
-        ({"tags": "a"}, "filters.tags - must be a list"),
-        ({"tags": ["a", 1]}, r"filters.tags\[1\] - must be a text"),
-        ({"importance": 1}, "filters - has no field 'importance'; fields are min_importance"),
+        ({"agent_id": ""}, "filters.agent_id - must have 1 to 4096 characters, has 0"),
+        ({"tags": "a"}, "filters.tags - must be an array, not string"),
+        ({"tags": ["a", 1]}, "filters.tags - each entry must be a string"),
+        ({"importance": 1}, "filters.importance - is not a parameter of filters; it has agent_id"),
         ([1], "filters - must be an object, is list"),
     ],
 )
 def test_what_can_be_no_filter_is_refused_by_name(given, message) -> None:
     """ERR-CORE-004: the parameter, its limit and what was given."""
     with pytest.raises(InvalidParamsError, match=f"Invalid params: {message}") as raised:
-        RecallFilters.parse(given)
+        filters_of(given)
     assert raised.value.rpc_code == -32602
 
 
@@ -106,8 +107,8 @@ def test_a_time_without_an_offset_is_utc() -> None:
 
 
 def test_no_filters_are_everything_and_equal_ones_have_one_key() -> None:
-    assert RecallFilters.parse(None) == RecallFilters()
-    one, other = RecallFilters.parse({"tags": ["a"]}), RecallFilters.parse({"tags": ["b"]})
+    assert filters_of(None) == RecallFilters()
+    one, other = filters_of({"tags": ["a"]}), filters_of({"tags": ["b"]})
     assert one.key() == RecallFilters(tags=("a",)).key() != other.key()
 
 

@@ -216,14 +216,14 @@ def body_of(call: Call) -> dict[str, Any]:
 
 
 def _serve(operation: Operation, call: Call) -> Reply:
-    from context_graph.memory.filters import RecallFilters
+    from context_graph.operations.naming import filters_of
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
     params = {name: value for name, value in call.request.params.items() if name != FOLLOWS}
     body = _named(operation, {**params, **body_of(call)})
     try:
         arguments = read(operation.arguments, _whole_session(body, call), call.request.verb)
-        RecallFilters.parse(getattr(arguments, "filters", None))
+        filters_of(getattr(arguments, "filters", None))
     except InvalidParamsError as error:
         raise CommandLineError(_by_option(operation, error)) from error
     try:
