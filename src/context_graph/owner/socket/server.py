@@ -472,7 +472,12 @@ def request_line(request: Request | None, reply: Reply, *, took_ms: float, recei
     )
 
 
+_MARKS: Final = str.maketrans("", "", "._-+:")
+
+
 def _word(text: str) -> str:
     """Return ``text`` as one short word: a client must not be able to write lines of its own into the log."""
-    kept = "".join(char if char.isalnum() or char in "._-+:" else "?" for char in text[:64])
+    kept = text[:64]
+    if not kept.translate(_MARKS).isalnum():
+        kept = "".join(char if char.isalnum() or char in "._-+:" else "?" for char in kept)
     return kept or "-"
