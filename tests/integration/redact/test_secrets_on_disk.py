@@ -178,8 +178,8 @@ def _flat(planter: Planter, event: str, number: int) -> dict[str, Any]:
     return body | {"tool_input": tool, "tool_response": answer, "tool_use_id": f"toolu_{number}"}
 
 
-NOT_TEXT = {"timestamp_ms", "duration_ms", "hook_type", "agent_id", "cwd"}
-"""Numbers; seed 001's other shape; a subagent's event; a folder, which `no_id` looks at."""
+NOT_TEXT = {"--success", "timestamp_ms", "duration_ms", "hook_type", "agent_id", "cwd"}
+"""An option; numbers; seed 001's other shape; a subagent's event; a folder, which `no_id` looks at."""
 
 
 @pytest.mark.timeout(300)
