@@ -7,10 +7,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from context_graph.claude.events import REGISTERED, ClientEvent
 from context_graph.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from context_graph.claude.events import ClientEvent
 
 GATED: Final = "PreToolUse"
 """The event whose hook may be asked to block where it fails (`setup --strict-gates`)."""
@@ -66,6 +68,8 @@ def events_of(names: str) -> list[ClientEvent]:
     Raises:
         InvalidInputError: Naming the word that is no event, and those that are.
     """
+    from context_graph.claude.events import REGISTERED  # `status` looks for hooks without the table
+
     wanted = {_key(word) for word in names.split(",") if word.strip()}
     if not wanted:
         return list(REGISTERED)
@@ -80,6 +84,8 @@ def events_of(names: str) -> list[ClientEvent]:
 
 def hook_names() -> list[str]:
     """Return what `events_of` takes, but for the failed tool, which goes with its success."""
+    from context_graph.claude.events import REGISTERED
+
     return [_kebab(event.name) for event in REGISTERED if event.name != "PostToolUseFailure"]
 
 

@@ -10,10 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from context_graph.claude.events import EVENTS
-
 _OTHERS: Final = ("PostToolBatch", "StopFailure", "Notification", "InstructionsLoaded")
-KNOWN_EVENTS: Final = frozenset((*(event.name for event in EVENTS), *_OTHERS))
 _REQUIRED_TEXTS: Final = {
     "command": ("command",),
     "prompt": ("prompt",),
@@ -43,10 +40,15 @@ def hook_problems(settings: Any) -> list[str]:
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
         return [f"hooks: must be an object, not {_kind(hooks)}"]
+    if not hooks:
+        return []
+    from context_graph.claude.events import EVENTS  # `status` asks where there are none
+
+    known = {*(event.name for event in EVENTS), *_OTHERS}
     return [
         problem
         for event, groups in hooks.items()
-        if event in KNOWN_EVENTS
+        if event in known
         for problem in _event_problems(f"hooks.{event}", groups)
     ]
 

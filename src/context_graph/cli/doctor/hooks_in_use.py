@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.events import REGISTERED
 from context_graph.claude.settings.hook_commands import runs_us
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.cli.doctor.client_files import SettingsFile, plugin_folders, read_object
@@ -73,7 +72,9 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
     for folder in plugin_folders(settings, project, env):
         in_use.hooks += packaged_hooks(folder, project)
     if in_use.hooks:
-        in_use.findings += _doubled(in_use)
+        from context_graph.claude.events import REGISTERED  # `status` looks where there are none
+
+        in_use.findings += _doubled(in_use, [event.name for event in REGISTERED])
         missing = [event.name for event in REGISTERED if not in_use.of(event.name)]
         if missing:
             text = f"no settings file calls us for {', '.join(missing)}"
@@ -81,11 +82,11 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
     return in_use
 
 
-def _doubled(in_use: HooksInUse) -> list[Finding]:
+def _doubled(in_use: HooksInUse, events: list[str]) -> list[Finding]:
     """Return problems with a plugin beside our settings, or with commands that differ: all of them run and
     take time.
     """
-    twice = [event.name for event in REGISTERED if len(in_use.of(event.name)) > 1]
+    twice = [event for event in events if len(in_use.of(event)) > 1]
     if not twice:
         return []
     sources = sorted({str(hook.source) for event in twice for hook in in_use.of(event)})
