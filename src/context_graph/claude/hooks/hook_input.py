@@ -89,6 +89,7 @@ class HookInput(
     between: Texts = ()
     """Stop: what the model said before, between its calls since the prompt, where that is known."""
     transcript_path: Loose = ""
+    """Of a Stop alone."""
     prompt_id: Text = ""
     source: Text = ""
     """As in HookEvent: that a prompt is a notification is decided here, and nowhere else."""
@@ -115,8 +116,8 @@ class HookInput(
         for name in _TEXTS:
             if not isinstance(getattr(self, name), str):
                 setattr(self, name, "")
-        said = self.between if isinstance(self.between, list) else ()
-        self.between = [text for text in said if isinstance(text, str)]
+        texts = self.between if isinstance(self.between, list) else ()
+        self.between = [text for text in texts if isinstance(text, str)]
         self.reason = self.reason or self.trigger
         self.duration_ms = int(self.duration_ms or 0)
         self.stop_hook_active = self.stop_hook_active is True
@@ -254,6 +255,8 @@ def _from_body(kind: EventKind, body: bytes) -> HookInput:
     hook.kind = _flat_kind(kind, hook, body)
     if hook.kind is EventKind.POST_TOOL:
         hook.success = True  # the client fires PostToolUse for nothing else
+    if hook.kind is not EventKind.STOP:
+        hook.transcript_path = ""
     return hook
 
 
