@@ -97,7 +97,6 @@ def _search(postings: Any) -> None:
 
 
 def _count(found: Any) -> None:
-    found.shapes()
     found.lone()
     found.to_bytes()
 

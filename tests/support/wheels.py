@@ -22,7 +22,7 @@ _CORE, _CLI = "context-graph-core", "context-graph-cli"
 def wheels_of(folder: Path, *extras: str) -> Path:
     """Fill ``folder`` with wheels of both packages as they are built here, and of all that they need."""
     for name in _needed(_CORE, frozenset(extras), {}) | {_CLI}:
-        _pack(metadata.distribution(name), folder)
+        _pack(_installed(name), folder)
     return folder
 
 
@@ -32,11 +32,16 @@ def _needed(name: str, extras: frozenset[str], known: dict[str, frozenset[str]])
     if before is not None and extras <= before:
         return set(known)
     known[name] = extras | (before or frozenset())
-    for text in metadata.distribution(name).requires or ():
+    for text in _installed(name).requires or ():
         wanted = Requirement(text)
         if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
             _needed(_plain(wanted.name), frozenset(wanted.extras), known)
     return set(known)
+
+
+def _installed(name: str) -> metadata.Distribution:
+    """What an installer left of it, not the notes of a build that may lie beside our source."""
+    return next(one for one in metadata.distributions(name=name) if one.read_text("METADATA"))
 
 
 def _plain(name: str) -> str:
@@ -85,4 +90,4 @@ def _pack(package: metadata.Distribution, folder: Path) -> None:
 
 
 def _tag_of_cli() -> list[str]:
-    return re.findall(r"(?m)^Tag: (\S+)", metadata.distribution(_CLI).read_text("WHEEL") or "")
+    return re.findall(r"(?m)^Tag: (\S+)", _installed(_CLI).read_text("WHEEL") or "")

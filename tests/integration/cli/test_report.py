@@ -61,7 +61,7 @@ def test_the_file_has_what_hooks_and_commands_left(cli: Cli) -> None:
     for part in (
         *("Rate limits count per API key, not per IP.", "Make the token bucket refill lazily"),
         *("The parser keeps comments of a file.", "forgotten", "commit_plan", "denied", "prompt-submit"),
-        *("IC over time", "Tokens by day", ": deep, "),
+        *("IC, and what happened", "Told and used by day", ": deep, "),
     ):
         assert part in text, part
     assert "could not be read" not in text and "not in this file" not in text

@@ -298,7 +298,7 @@ def test_a_damaged_database_says_so_and_says_what_to_do(cli: Cli) -> None:
     assert error.data["detail"].startswith("Storage error: ")
     assert cli.env["CONTEXT_GRAPH_HOME"] not in json.dumps(error.model_dump())
     log = (Path(cli.env["CONTEXT_GRAPH_HOME"]) / "log" / "owner.log").read_text()
-    assert "ERROR mcp recall_memory: " in log
+    assert "ERROR recall_memory: " in log
     assert str(database) in log
 
 
