@@ -34,7 +34,7 @@ _FOREIGN = (
         (["memory", "recall", "x", "--top-k", "0"], "--top-k is 0, must be between 1 and 100"),
         (
             ["memory", "recall", "x", "--min-importance", "2"],
-            "--min-importance is 2.0, must be between 0 and 1",
+            "--min-importance must be between 0 and 1, is 2.0",
         ),
         (["memory", "list", "one", "two"], "too many words: one two"),
         (["memory", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),

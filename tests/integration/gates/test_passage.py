@@ -220,13 +220,16 @@ def test_a_command_that_failed_has_run(gate: Gate) -> None:
 def test_stop_waits_for_what_runs_in_the_background(gate: Gate) -> None:
     gate.config(VERIFY)
     _edit(gate, "PreToolUse")
-    agent, shell = [("subagent", "a1")], [("shell", "b1")]
+    agent, shell, other = (
+        [{"type": kind, "id": key, "status": "running"}]
+        for kind, key in (("subagent", "a1"), ("shell", "b1"), ("shell", "b2"))
+    )
     for _ in range(3):
-        assert gate.stop(background=agent).decision == ""
+        assert gate.stop(background_tasks=agent).decision == ""
     assert gate.stop().decision == "block"
-    assert gate.stop(background=shell).decision == ""
-    assert gate.stop(background=shell).decision == "block", "a server never ends"
-    assert gate.stop(background=[*shell, ("shell", "b2")]).decision == ""
+    assert gate.stop(background_tasks=shell).decision == ""
+    assert gate.stop(background_tasks=shell).decision == "block", "a server never ends"
+    assert gate.stop(background_tasks=[*shell, *other]).decision == ""
 
 
 def test_a_skill_that_the_user_types_satisfies(gate: Gate) -> None:
