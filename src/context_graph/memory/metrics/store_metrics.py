@@ -274,9 +274,8 @@ class StoreMetrics:
 
         Cost: some 20 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
-        action, _ = self._suggested(reader, now_ms, tellings, PULSE_EFFORT)
-        entropy, coherence, _ = self.shares(tellings)
-        values = round(entropy, DIGITS), round(coherence, DIGITS)
+        shares, action, _ = self._suggested(reader, now_ms, tellings, PULSE_EFFORT)
+        values = round(shares.entropy, DIGITS), round(shares.coherence, DIGITS)
         if empty_recall:
             return CognitivePulse(*values, SuggestedAction.EXPLORE)
         about = self._review.contradiction_of(touched) or tellings.change_of(touched)
@@ -284,20 +283,20 @@ class StoreMetrics:
 
     def _suggested(
         self, reader: Reader, now_ms: int, tellings: Tellings, effort: Effort
-    ) -> tuple[SuggestedAction, str]:
-        """Return what to do (docs/dev/memory-metrics.md has the table), and why."""
+    ) -> tuple[Shares, SuggestedAction, str]:
+        """Return the shares, what to do (docs/dev/memory-metrics.md has the table), and why."""
         is_pair_waiting = self._review.look(reader, self._alone, effort, now_ms)
-        if not self._memories:
-            return SuggestedAction.EXPLORE, "there are no memories yet"
-        if is_pair_waiting:
-            return SuggestedAction.CURATE, "curation_tasks wait"
         entropy, coherence, memories = shares = self.shares(tellings)
+        if not self._memories:
+            return shares, SuggestedAction.EXPLORE, "there are no memories yet"
+        if is_pair_waiting:
+            return shares, SuggestedAction.CURATE, "curation_tasks wait"
         if not memories:
-            return SuggestedAction.READY, "nothing was told yet"
+            return shares, SuggestedAction.READY, "nothing was told yet"
         reason = (
             f"of the {memories} memories told last, {entropy:.0%} are in doubt and {coherence:.0%} were used"
         )
-        return action_for(shares), reason
+        return shares, action_for(shares), reason
 
     def status(
         self, reader: Reader, now_ms: int, tellings: Tellings, *, dream_available: bool
@@ -307,13 +306,12 @@ class StoreMetrics:
         ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.5 s if many
         review candidates wait.
         """
-        action, reason = self._suggested(reader, now_ms, tellings, STATUS_EFFORT)
-        entropy, coherence, _ = self.shares(tellings)
+        shares, action, reason = self._suggested(reader, now_ms, tellings, STATUS_EFFORT)
         best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
         nodes = (_readable(reader, node) for node, _ in best)
         return MemeticStatus(
-            coherence_score=round(coherence, DIGITS),
-            entropy_level=round(entropy, DIGITS),
+            coherence_score=round(shares.coherence, DIGITS),
+            entropy_level=round(shares.entropy, DIGITS),
             top_active_concepts=tuple(
                 ActiveConcept(node.id, short_name(node.content), node.access_count)
                 for node in nodes
