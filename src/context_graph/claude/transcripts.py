@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, MutableSet
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from context_graph.config.paths import client_dir
+from context_graph.system.regular_file import open_regular
 
 AGENT: Final = "agent-"
 """Files of subagents begin so; they lie beside their session's file, or in its folder `subagents`."""
@@ -260,13 +260,11 @@ def said_between(path: Path, session_id: str, until_ms: int | None) -> list[str]
 def _last_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects at a file's end but for results of calls; none where it is no plain file."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            state = os.fstat(handle)
-            begin = max(0, state.st_size - _END)
+        with open_regular(str(path), follow=False) as file:
+            begin = max(0, os.fstat(file.fileno()).st_size - _END)
             file.seek(begin)
-            lines = file.read(_END).split(b"\n") if S_ISREG(state.st_mode) else []
-    except OSError:
+            lines = file.read(_END).split(b"\n")
+    except (OSError, ValueError):
         return
     for text in lines[1 if begin else 0 :]:
         try:
