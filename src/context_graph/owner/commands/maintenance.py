@@ -119,7 +119,7 @@ def _sessions(call: Call, now_ms: int) -> dict[str, Any]:
 def _memory(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
     context = call.context
     context.memory_hooks.tidy()
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return {"live": 0, **context.memory_hooks.stats(), "week_injections": 0, "week_tokens": 0}
     with context.memory.uncounted():
         return _examined(call, now_ms, quick=quick)

@@ -136,7 +136,7 @@ def _pane(call: Call) -> Reply:
 def _each_once(call: Call) -> Iterator[Shown]:
     """Yield the memories that were put before the model last, newest first, each once."""
     context = call.context
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return
     seen: set[str] = set()
     with context.memory.uncounted():

@@ -140,6 +140,10 @@ class StoreContext:
 
         return GraphStore.count_in(self.store.engine)
 
+    def uses_memory(self) -> bool:
+        """Return whether the store has memories, or somebody has asked for them here; opens nothing."""
+        return self._memory is not None or self.memory_count() > 0
+
     @property
     def dreams_by_itself(self) -> bool:
         """Whether the owner consolidates this store by itself: the settings allow it, and it has not

@@ -47,7 +47,7 @@ def effect_of(context: StoreContext) -> Effect:
 
     Cost: some 5 ms for a full ledger, a read for each memory told, and some 10 us for each two rules.
     """
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return Effect(weeks=(), broken=())
     entries = context.memory_hooks.ledger.recent(_ENTRIES)[::-1]
     memex = context.memory

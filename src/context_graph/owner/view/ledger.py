@@ -28,7 +28,7 @@ def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") 
 
     Cost: some 5 ms for a full ledger, and a read a row.
     """
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return Ledger(rows=(), days=())
     rows: list[Shown] = []
     with context.memory.uncounted():

@@ -32,7 +32,7 @@ def map_of(context: StoreContext) -> Map:
     Cost: a read for each of the sessions' notes, and one look at all memories for the rules: some 0.1 s for
     5,000.
     """
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return Map()
     memex, inside = context.memory, FileMemories().inside
     with memex.uncounted():

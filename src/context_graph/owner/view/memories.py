@@ -68,7 +68,7 @@ def memory_page(
 
     Cost: some 20 us a memory, and up to TOOL_S for looking at the files that they rest on.
     """
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return MemoryPage(rows=(), total=0)
     memex = context.memory
     with memex.uncounted():

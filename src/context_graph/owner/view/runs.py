@@ -28,7 +28,7 @@ _READ: Final = 20_000
 
 def run_rows(context: StoreContext, *, limit: int = 100) -> list[RunRow]:
     """Return the consolidations of the last 30 days, newest first."""
-    if not context.memory_count() and context.memory_seq() is None:
+    if not context.uses_memory():
         return []
     memex = context.memory
     with memex.uncounted():
