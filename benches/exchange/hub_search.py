@@ -38,8 +38,8 @@ from context_graph.memory.index.blend import hashes
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.recall import Recaller
 from context_graph.sync.change import MEMORY, VERSION, Change, encode
+from context_graph.sync.hub.answering import Question, Search
 from context_graph.sync.hub.memories import signed, vector_text
-from context_graph.sync.hub.search import Question, Search
 from context_graph.sync.hub.transport import Hub
 
 GOAL_P95_MS, GOAL_RECALL = 150.0, 0.95

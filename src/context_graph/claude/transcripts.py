@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from context_graph.config.paths import client_dir
-from context_graph.system.regular_file import open_regular
+from context_graph.system.small_files import open_regular
 
 AGENT: Final = "agent-"
 """Files of subagents begin so; they lie beside their session's file, or in its folder `subagents`."""

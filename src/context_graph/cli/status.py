@@ -117,7 +117,7 @@ def _are_named(folder: Path) -> bool:
 
 def _hooks_set_up(folder: Path) -> bool:
     """Return whether a settings file or plugin of the client, or another host's file, calls us here."""
-    from context_graph.claude.hosts.places import name_us
+    from context_graph.claude.hosts.host import name_us
     from context_graph.cli.doctor.client_files import settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use
 

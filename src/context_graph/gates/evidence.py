@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from context_graph.gates.rules import names
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 _FILES = 2000
 _ENTRIES = 50_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 _BYTES = 256 << 10
 _INCLUDED = 8

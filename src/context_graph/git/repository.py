@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from context_graph.system.regular_file import open_regular
+from context_graph.system.small_files import open_regular
 
 _SMALL = 4096
 _HEADS = "refs/heads/"

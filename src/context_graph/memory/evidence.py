@@ -24,8 +24,7 @@ from context_graph.git.repository import Head, Repo, ask_git, find_repo, read_he
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.model.note import NoteKind, kind_of_memory
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.small_files import Signature, is_settled, signature
+from context_graph.system.small_files import Signature, is_settled, read_bytes, signature
 
 KEY: Final = "evidence"
 """Where it stands in a memory's metadata."""

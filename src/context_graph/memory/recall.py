@@ -35,9 +35,16 @@ from context_graph.memory.index.blend import (
     hashes,
     read,
 )
-from context_graph.memory.index.cursors import MAX_DEPTH, cursor_of, key_of, read_cursor
 from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.index.order import Judged, Order, end_of_evidence
+from context_graph.memory.index.order import (
+    MAX_DEPTH,
+    Judged,
+    Order,
+    cursor_of,
+    end_of_evidence,
+    key_of,
+    read_cursor,
+)
 from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.index.spread import Spread, spread, without_notes
 from context_graph.memory.nearest import SEMANTIC, nearest

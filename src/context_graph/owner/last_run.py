@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from context_graph.consolidation import FOLDER
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _NAME: Final = "last.json"
 _UNTOLD: Final = "untold"

@@ -37,7 +37,7 @@ _READ_BYTES: Final = 1 << 20
 _GONE_S: Final = 1.0
 
 Then = Callable[[Sequence[Mapping[str, Any]], str], Mapping[str, Any]]
-"""Makes the answer from what the hub has (`sync.hub.search.Candidate`) and why it has nothing, if so."""
+"""Makes the answer from what the hub has (`sync.hub.answering.Candidate`) and why it has nothing, if so."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

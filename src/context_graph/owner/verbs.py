@@ -35,6 +35,32 @@ FIRST: Final[dict[str, Verb]] = {
 }
 """What a client asks first, and waits for."""
 
+_VIEW: Final = (
+    *(
+        "health",
+        "memories",
+        "memory",
+        "texts",
+        "ledger",
+        "sessions",
+        "session",
+        "runs",
+        "run",
+        "gates",
+        "map",
+    ),
+    *("effect", "pane", "compaction"),
+)
+
+
+def _view(name: str) -> Callable[[Call], Reply]:
+    def handle(call: Call) -> Reply:  # what these import is loaded when the first of them comes
+        from context_graph.owner.commands import view_rows
+
+        return view_rows.HANDLERS[name](call)
+
+    return handle
+
 
 @cache
 def others() -> dict[str, Verb]:
@@ -42,11 +68,12 @@ def others() -> dict[str, Verb]:
 
     Imports their modules, which would take a start an eighth of its time.
     """
-    from context_graph.owner.commands import import_from, maintenance, memory, session, sync, view
+    from context_graph.owner.commands import import_from, maintenance, memory, session, sync
 
-    rest = (session, maintenance, import_from, view, sync)
+    rest = (session, maintenance, import_from, sync)
     return {
         **{name: Verb(handler, name not in _WATCHING) for name, handler in memory.HANDLERS.items()},
         **{name: Verb(handler) for module in rest for name, handler in module.HANDLERS.items()},
         **{name: Verb(handler) for name, handler in hooks.REQ_HANDLERS.items()},
+        **{f"view.{name}": Verb(_view(name)) for name in _VIEW},
     }

@@ -18,8 +18,7 @@ from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
 from context_graph.store.graph.sync_table import SyncTable
 from context_graph.sync import values
 from context_graph.sync.applying import apply_waiting
-from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode
-from context_graph.sync.clock import is_ahead
+from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode, is_ahead
 from context_graph.sync.notes import Place, SyncNotes
 from context_graph.sync.register import KEPT, Register, value_digest
 from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Merged, Outgoing, Stamped, Stretch, without

@@ -35,8 +35,7 @@ from context_graph.sync.transport import (
     Transport,
     TransportError,
 )
-from context_graph.system.regular_file import open_regular
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import open_regular, replacing
 
 _END: Final = b'{"digest"'
 """How the last line of a segment begins, and no other."""

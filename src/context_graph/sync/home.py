@@ -12,8 +12,7 @@ import msgspec
 
 from context_graph.errors import InvalidInputError
 from context_graph.sync.change import canonical
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import read_bytes, replacing
 
 FORMAT: Final = 1
 MAX_BYTES: Final = 65_536

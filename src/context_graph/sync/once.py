@@ -20,7 +20,7 @@ from context_graph.sync.hearing import Report
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Side
 from context_graph.sync.transport import Transport
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _LOCK: Final = "sync.lock"
 _NOTES: Final = "sync.json"

@@ -1,14 +1,20 @@
 """One exchange of a store with a place: tell what is new here, read what is new there, keep the place whole.
 
-It runs apart from the owner, which hooks wait for; the store is asked in slices.
+It runs apart from the owner, which hooks wait for; the store is asked in slices. What a place has lost is
+handed on, and what must go is taken out; nothing of that is done while the place is as it was: the question
+for news also compares where each log ends with what was read of it.
 """
 
 from __future__ import annotations
 
-from context_graph.sync.audit import see_to
-from context_graph.sync.hearing import OTHER, Report, head_of, hear, push
-from context_graph.sync.side import CLOCK, Side
-from context_graph.sync.transport import ClockError, ConflictError, Transport
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from context_graph.sync.change import Change
+from context_graph.sync.hearing import OTHER, Hearing, Report, head_of, hear, merged, push
+from context_graph.sync.register import REMOVED
+from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Side, Stamped
+from context_graph.sync.transport import ClockError, ConflictError, Page, Transport
 
 
 def exchange(side: Side, transport: Transport) -> Report:
@@ -66,3 +72,139 @@ def stamp_all(side: Side) -> bool:
         cursor = side.stamp(cursor)
         was_wrong |= cursor is not None and cursor.startswith(CLOCK)
     return was_wrong
+
+
+_AT_ONCE: Final = 64
+"""Memories and links that one question to the store names."""
+
+
+def see_to(side: Side, transport: Transport, report: Report, known: Known, heard: Hearing) -> None:
+    """Do what follows hearing. Raises as `exchange`."""
+    gaps = {machine: gaps for machine, gaps in heard.gaps.items() if gaps}
+    if gaps or known.gaps:
+        transport.want(report.machine, gaps)
+    wanted, is_own = transport.wanted(report.machine)
+    is_torn = not report.read_only and transport.is_torn(report.machine)
+    if heard.lost or is_torn or _is_new(wanted, known.wanted):
+        _audit(side, transport, report, heard)
+    if (is_torn or is_own) and not report.read_only:
+        transport.rewrite(report.machine)
+    if heard.lost or wanted != known.wanted:
+        kept = Kept(None, {}, wanted)
+        if heard.lost:  # what was taken out may be there again
+            kept = Kept(heard.read, heard.marks, wanted, purged=0)
+        side.keep(transport.name, kept)
+        known = side.known(transport.name)
+    if not report.read_only:
+        _withdraw(side, transport, known)
+        _purge(side, transport, report, known)
+
+
+def _is_new(wanted: str, before: str | None) -> bool:
+    return before is not None and bool(set(wanted.split(",")) - {"", *before.split(",")})
+
+
+def _withdraw(side: Side, transport: Transport, known: Known) -> None:
+    for former in known.former:
+        transport.withdraw(former)
+    if known.former:
+        side.keep(transport.name, Kept(withdrawn=known.former))
+
+
+def _purge(side: Side, transport: Transport, report: Report, known: Known) -> None:
+    """Take out of this machine's logs what was deleted for good, whoever deleted it."""
+    gone = {*report.removed, *known.removed}
+    while known.more:
+        side.keep(transport.name, Kept(purged=known.version))
+        known = side.known(transport.name)
+        gone.update(known.removed)
+    for machine in (report.machine, *known.earlier) if gone else ():
+        transport.rewrite(machine, gone)
+    if known.version > known.purged:
+        side.keep(transport.name, Kept(purged=known.version))
+
+
+def _audit(side: Side, transport: Transport, report: Report, heard: Hearing) -> None:
+    """Compare all that the place has with all that the store knows, and tell what is not there."""
+    there, names = _There(), transport.machines()
+    for machine in heard.lost:
+        heard.read.pop(machine, None)
+        heard.marks.pop(machine, None)
+    for machine in names:
+        for after, page in _pages(transport, machine):
+            for line in page.changes:
+                there.add(line.change)
+            if machine in heard.lost and machine != report.machine:
+                done = merged(side, transport, report, machine, page, after)
+                heard.read[machine], heard.marks[machine] = done.read, page.mark
+                if done.waits_for_clock:
+                    break
+    if not report.read_only:
+        _hand_on(side, transport, report, there)
+
+
+def _pages(transport: Transport, machine: str) -> Iterator[tuple[int, Page]]:
+    """Yield the pages of a whole log, each with the number that it follows."""
+    after = 0
+    while (page := transport.pull(machine, after)).upto > after:
+        yield after, page
+        after = page.upto
+
+
+def _hand_on(side: Side, transport: Transport, report: Report, there: _There) -> None:
+    """Tell what is not there, deletions first: nothing that was deleted must rise."""
+    lacking = sorted(_lacking(side, there), key=lambda row: REMOVED not in row[2])
+    head, at = head_of(transport, report.machine), 0
+    while at < len(lacking):
+        out, count = side.again(transport.name, head, lacking[at : at + _AT_ONCE])
+        at += count
+        if out.lines:
+            head = push(transport, report, out)
+            report.handed_on += len(out.lines)
+            side.pushed(transport.name)
+
+
+def _lacking(side: Side, there: _There) -> Iterator[Lacking]:
+    cursor: str | None = ""
+    while cursor is not None:
+        rows, cursor = side.stamps(cursor)
+        for row in rows:
+            names, users = there.lacks(row)
+            if names or users:
+                yield row[0], row[1], names, users
+
+
+class _There:
+    """Which stamps a place has: some 100 bytes for each change of a memory."""
+
+    def __init__(self) -> None:
+        self._bits: dict[str, int] = {}
+        self._fields: dict[int, int] = {}
+        """Hash of a stamp and what it is about -> a bit for each field."""
+        self._uses: dict[int, int] = {}
+
+    def add(self, change: Change) -> None:
+        """Add what one line tells."""
+        key = hash((change.kind, change.subject, change.clock, change.by))
+        self._fields[key] = self._fields.get(key, 0) | self._mask(change.fields)
+        for machine, (times, _) in change.uses.items():
+            key = hash((change.kind, change.subject, machine))
+            self._uses[key] = max(times, self._uses.get(key, 0))
+
+    def lacks(self, row: Stamped) -> tuple[list[str], list[str]]:
+        """Fields and users of a memory or link that no line tells."""
+        kind, subject, groups, uses = row
+        names = list[str]()
+        for clock, by, some in groups:
+            mask = self._fields.get(hash((kind, subject, clock, by)), 0)
+            names += [name for name in some if not mask & self._mask([name])]
+        users = [
+            user for user, times in uses.items() if times > self._uses.get(hash((kind, subject, user)), 0)
+        ]
+        return names, users
+
+    def _mask(self, names: Iterable[str]) -> int:
+        mask = 0
+        for name in names:
+            mask |= 1 << self._bits.setdefault(name, len(self._bits))
+        return mask

@@ -13,8 +13,7 @@ from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.sync import values
 from context_graph.sync.applying import apply_waiting
-from context_graph.sync.change import LINK, MEMORY
-from context_graph.sync.clock import after, is_ahead, latest, packed
+from context_graph.sync.change import LINK, MEMORY, after, is_ahead, latest, packed
 from context_graph.sync.notes import SyncNotes
 from context_graph.sync.register import GONE, REMOVED, TOMBSTONE, Register, Stamp, value_digest
 

@@ -1,16 +1,21 @@
-"""Reads, caches, replaces and locks small files: no reader sees half of one, and nobody waits for long."""
+"""Reads, caches, replaces and locks small files: no reader sees half of one, and nobody waits for long.
+
+What others may have put there is read without waiting: a pipe or a device is refused.
+"""
 
 from __future__ import annotations
 
 import _thread
+import contextlib
 import fcntl
 import json
 import os
+import stat
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-from context_graph.system.regular_file import read_bytes
+from typing import IO, Any, BinaryIO
 
 Signature = list[int]
 """mtime_ns, ctime_ns, size, inode: equal signatures mean an unchanged file. A list, as JSON has it."""
@@ -217,3 +222,70 @@ def real_path(path: str, cwd: str = "") -> str:
         return os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) if path else ""
     except (OSError, ValueError):
         return ""
+
+
+def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
+    """Return the whole file. Arguments and errors are `open_regular`'s, and:
+
+    Raises:
+        ValueError: If it is larger than ``limit`` bytes.
+    """
+    with open_regular(path, follow=follow) as source:
+        data = source.read(limit + 1)  # a file may grow, and its size may be told wrongly
+    if len(data) > limit:
+        raise ValueError(f"{path} has more than {limit} bytes; that is the limit")
+    return data
+
+
+def open_regular(path: str, *, follow: bool = True) -> BinaryIO:
+    """Return the file, open for reading.
+
+    Args:
+        follow: Whether the path itself may be a link.
+
+    Raises:
+        OSError: If it can't be opened or read.
+        ValueError: If it is no regular file: a pipe would block.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError(f"{path} is no regular file")
+        return open(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o600, is_durable: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write into, which takes ``path``'s place at the end of the block; after an error it is gone.
+
+    A link stays a link: what it leads to is replaced.
+
+    Args:
+        path: Its folder must be there.
+        mode: Permissions of the new file.
+        is_durable: The text is on the disk before the file takes its place.
+
+    Raises:
+        OSError: It can't be written; what was there is as it was.
+    """
+    from tempfile import (
+        mkstemp,  # it loads random and hashlib: a command's start that writes nothing does without
+    )
+
+    path = Path(os.path.realpath(path))
+    handle, draft = mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+            out.flush()
+            if is_durable:
+                os.fsync(out.fileno())
+        os.chmod(draft, mode)
+        os.replace(draft, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise

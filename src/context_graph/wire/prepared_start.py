@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 NAME: Final = "start.txt"
 _HEADING: Final = b"CGSTART1 "

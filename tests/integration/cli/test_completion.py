@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli
 
-from context_graph.cli.about_itself import SHELLS
-from context_graph.cli.shells import places
+from context_graph.cli.about_itself import SHELLS, places
 
 _ASK = {
     "bash": """. {script}

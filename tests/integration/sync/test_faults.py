@@ -29,8 +29,7 @@ from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
-from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, encode
-from context_graph.sync.clock import packed
+from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, encode, packed
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
 from context_graph.sync.register import TOMBSTONE, value_digest

@@ -25,8 +25,8 @@ from tests.support.sessions import memory
 
 from context_graph.sync.change import MEMORY, VERSION, Change, encode
 from context_graph.sync.hub import place_name, schema, teams
+from context_graph.sync.hub.answering import Question, Search
 from context_graph.sync.hub.memories import Indexer
-from context_graph.sync.hub.search import Question, Search
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.once import last_exchanges
 from context_graph.sync.transport import LoggedChange

@@ -341,8 +341,8 @@ def test_what_a_dead_process_had_begun_to_write_is_taken_away(three: Stores, pla
     """A half-written file has texts too, and nothing else would ever look at it."""
     author, *_ = three
     node = author.store("A word that nobody may keep: xylophonist", rationale=WHY)
-    dies = patch("context_graph.system.whole_file.os.replace", side_effect=KeyboardInterrupt)
-    with dies, patch("context_graph.system.whole_file.os.unlink"), pytest.raises(KeyboardInterrupt):
+    dies = patch("context_graph.system.small_files.os.replace", side_effect=KeyboardInterrupt)
+    with dies, patch("context_graph.system.small_files.os.unlink"), pytest.raises(KeyboardInterrupt):
         told(author, place)
     assert len(holding(place, "xylophonist")) == 1
     told(author, place)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 
 def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:

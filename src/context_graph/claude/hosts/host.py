@@ -1,10 +1,12 @@
-"""Describes a host: its names for our events and tools, and its two translations."""
+"""Describes a host: its names for our events and tools, its two translations, and where its files are."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from context_graph.model import EventKind
@@ -75,3 +77,43 @@ def specific(document: Json) -> Json:
     """Return the part of Claude Code's document that belongs to its event."""
     specifics = document.get("hookSpecificOutput")
     return specifics if isinstance(specifics, dict) else {}
+
+
+NAMES: Final = ("codex", "gemini", "cursor", "opencode")
+HOOKS: Final = {"codex": "hooks.json", "gemini": "settings.json", "cursor": "hooks.json"}
+"""The file with a host's hooks, in its folder; opencode has none."""
+_MOST_BYTES: Final = 1 << 20
+_OURS: Final = b"context-graph"
+
+
+def project_folder(host: str, top: Path) -> Path:
+    """Return where a host's files of the project at ``top`` are."""
+    return top if host == "opencode" else top / f".{host}"
+
+
+def user_folder(host: str, env: Mapping[str, str]) -> Path:
+    """Return where a host's files of the user are: CODEX_HOME and the like are heeded."""
+    home = Path(env.get("HOME", "/"))
+    if host == "codex":
+        return _named(env, "CODEX_HOME") or home / ".codex"
+    if host == "gemini":
+        return (_named(env, "GEMINI_CLI_HOME") or home) / ".gemini"
+    if host == "opencode":
+        shared = _named(env, "XDG_CONFIG_HOME") or home / ".config"
+        return _named(env, "OPENCODE_CONFIG_DIR") or shared / "opencode"
+    return home / f".{host}"
+
+
+def name_us(top: Path, env: Mapping[str, str]) -> bool:
+    """Return whether a file with hooks of any host names us: cheap, and enough where none does."""
+    folders = [(host, project_folder(host, top)) for host in HOOKS]
+    folders += [(host, user_folder(host, env)) for host in HOOKS]
+    for host, folder in folders:
+        with contextlib.suppress(OSError), (folder / HOOKS[host]).open("rb") as file:
+            if _OURS in file.read(_MOST_BYTES):
+                return True
+    return False
+
+
+def _named(env: Mapping[str, str], name: str) -> Path | None:
+    return Path(env[name]) if env.get(name, "").startswith("/") else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.claude.hosts import entries
-from context_graph.claude.hosts.places import HOOKS, NAMES, project_folder, user_folder
+from context_graph.claude.hosts.host import HOOKS, NAMES, project_folder, user_folder
 from context_graph.claude.hosts.translate import HOSTS
 from context_graph.claude.install.entries import SERVER, mentions_us
 from context_graph.claude.install.plan import Setup

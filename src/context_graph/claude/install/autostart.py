@@ -1,12 +1,14 @@
-"""Starts the owner at login: a unit for systemd's user instance and the link that enables it, or ``launchd``.
+"""Starts the owner at login: a unit and a link for systemd's user instance, or an agent of launchd.
 
 It is optional: every command and hook starts an owner where none runs. With it the first hook need not wait.
+What is for macOS is untested there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import plistlib
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from context_graph.claude.install import launchd
 from context_graph.claude.settings.changes import Change, apply_changes, read_text
 from context_graph.errors import ConfigError
 
@@ -63,7 +64,7 @@ def plan_autostart(
     path = _unit_path(env, system)
     words = [*command, "--root", str(root), "--foreground"]
     if system == "darwin":
-        made = Autostart(Change(path, read_text(path), launchd.agent_text(words, _STAYS_S)), wanted=True)
+        made = Autostart(Change(path, read_text(path), agent_text(words, _STAYS_S)), wanted=True)
         if _is_foreign(made):
             raise ConfigError(f"{path} was not made by setup; move it away first")
         made.notes.append("macOS: written for launchd and untested; say what you see")
@@ -102,7 +103,7 @@ def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
     """
     apply_changes([made.unit])
     if made.link is None:
-        if not launchd.reload(made.unit.path, env, wanted=made.wanted):
+        if not reload(made.unit.path, env, wanted=made.wanted):
             made.notes.append("launchd does not answer; it will see the change at the next login")
         return
     try:
@@ -148,7 +149,7 @@ WantedBy={_WANTED_BY}
 
 def _unit_path(env: Mapping[str, str], system: str) -> Path:
     if system == "darwin":
-        return launchd.agent_path(env)
+        return agent_path(env)
     if system != "linux":
         raise ConfigError(f"--autostart needs systemd or launchd; this is {system!r}")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
@@ -163,7 +164,7 @@ def _unit_path(env: Mapping[str, str], system: str) -> Path:
 
 def _is_foreign(made: Autostart) -> bool:
     before = made.unit.before
-    return before is not None and _MARK not in before and launchd.MARK not in before
+    return before is not None and _MARK not in before and MARK not in before
 
 
 def _set_link(link: Path, file: Path, *, wanted: bool) -> None:
@@ -193,3 +194,58 @@ def _quoted(word: str) -> str:
     """Return one word of ExecStart: systemd expands % and $, and knows quotes and backslashes."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"'
+
+
+LABEL: Final = "io.context-graph.owner"
+MARK: Final = "<!-- Written by context-graph-cli setup, option autostart -->"
+_LAUNCHCTL_S: Final = 10.0
+
+
+def agent_path(env: Mapping[str, str]) -> Path:
+    """Return where the user's agents are.
+
+    Raises:
+        ConfigError: HOME is no absolute path.
+    """
+    home = env.get("HOME", "")
+    if not home.startswith("/"):
+        raise ConfigError("HOME is not an absolute path, so there is no place for the agent")
+    return Path(home) / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+
+
+def agent_text(words: Sequence[str], idle_s: int) -> str:
+    """Return the agent that runs ``words`` with an owner's idle time of ``idle_s``.
+
+    It is started again only if it was killed or failed; one that leaves for a newer client ends with 0.
+    """
+    agent = {
+        "Label": LABEL,
+        "ProgramArguments": list(words),
+        "EnvironmentVariables": {"CONTEXT_GRAPH_IDLE_S": str(idle_s)},
+        "RunAtLoad": True,
+        "KeepAlive": {"Crashed": True},
+        "ThrottleInterval": 5,
+        "ProcessType": "Background",
+        "StandardOutPath": os.devnull,
+        "StandardErrorPath": os.devnull,
+    }
+    head, _, rest = plistlib.dumps(agent, sort_keys=False).decode().partition("<plist ")
+    return f"{head}{MARK}\n<plist {rest}"
+
+
+def reload(path: Path, env: Mapping[str, str], *, wanted: bool) -> bool:
+    """Return whether launchd, if there is one, has taken in the agent or let go of it."""
+    program = shutil.which("launchctl", path=env.get("PATH"))
+    if program is None:
+        return True
+    domain = f"gui/{os.getuid()}"
+    command = (
+        [program, "bootstrap", domain, str(path)] if wanted else [program, "bootout", f"{domain}/{LABEL}"]
+    )
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=dict(env), timeout=_LAUNCHCTL_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

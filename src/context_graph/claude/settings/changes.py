@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.errors import ConfigError, InvalidInputError
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _MARK: Final = "\ufeff"
 

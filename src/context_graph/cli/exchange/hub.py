@@ -18,7 +18,7 @@ from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Op
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 from context_graph.sync.hub import place_name
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 if TYPE_CHECKING:
     from context_graph.sync.hub.connecting import Connection

@@ -19,7 +19,7 @@ from context_graph.cli.memory.call import ask_memory, print_reply
 from context_graph.cli.memory.text import imported_text
 from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _PAGE_S: Final = 60.0
 _PAGE_BYTES: Final = 512 * 1024

@@ -12,7 +12,7 @@ from typing import Any, Final
 from context_graph.claude.transcripts import MEMORY_INDEX, OURS, folder_of, memory_of
 from context_graph.config import checkout_top, working_dir
 from context_graph.errors import InvalidInputError
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _LINE: Final = f"- [What context-graph remembers]({OURS}): decisions and findings, dated; rewritten by it"
 _HEAD: Final = (

@@ -12,7 +12,7 @@ from context_graph.cli.console.tables import size
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.words import DB_PATH, Command, Option
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _NAME: Final = "context-graph-report.html"
 _DAY_MS: Final = 86_400_000

@@ -13,7 +13,7 @@ from typing import Any
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.git.repository import ask_git
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 NAMES = ("prepare-commit-msg", "pre-applypatch", "pre-push")
 """What asks about every commit and push; no more files than that needs."""

@@ -11,8 +11,7 @@ from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.config.config import MAX_BYTES, deep_merge, fitting, layers, parse_yaml, read_yaml
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.small_files import write_atomic
+from context_graph.system.small_files import read_bytes, write_atomic
 
 _HEAD = """\
 # Requirements of this project: what must be met before a tool runs, or a session stops.

@@ -14,8 +14,7 @@ from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current
 from context_graph.gates.state.state_files import read_document, stale_markers
 from context_graph.git.repository import ask_git, branch_names
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.small_files import Locked, from_json, number
+from context_graph.system.small_files import Locked, from_json, number, read_bytes
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0

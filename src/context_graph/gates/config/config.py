@@ -16,8 +16,7 @@ from context_graph.gates.config import schema
 from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.small_files import signature
+from context_graph.system.small_files import read_bytes, signature
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50

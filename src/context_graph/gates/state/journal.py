@@ -18,8 +18,14 @@ from typing import Any
 from context_graph.gates.cache import GateCache
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
-from context_graph.system.regular_file import read_bytes
-from context_graph.system.small_files import Locked, append_line, from_json, read_object, write_json
+from context_graph.system.small_files import (
+    Locked,
+    append_line,
+    from_json,
+    read_bytes,
+    read_object,
+    write_json,
+)
 
 LIMIT = 1 << 20
 """Bytes after which the journal is set aside as .1; the one before that is dropped."""

@@ -12,7 +12,7 @@ import os
 import secrets
 from typing import Any
 
-from context_graph.system.regular_file import read_bytes
+from context_graph.system.small_files import read_bytes
 
 HUMAN = "human"
 """``satisfied_by`` of a satisfaction that a person gave: the only one that counts for human_only."""

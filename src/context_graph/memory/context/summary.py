@@ -16,8 +16,7 @@ from typing import Any, Final
 import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
-from context_graph.memory.context.steps import add_step, changing_step, command_step
-from context_graph.memory.context.tasks import open_todos, take
+from context_graph.memory.context.steps import add_step, changing_step, command_step, open_todos, take
 from context_graph.memory.context.ways import Way, note_made, take_runs
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS

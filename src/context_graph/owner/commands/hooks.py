@@ -30,10 +30,10 @@ from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
-from context_graph.owner.sessions.at_stop import question_at_stop
 from context_graph.owner.sessions.hook_call import Gates, entries_of, event_of, input_of_request
 from context_graph.owner.sessions.identity_notices import CHANGES, notice
 from context_graph.owner.sessions.live_sessions import Applied
+from context_graph.owner.sessions.memory_hooks import MemoryHooks
 from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
@@ -399,3 +399,24 @@ def _req_log(call: Call) -> Reply:
 
 
 REQ_HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {"req.record": _req_record, "req.log": _req_log}
+
+
+QUESTION: Final = (
+    "context-graph asks once, for this session's notes: say in two or three sentences what was wrong or "
+    "wanted, what you changed for it (files, functions), and what a later session should know. Then stop."
+)
+_ASKED: Final = "asked"
+"""The ledger's name of the occasion."""
+
+
+def question_at_stop(hooks: MemoryHooks, event: HookEvent) -> str:
+    """Return the question to a session about to stop; "" where it was asked before or has nothing to say.
+
+    That it was asked is written at once: no restart asks again. Cost: a read of the ledger, some 5 ms.
+    """
+    work = hooks.works.work(event.session_id, own=True)
+    if work is None or not work.is_unexplained() or hooks.ledger.knows(event.session_id, _ASKED):
+        return ""
+    hooks.ledger.record(event.session_id, _ASKED, (), at_ms=event.at_ms)
+    hooks.ledger.flush()
+    return QUESTION

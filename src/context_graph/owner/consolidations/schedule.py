@@ -1,7 +1,7 @@
 """Decides when the owner consolidates by itself: on crises, high entropy, ended sessions and idleness.
 
 Each of these schedules a run, which begins at the next quiet time. There is one timer, and none while
-nothing is pending.
+nothing is pending. A session ends with its client's process, whatever ended that.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph.owner.ends import when_ended
 from context_graph.owner.jobs import Place, ScheduledRun, Trigger, trigger_of
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
     from context_graph.owner.last_run import LastRun
     from context_graph.owner.sessions.store_context import StoreContext
+import os
 
 QUIET_S: Final = 2.0
 """Without a request, before a run of the owner's own begins."""
@@ -341,3 +341,32 @@ def _row(store: Path, trigger: Trigger, mode: str, in_s: float) -> dict[str, Any
         "mode": str(mode),
         "in_s": None if in_s == _NEVER else round(max(0.0, in_s), 1),
     }
+
+
+def when_ended(
+    loop: asyncio.AbstractEventLoop, pid: int, then: Callable[[], None]
+) -> Callable[[], None] | None:
+    """Have ``then`` called once, on the loop's thread, when process ``pid`` has ended or if it has already.
+
+    Returns:
+        What stops the watch, and may be called again; None where it can't be watched.
+    """
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return loop.call_soon(then).cancel
+    except (OSError, OverflowError, AttributeError):  # not everywhere are there descriptors of processes
+        return None
+    watched = [handle]
+
+    def stop() -> None:
+        if watched:
+            loop.remove_reader(handle)
+            os.close(watched.pop())
+
+    def ended() -> None:
+        stop()
+        then()
+
+    loop.add_reader(handle, ended)
+    return stop

@@ -13,7 +13,7 @@ import msgspec
 from context_graph.config.paths import ACCOUNT_MARK
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.sync.hub import FILE
-from context_graph.system.whole_file import replacing
+from context_graph.system.small_files import replacing
 
 _TOKEN: Final = "cg1."
 _MAX_TOKEN: Final = 4096

@@ -16,8 +16,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from context_graph.errors import InvalidInputError, StoreBusyError
-from context_graph.sync.change import VERSION, Change, decode, digest, encode
-from context_graph.sync.clock import after
+from context_graph.sync.change import VERSION, Change, after, decode, digest, encode
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.transport import LoggedChange, TransportError

@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from context_graph.view.effect import HEADS, figures, sentence
 from context_graph.view.rows import Effect
 from context_graph.view.source import Actions, Source
-from context_graph.view.terminal.charts import bar
+from context_graph.view.terminal.charts import bar, moment
 from context_graph.view.terminal.page import Page, Reader
 from context_graph.view.terminal.pane import Pane
-from context_graph.view.terminal.words import moment
 
 _CELLS: Final = 8
 _WEEK_CELLS: Final = 11

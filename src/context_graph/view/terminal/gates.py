@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 
 from context_graph.view.rows import GateRow, Gates, GateState
 from context_graph.view.source import Actions, Source
+from context_graph.view.terminal.charts import ago, cell, short
 from context_graph.view.terminal.pane import Pane
 from context_graph.view.terminal.table import Column, Table
-from context_graph.view.terminal.words import ago, cell, short
 
 _COLOURS: Final = {
     "denied": "red",

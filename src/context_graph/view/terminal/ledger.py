@@ -9,11 +9,10 @@ from rich.text import Text
 
 from context_graph.text.units import counted
 from context_graph.view.rows import Day, Ledger, Shown
-from context_graph.view.terminal.charts import bar, signed
+from context_graph.view.terminal.charts import ago, bar, cell, moment, short, signed
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column
-from context_graph.view.terminal.words import ago, cell, moment, short
 
 
 class LedgerPane(ListPane):

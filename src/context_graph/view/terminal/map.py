@@ -16,11 +16,10 @@ from context_graph.text.units import counted
 from context_graph.view.graph import DEEDS, KINDS, Matrix, Row, matrix
 from context_graph.view.rows import GoalRow, Map, MapNote
 from context_graph.view.safe import one_line
-from context_graph.view.terminal.charts import along, columns
+from context_graph.view.terminal.charts import along, cell, columns, moment
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column
-from context_graph.view.terminal.words import cell, moment
 
 _DRIFT_LINES: Final = 3
 _FILE_CELLS: Final = 30

@@ -18,10 +18,10 @@ from context_graph.view.rows import Change, Link, MemoryDetail, MemoryPage, Memo
 from context_graph.view.safe import one_line
 from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.asking import Line, LongText
+from context_graph.view.terminal.charts import STANDING, ago, cell, moment, short
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane, Undo
 from context_graph.view.terminal.table import Column, Table
-from context_graph.view.terminal.words import STANDING, ago, cell, moment, short
 
 _PAGE: Final = 200
 _PAUSE_S: Final = 0.15

@@ -13,7 +13,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Static
 
-from context_graph.view.terminal.words import cell, prose
+from context_graph.view.terminal.charts import cell, prose
 
 Target = tuple[str, str]
 """What a link leads to: `memory`, `session` or `run`, and its id."""

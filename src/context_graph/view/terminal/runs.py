@@ -13,10 +13,10 @@ from context_graph.text.units import counted
 from context_graph.view.rows import RunChange, RunDetail, RunRow
 from context_graph.view.safe import one_line
 from context_graph.view.terminal.asking import Choice
+from context_graph.view.terminal.charts import ago, cell, moment, short
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane, Undo
 from context_graph.view.terminal.table import Column
-from context_graph.view.terminal.words import ago, cell, moment, short
 
 _MODES: Final = (
     ("light", "merges duplicates and fades what nobody uses"),

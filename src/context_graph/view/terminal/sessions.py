@@ -11,11 +11,10 @@ from rich.text import Text
 
 from context_graph.view.rows import EventRow, SessionDetail, SessionPage, SessionRow
 from context_graph.view.safe import one_line
-from context_graph.view.terminal.charts import along, columns
+from context_graph.view.terminal.charts import ago, along, cell, clock, columns, moment, short
 from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column, Table
-from context_graph.view.terminal.words import ago, cell, clock, moment, short
 from context_graph.view.timeline import CRISIS, WARNING, Lane, Timeline
 
 _PAGE: Final = 200
