@@ -167,7 +167,16 @@ fn in_mark(text: &[u8], at: usize) -> bool {
         return false;
     }
     let mark = bytes::position_back(text, (at + MARK.len()).min(text.len()), at.saturating_sub(LONGEST_MARK), MARK);
-    mark.is_some_and(|mark| !bytes::part(text, mark, at).contains(&b']'))
+    mark.and_then(|mark| mark_end(text, mark)).is_some_and(|end| at < end)
+}
+
+/// Where the mark that begins at `start` ends: behind its bracket, or with a text that is cut there. None where
+/// something else than a rule's name follows: what only looks like a mark hides nothing.
+fn mark_end(text: &[u8], start: usize) -> Option<usize> {
+    let colon = start + MARK.len();
+    let name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let end = if bytes::byte(text, colon) == b':' { bytes::run_of(text, colon + 1, LONGEST_MARK, name) } else { colon };
+    (end == text.len() || bytes::byte(text, end) == b']').then_some(end + 1)
 }
 
 /// The span extended to whole characters: a bounded run of bytes may stop inside one.

@@ -75,6 +75,21 @@ fn passwords_that_their_place_tells_are_masked() {
 }
 
 #[test]
+fn what_only_looks_like_a_mark_hides_nothing() {
+    for head in
+        ["[redacted ", "[redacted by hand ", "[redacted: ", "[redacted:Ab] ", "[redacted:x y] ", "see [redacted\n"]
+    {
+        let text = format!("{head}password=Tr0ub4dor9x {}", token());
+        assert_eq!(masked(&text), format!("{head}password=[redacted:keyed-value] [redacted:github-token]"));
+    }
+    assert_eq!(masked("password=[redactedTr0ub4dor9x"), "password=[redacted:keyed-value]");
+    assert_eq!(masked("password=[redacted:Tr0ub4dor9x"), "password=[redacted:keyed-value]");
+    for kept in ["password=[redacted]", "password=[redacted:keyed-value]", "password=[redacted:keyed-va"] {
+        assert_eq!(masked(kept), kept);
+    }
+}
+
+#[test]
 fn ids_lose_issuers_tokens_alone() {
     let mut out = Vec::new();
     let text = format!("session-x7Kp2mQ9vL4tR8wZ1nB6cY3 {} x{}", token(), token());

@@ -4,6 +4,7 @@
 //! and the text next to it, never at a name: `keyed` asks them after a name was found.
 
 use crate::bytes::{byte, is_any_word, is_blank, is_line_end, is_space, is_word, part, run, trimmed_end};
+use crate::{mark_end, MARK};
 
 /// Words with a space before, between and behind them, and how long those are that begin with each letter: nearly every
 /// other word is told apart by one look.
@@ -91,9 +92,9 @@ fn is_letter(byte: u8) -> bool {
 }
 
 /// How a value begins that only points at a secret.
-const POINTERS: [&[u8]; 16] = [
-    b"${", b"$(", b"%(", b"{{", b"((", b"[redacted", b"process.env", b"os.environ", b"os.getenv", b"getenv", b"env.",
-    b"secrets.", b"vault:", b"file:", b"</", b"<|",
+const POINTERS: [&[u8]; 15] = [
+    b"${", b"$(", b"%(", b"{{", b"((", b"process.env", b"os.environ", b"os.getenv", b"getenv", b"env.", b"secrets.",
+    b"vault:", b"file:", b"</", b"<|",
 ];
 
 /// Whether `value` only points at a secret (a variable, a template) or was redacted before.
@@ -109,6 +110,7 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
         b'<' if byte(value, 1).is_ascii_alphabetic() => true,
         b'!' => listed(&TAGS, behind),
         b'$' if is_variable(trimmed_end(behind, b";,)]}\"'")) => true,
+        b'[' if value.starts_with(MARK) => mark_end(value, 0).is_some(),
         _ => POINTERS.iter().any(|begin| value.starts_with(begin)),
     }
 }

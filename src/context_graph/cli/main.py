@@ -21,6 +21,7 @@ from context_graph.cli.native import become_launcher, is_native
 from context_graph.cli.words import read_words
 from context_graph.errors import CommandLineError, ContextGraphError, exit_code_of
 
+_INTERRUPTED: Final = 130
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 _REFUSALS: Final = frozenset(
     {
@@ -34,13 +35,12 @@ _REFUSALS: Final = frozenset(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))  # until a command's own work begins
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the launcher held it back while we started
     try:
-        signal.pthread_sigmask(
-            signal.SIG_UNBLOCK, [signal.SIGINT]
-        )  # the launcher held it back while we started
         _run_whole(words)
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        raise SystemExit(_INTERRUPTED) from None
 
 
 def _run_whole(words: list[str]) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final, NoReturn
 from context_graph.errors import CommandLineError
 
 _SHOWN_CHARS: Final = 60
+UNLIMITED: Final = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Option:
     """The name of its value, if not its own without dashes."""
     kind: str = "text"
     """What its text is read as: text, path, int, float, json or time."""
-    limits: tuple[float, float] = (-math.inf, math.inf)
+    limits: tuple[float, float] = UNLIMITED
     """Of a number, both included."""
     off: str = ""
     """Of a flag: the option that says the opposite."""
@@ -146,10 +148,15 @@ class Command:
         return text
 
     def call(self, values: dict[str, Any]) -> int:
-        """Run it with ``values`` as they were typed; its exit code."""
+        """Run it with ``values`` as they were typed; its exit code.
+
+        Only from here on is Ctrl-C an exception: raised while modules load it becomes other errors, and
+        crashes some that are native.
+        """
         read = {word.parameter: word.read(values.get(word.parameter)) for word in self.takes}
         if OUTPUT.parameter in read:
             read[JSON.parameter] |= read.pop(OUTPUT.parameter) == "json"
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         return self.run(**read) or 0
 
 
@@ -244,7 +251,7 @@ def _number(option: Option, text: str) -> float:
         number = math.nan
     least, most = option.limits
     if not (math.isfinite(number) and least <= number <= most):
-        span = f" from {least:g} to {most:g}" if math.isfinite(most) else ""
+        span = f" from {least:.10g} to {most:.10g}" if math.isfinite(most) else ""
         raise CommandLineError(f"{option.name} is {_cut(text)}; give a {'whole ' * whole}number{span}")
     return number
 

@@ -68,7 +68,10 @@ class Consolidate(Called):
         ),
     ] = False
     any_state: Annotated[
-        bool, about("Run the mode asked for, whatever the consciousness level is.", only="command")
+        bool,
+        about(
+            "Run the mode asked for, also where the sessions' state allows only a lesser one.", only="command"
+        ),
     ] = False
 
 
@@ -150,5 +153,5 @@ class Goals(Called):
     discover: Annotated[
         bool, about("Look for goals now, instead of showing those of the last rem run.", only="command")
     ] = False
-    min_confidence: Annotated[float, unit("Least confidence of a discovered goal, 0 to 1.")] = 0.3
+    min_confidence: Annotated[float, unit("Only goals at least this certain, 0 to 1.")] = 0.3
     max_goals: Annotated[int, about("At most this many discovered goals.", ge=1, le=50)] = 10

@@ -33,9 +33,7 @@ Scope = Literal["project", "user"]
 """Where a memory holds."""
 StoredKind = Literal["rule", "decision", "finding"]
 """Kinds of notes that somebody may store; the others are made of what sessions did."""
-_STORED_KIND: Final = (
-    "What it is: a rule is told at each start, and with what it concerns; decision; finding."
-)
+_STORED_KIND: Final = "What it is. A rule is told at each start, and with what it concerns."
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 _Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON", listed=False)]
@@ -60,7 +58,7 @@ _Cursor = Annotated[
     result=("node_id", "johari_quadrant"),
 )
 class Store(Shown, kw_only=True):
-    """Store a memory of this project. Secrets in it are redacted before it is written.
+    """Store a memory of this project. Secrets in it are masked before it is written.
 
     Prints its id, or with --json the memory. Masked secrets are counted by kind on standard error; in JSON
     under "masked".

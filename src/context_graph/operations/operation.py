@@ -250,7 +250,7 @@ def _fault(parameter: Parameter, value: Any) -> InvalidParamsError:
             detail=f"Invalid params: {name} - {rule} (received: {value})",
         )
     if kind is float:
-        return InvalidParamsError.of(name, f"must be between {meta.ge:g} and {meta.le:g}, is {value!r}")
+        return InvalidParamsError.of(name, f"is {value!r}, must be between {meta.ge:g} and {meta.le:g}")
     if kind is str:
         rule = f"must have {meta.min_length or 0} to {meta.max_length} characters"
         return InvalidParamsError.of(name, f"{rule}, has {len(value)}")
@@ -265,7 +265,7 @@ def _list_fault(parameter: Parameter, value: Sequence[Any]) -> InvalidParamsErro
         wrong = next(word for word in value if word not in words)
         return InvalidParamsError.of(name, f"holds {_shown(wrong)}; known are {', '.join(words)}")
     rule = f"a string of {meta.min_length} to {meta.max_length} characters"
-    return InvalidParamsError.of(name, f"each entry must be {rule if item is str else _MUST_BE[item]}")
+    return InvalidParamsError.of(name, f"has an entry that is not {rule if item is str else _MUST_BE[item]}")
 
 
 def _shown(value: object) -> str:

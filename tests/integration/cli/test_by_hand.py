@@ -15,7 +15,7 @@ import termios
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import typer
@@ -333,7 +333,7 @@ def test_a_terminal_that_only_hears_of_problems_is_measured_too(cli: Cli) -> Non
     lines = os.read(main, 65536).decode().splitlines()
     os.close(main)
     assert done.returncode == 2
-    assert lines == ["context-graph-cli: --top-k is 0, must be", "between 1 and 100"]
+    assert lines == ["context-graph-cli: --top-k is '0'; give a", "whole number from 1 to 100"]
 
 
 def test_an_input_that_is_none_is_named_and_only_five_faults_are_shown(cli: Cli, tmp_path: Path) -> None:
@@ -367,3 +367,31 @@ def test_ctrl_c_while_python_starts_is_silent(cli: Cli, tmp_path: Path) -> None:
     go.touch()
     out, err = command.communicate(timeout=60)
     assert (command.returncode, out, err) == (130, "", "")
+
+
+def test_ctrl_c_while_modules_load_is_silent(cli: Cli, tmp_path: Path) -> None:
+    """In whatever module: in some an exception becomes another error, and native ones may crash."""
+    for module in ("context_graph.cli.command_table", "dataclasses", "typer", "click", "msgspec"):
+        hook = tmp_path / module
+        hook.mkdir()
+        (hook / "sitecustomize.py").write_text(_INTERRUPTED_AT.format(module=module))
+        env = {**cli.env, "PYTHONPATH": str(hook), "CONTEXT_GRAPH_PYTHON": sys.executable}
+        words = [str(cli.launcher), "memory", "recall", "--help"]
+        done = subprocess.run(
+            words, env=env, cwd=cli.project, capture_output=True, text=True, timeout=60, check=False
+        )
+        if (hook / "reached").exists():
+            assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), module
+        else:  # newer versions of Typer bring a click of their own
+            assert (module, done.returncode) == ("click", 0)
+
+
+_INTERRUPTED_AT: Final = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            open(os.path.join(os.path.dirname(__file__), "reached"), "w").close()
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""

@@ -31,10 +31,10 @@ _FOREIGN = (
         (["memory", "recall"], "QUERY is missing; `context-graph-cli memory recall --help`"),
         (["memory", "reccall", "x"], "no such command 'reccall'; did you mean 'recall'?"),
         (["memory", "recall", "x", "--bogus"], "no such option: --bogus"),
-        (["memory", "recall", "x", "--top-k", "0"], "--top-k is 0, must be between 1 and 100"),
+        (["memory", "recall", "x", "--top-k", "0"], "--top-k is '0'; give a whole number from 1 to 100"),
         (
             ["memory", "recall", "x", "--min-importance", "2"],
-            "--min-importance must be between 0 and 1, is 2.0",
+            "--min-importance is '2'; give a number from 0 to 1",
         ),
         (["memory", "list", "one", "two"], "too many words: one two"),
         (["memory", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),

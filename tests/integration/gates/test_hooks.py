@@ -375,18 +375,18 @@ def test_the_status_line_starts_an_owner_where_requirements_govern(
                 break
         return done.stdout.rstrip("\n")
 
-    assert line() == "✗ 3/3 requirements: plan, verify, review"
+    assert line() == "✗ 3 of 3 open: plan, verify, review"
     assert sorted(path for path in project.root.rglob("*")) == before, "a status line writes nothing"
     project.req("satisfy", "plan", "verify", "review", "--session", A)
     assert line() == "✓ 3 requirements"
-    assert line("not JSON", cwd=project.root).startswith("✗ 3/3"), "no session is named: its own are unmet"
+    assert line("not JSON", cwd=project.root).startswith("✗ 3 of 3"), "no session is named: its own are unmet"
     project.req("pause", "--session", A)
     assert line() == "⏸ requirements paused"
     project.git("commit", "-q", "--allow-empty", "-m", "x")
     project.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "wt"))
     (tmp_path / "wt" / ".claude").mkdir()
     (tmp_path / "wt" / ".claude" / "requirements.yaml").write_text(PLAN)
-    assert line(json.dumps({"session_id": B, "cwd": str(tmp_path / "wt")})).startswith("✗ 3/3")
+    assert line(json.dumps({"session_id": B, "cwd": str(tmp_path / "wt")})).startswith("✗ 3 of 3")
     (tmp_path / "bare").mkdir()
     assert line(json.dumps({"cwd": str(tmp_path / "bare")}), cwd=tmp_path / "bare") == "no requirements here"
 

@@ -79,9 +79,9 @@ def test_only_live_rows_that_pass_every_filter_are_kept(rows, given, expected) -
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"min_importance": 1.5}, "filters.min_importance - must be between 0 and 1, is 1.5"),
+        ({"min_importance": 1.5}, "filters.min_importance - is 1.5, must be between 0 and 1"),
         ({"min_importance": "x"}, "filters.min_importance - must be a number, not string"),
-        ({"min_importance": float("nan")}, "filters.min_importance - must be between 0 and 1, is nan"),
+        ({"min_importance": float("nan")}, "filters.min_importance - is nan, must be between 0 and 1"),
         ({"johari_quadrants": ["wide"]}, "filters.johari_quadrants - holds 'wide'; known are open, blind"),
         ({"johari_quadrants": 3}, "filters.johari_quadrants - must be an array, not integer"),
         ({"created_after": "soon"}, "filters.created_after - must be a date and time such as"),
@@ -89,7 +89,7 @@ def test_only_live_rows_that_pass_every_filter_are_kept(rows, given, expected) -
         ({"created_after": True}, "filters.created_after - must be a date and time"),
         ({"agent_id": ""}, "filters.agent_id - must have 1 to 4096 characters, has 0"),
         ({"tags": "a"}, "filters.tags - must be an array, not string"),
-        ({"tags": ["a", 1]}, "filters.tags - each entry must be a string"),
+        ({"tags": ["a", 1]}, "filters.tags - has an entry that is not a string"),
         ({"importance": 1}, "filters.importance - is not a parameter of filters; it has agent_id"),
         ([1], "filters - must be an object, is list"),
     ],

@@ -29,6 +29,8 @@ def run_typer(app: typer.Typer, words: list[str], program: str) -> int:
     except RuntimeError as error:
         if type(error).__name__ != "Abort":
             raise
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
         return 1
     except Exception as error:
         message_of = getattr(error, "format_message", None)

@@ -168,9 +168,7 @@ def _bar(what: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
 _VIEWS: Final = (
     Option("--deleted", "List what was forgotten, when and why."),
-    Option(
-        "--injected", "List the last injections: which memory, into which session, and whether it was used."
-    ),
+    Option("--injected", "List what sessions were shown last: which memory, when, and whether it was used."),
 )
 
 

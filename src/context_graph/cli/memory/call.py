@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from context_graph.cli.console.calling import ask, finish, read_stdin
 from context_graph.cli.console.terminal import print_folded, shown
-from context_graph.cli.words import DB_PATH, JSON, Argument, Command, Option
+from context_graph.cli.words import DB_PATH, JSON, UNLIMITED, Argument, Command, Option
 from context_graph.config import locate
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
 from context_graph.wire.client.follow import Following, follow
@@ -33,9 +33,9 @@ def word(
 
     Args:
         field: Its name in the request to the owner.
-        kind: Of options text, flag, int, float, list, json or time; words joined by `|` for a choice. Of
-            arguments word, word? (it may be left out) or words, which are joined, or read from standard input
-            for `-`.
+        kind: Of options text, flag, int, float, list, json or time, behind a number's its limits as in
+            `int 1 100`; words joined by `|` for a choice. Of arguments word, word? (it may be left out) or
+            words, which are joined, or read from standard input for `-`.
     """
     if not name.startswith("-"):
         return Argument(name, field, help, required=kind != "word?", many=kind == "words")
@@ -43,7 +43,9 @@ def word(
     takes = "" if kind == "flag" or choices else metavar or "TEXT"
     read = "text" if choices or kind in ("flag", "list") else kind
     default = default or ASSUMED.get(field)
-    return Option(name, help, takes, choices, default, many=kind == "list", field=field, kind=read)
+    read, *limits = read.split()
+    between = (float(limits[0]), float(limits[1])) if limits else UNLIMITED
+    return Option(name, help, takes, choices, default, "", kind == "list", field, read, between)
 
 
 def ask_memory(

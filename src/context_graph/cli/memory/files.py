@@ -77,7 +77,7 @@ def import_memories(
     """Read memories from JSONL or Markdown into this project's store, or from another program (--from).
 
     Of a file everything is checked first; if a line is bad, its number is printed and nothing is written.
-    Secrets are redacted; the answer counts them by kind, in JSON under "masked". Memories whose id already
+    Secrets are masked; the answer counts them by kind, in JSON under "masked". Memories whose id already
     exists are skipped, so an interrupted import can be run again.
 
     With --from claude-code each transcript becomes the summary that hooks would have made of the session,

@@ -30,6 +30,9 @@ _OF_A_SESSION: Final = (Store, Consolidate, Goals)
 _KINDS: Final = {int: "int", float: "float", bool: "flag", list: "list", dict: "json"}
 _METAVARS: Final = {"int": "N", "float": "X", "json": "JSON", "time": "TIME"}
 
+_SAID_TO: Final = 1_000_000
+"""A larger limit is none that anybody meets."""
+
 Row = tuple[str, str, str]
 """What `call.word` takes."""
 
@@ -59,6 +62,9 @@ def _row(parameter: Parameter) -> Row:
         return name, parameter.wire, kind
     if parameter.kind is Instant:
         return name, parameter.wire, "time"
+    if parameter.meta.le is not None:
+        limits = f"{parameter.meta.ge} {parameter.meta.le}"
+        return name, parameter.wire, f"{_KINDS[parameter.origin]} {limits}"
     return name, parameter.wire, "|".join(choices(parameter.kind)) or _KINDS.get(parameter.origin, "text")
 
 
@@ -84,7 +90,10 @@ def _described(parameter: Parameter, row: Row) -> Option | Argument:
     elif kind == "list":
         help = help[:-1] + "; may be given again."
     default = None if kind in ("flag", "list") or parameter.wire in ASSUMED else _default(parameter)
-    metavar = parameter.extra("metavar") or _METAVARS.get(kind, "TEXT")
+    least, most = parameter.meta.ge, parameter.meta.le
+    if most is not None and f"{least:g} to {most:g}" not in help and most < _SAID_TO:
+        help = f"{help[:-1]}, {least:g} to {most:g}."
+    metavar = parameter.extra("metavar") or _METAVARS.get(kind.partition(" ")[0], "TEXT")
     return word(*row, help=help, metavar=metavar, default=default)
 
 

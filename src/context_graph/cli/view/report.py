@@ -23,7 +23,7 @@ _EXTRA: Final = (
 
 
 def report(since: int | None, output: str, open_: bool, db_path: str | None) -> None:
-    """Write health, memories, ledger, sessions, consolidations, gates and map into one HTML file.
+    """Write health, memories, effect, ledger, sessions, consolidations, gates and map into one HTML file.
 
     The file loads nothing from a network, and the same store gives the same bytes. Only you can read it; it
     holds what the store holds, so look at it before you pass it on. Needs the extra `view`.

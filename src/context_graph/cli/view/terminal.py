@@ -22,9 +22,9 @@ EXTRA: Final = (
 
 
 def view(theme: str | None, db_path: str | None) -> None:
-    """Show health, memories, ledger, sessions, consolidations, gates and map of this project in the terminal.
+    """Show this project in the terminal: health, memories, ledger, sessions, runs, gates, map and effect.
 
-    It is live while a session runs. 1 to 7 choose the screen, ? shows the keys, q ends it. Whatever changes
+    It is live while a session runs. 1 to 8 choose the screen, ? shows the keys, q ends it. Whatever changes
     something asks first and can be undone. Needs the extra `view`: `pip install 'context-graph-cli[view]'`.
 
     Exit codes: 0 ended by the person; 1 no terminal, or the extra is missing; 2 a wrong option.

@@ -292,7 +292,7 @@ def _shown_line(context: EvaluationContext) -> str:
     names = ", ".join(unmet)
     if len(names) > _NAMES_CHARS:
         names = names[: _NAMES_CHARS - 1] + "…"
-    return f"✗ {len(unmet)}/{len(active)} requirements: {names}{warning}"
+    return f"✗ {len(unmet)} of {len(active)} open: {names}{warning}"
 
 
 def _as_text(value: object) -> str:

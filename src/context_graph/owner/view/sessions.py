@@ -241,12 +241,9 @@ def _facts(live: LiveSession) -> Iterator[Line]:
     if live.events_duplicate:
         yield Line("sent twice", str(live.events_duplicate))
     if live.has_evidence:
-        metrics = live.metrics
         yield Line(
             "continuity", f"{live.snapshot.last_ic:.2f}, lowest {min(live.ic_history, default=0.0):.2f}"
         )
-        yield Line("consciousness", f"{metrics.consciousness:.2f} ({metrics.state.name.lower()})")
-        yield Line("synchrony", f"{live.snapshot.integration:.2f}")
     else:
         yield Line("continuity", "nothing measured yet")
 
