@@ -25,8 +25,7 @@ from context_graph.config import data_root, socket_path, store_dir
 from context_graph.errors import WireError
 from context_graph.operations.mcp import rpc
 from context_graph.wire.client.connection import connect, exchange
-from context_graph.wire.frames import Request, decode_request, encode_request
-from context_graph.wire.framing import HEADER_BYTES
+from context_graph.wire.frames import HEADER_BYTES, Request, decode_request, encode_request
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "40"))
 WAIT_S = 20.0

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from context_graph.claude.hosts.install import plan, plan_removal, project_scope, remove_folders, user_scope
 from context_graph.claude.install.link import plan_link, write_link
-from context_graph.claude.install.plan import Setup
-from context_graph.claude.install.record import Record
+from context_graph.claude.install.plan import Record, Setup
 from context_graph.claude.settings.changes import apply_changes, diff_of
 from context_graph.cli.console.tables import columns
 from context_graph.cli.console.terminal import agree

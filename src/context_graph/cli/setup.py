@@ -12,6 +12,7 @@ from context_graph.claude.install.entries import SERVER
 from context_graph.claude.install.link import Link, lasting_program, plan_link, remove_link, write_link
 from context_graph.claude.install.plan import (
     Options,
+    Record,
     Scope,
     Setup,
     is_set_up,
@@ -22,7 +23,6 @@ from context_graph.claude.install.plan import (
     remove_folders,
     user_scope,
 )
-from context_graph.claude.install.record import Record
 from context_graph.claude.settings.changes import Change, diff_of
 from context_graph.claude.settings.hook_commands import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in

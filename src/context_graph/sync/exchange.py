@@ -15,7 +15,7 @@ from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
-from context_graph.store.graph.sync_table import SyncTable
+from context_graph.store.graph.tables import SyncTable
 from context_graph.sync import values
 from context_graph.sync.applying import apply_waiting
 from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode, is_ahead

@@ -1,6 +1,6 @@
 """Keeps beside a store what it knows of other machines: its own id, registers, and what each place was told.
 
-All of it are notes (`store/graph/sync_table.py`): ``machine``; ``m:`` and ``l:`` registers of memories and
+All of it are notes (`store/graph/tables.py`): ``machine``; ``m:`` and ``l:`` registers of memories and
 links; ``e:`` the link that an edge's id was; ``v:`` the register of each version; ``q:`` registers with
 values that no record has yet; ``p:`` places.
 """
@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from context_graph.store.graph.sync_table import SyncTable
+from context_graph.store.graph.tables import SyncTable
 from context_graph.sync.change import MEMORY, digest
 from context_graph.sync.register import Origin, Register
-from context_graph.system.machine import machine_id
+from context_graph.system.processes import machine_id
 
 _MACHINE: Final = "machine"
 _MAX_EARLIER: Final = 32

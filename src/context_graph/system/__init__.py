@@ -1,7 +1,7 @@
 """Holds what touches the operating system: files that are read or replaced whole, processes, limits.
 
 Each function asks by what the system has, and says what it does where that is missing. Linux is what runs;
-macOS is written for and untested (docs/operations.md). ``small_files`` reads, replaces and locks files of a
-few kilobytes, ``whole_file`` replaces one of any size, ``regular_file`` opens no pipe and no device,
+macOS is written for and untested (docs/operations.md). ``small_files`` reads, replaces and locks files, and
+opens no pipe and no device,
 ``folder_swap`` swaps the names of two folders, ``watchdog`` ends work that takes too long.
 """

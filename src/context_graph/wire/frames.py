@@ -1,8 +1,8 @@
 """Encodes request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
 
 A request's payload is fields (u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here
-are never renumbered: an old owner must understand a new client well enough to make way for it. ``framing``
-has the header of both.
+are never renumbered: an old owner must understand a new client well enough to make way for it. A
+frame is 4 magic bytes, a u32 LE payload length and the payload.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.errors import MalformedFrameError
-from context_graph.wire import framing
+from context_graph.errors import FrameTooLargeError, MalformedFrameError
 
 APPLIED: Final = 1
 """Reply flag: the event is durable, now or from before; never send it again."""
@@ -122,7 +121,7 @@ def encode_request(request: Request) -> bytes:
             except (struct.error, TypeError, ValueError) as error:
                 raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
             parts += (_FIELD.pack(tag, len(raw)), raw)
-    return framing.frame(_REQUEST_MAGIC, b"".join(parts))
+    return frame(_REQUEST_MAGIC, b"".join(parts))
 
 
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
@@ -150,7 +149,7 @@ def encode_reply(reply: Reply) -> bytes:
     except struct.error as error:
         raise MalformedFrameError(f"reply: exit {reply.exit_code}, flags {reply.flags}: {error}") from error
     out, err = reply.stdout, reply.stderr
-    return framing.frame(_REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err)))
+    return frame(_REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err)))
 
 
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
@@ -176,12 +175,12 @@ def request_length(header: bytes | bytearray | memoryview) -> int:
     Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
     length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
     """
-    return framing.payload_length(header, _REQUEST_MAGIC)
+    return payload_length(header, _REQUEST_MAGIC)
 
 
 def reply_length(header: bytes | bytearray | memoryview) -> int:
     """Return the payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
-    return framing.payload_length(header, _REPLY_MAGIC)
+    return payload_length(header, _REPLY_MAGIC)
 
 
 def _fields(payload: memoryview) -> Iterator[tuple[int, bytes]]:
@@ -281,3 +280,86 @@ _REQUEST: Final[tuple[tuple[int, str, Callable[[Any], bytes], Callable[[bytes, i
     (13, "parent_pid", _U32.pack, _U32_IN),
 )
 """A request's fields: tag, name, to bytes, from bytes. Tags are on the wire: never renumber, never reuse."""
+
+
+MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
+"""The launcher's 4 MiB of stdin and ample room around it; bounds what one client can make us hold."""
+_HEADER: Final = struct.Struct("<4sI")
+HEADER_BYTES: Final = _HEADER.size
+
+
+def frame(magic: bytes, payload: bytes) -> bytes:
+    """Return ``payload`` behind its header. Raises FrameTooLargeError above MAX_PAYLOAD_BYTES."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise FrameTooLargeError(f"frame of {len(payload)} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
+    return _HEADER.pack(magic, len(payload)) + payload
+
+
+def payload_length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
+    """Return the payload length that a frame's first HEADER_BYTES announce.
+
+    Raises MalformedFrameError if the magic bytes are others. Raises FrameTooLargeError if the length
+    exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
+    """
+    begin, length = _HEADER.unpack_from(header)
+    if begin != magic:
+        raise MalformedFrameError(f"frame begins with {begin!r}, not {magic!r}")
+    if length > MAX_PAYLOAD_BYTES:
+        raise FrameTooLargeError(f"frame of {length} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
+    return int(length)
+
+
+class FrameDecoder:
+    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it.
+
+    Args:
+        length_of: ``request_length`` or ``reply_length``.
+    """
+
+    __slots__ = ("_buffer", "_length", "_length_of")
+
+    def __init__(self, length_of: Callable[[bytearray], int]) -> None:
+        self._buffer = bytearray()
+        self._length: int | None = None
+        self._length_of = length_of
+
+    def feed(self, data: bytes) -> None:
+        """Add what the socket gave."""
+        self._buffer += data
+
+    def take(self) -> bytes | None:
+        """Return the next whole payload, or None until more bytes come.
+
+        Raises MalformedFrameError, FrameTooLargeError as soon as the 8-byte header shows it. The stream has
+        no further frame boundary then, so its connection must be closed.
+        """
+        if self._length is None:
+            if len(self._buffer) < HEADER_BYTES:
+                return None
+            self._length = self._length_of(self._buffer)
+        end = HEADER_BYTES + self._length
+        if len(self._buffer) < end:
+            return None
+        payload = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
+        del self._buffer[:end]
+        self._length = None
+        return payload
+
+    def rest(self) -> bytes:
+        """Return what was fed beyond the frames that were taken, and forget it."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._length = None
+        return rest
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that wait for the rest of their frame."""
+        return len(self._buffer)
+
+    @property
+    def wanted(self) -> int:
+        """Bytes still missing for the next step: the rest of the header, or of the announced frame."""
+        if self._length is None:
+            return max(0, HEADER_BYTES - len(self._buffer))
+        return max(0, HEADER_BYTES + self._length - len(self._buffer))

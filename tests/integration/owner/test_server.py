@@ -19,6 +19,8 @@ from context_graph.wire.client.connection import exchange
 from context_graph.wire.client.request import request
 from context_graph.wire.frames import (
     KEEP_IT,
+    MAX_PAYLOAD_BYTES,
+    FrameDecoder,
     Reply,
     Request,
     decode_reply,
@@ -26,7 +28,6 @@ from context_graph.wire.frames import (
     encode_request,
     reply_length,
 )
-from context_graph.wire.framing import MAX_PAYLOAD_BYTES, FrameDecoder
 
 
 def _read_replies(connection: socket.socket, count: int) -> list[Reply]:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.view.rows import filled, memory_row
 from tests.support.view.terminal import Driver, driven
 
-from context_graph.view.terminal.follow import Follower
+from context_graph.view.terminal.app import Follower
 
 
 def count(source: object, name: str) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.support.owner.harness import wait_until
 
-from context_graph.system import peers, processes
+from context_graph.system import processes
 
 WAYS = [pytest.param("/proc", id="proc"), pytest.param(None, id="ps")]
 
@@ -82,9 +82,9 @@ def test_what_is_not_told_raises_and_is_not_guessed() -> None:
 def test_a_peer_is_known_and_one_that_is_not_told_is_nobody() -> None:
     one, other = socket.socketpair()
     with one, other:
-        assert (peers.peer_uid(one), peers.peer_pid(one)) == (os.getuid(), os.getpid())
+        assert (processes.peer_uid(one), processes.peer_pid(one)) == (os.getuid(), os.getpid())
         with pytest.raises(OSError):  # Linux without SO_PEERCRED: it has no LOCAL_PEERCRED
-            peers.peer_uid(one, None)
+            processes.peer_uid(one, None)
 
 
 class _Mac:
@@ -99,9 +99,9 @@ class _Mac:
 
 
 def test_the_answer_of_macos_is_read() -> None:
-    assert peers.peer_uid(_Mac(), None) == 501 and peers.peer_pid(_Mac(), None) == 4711  # type: ignore[arg-type]
+    assert processes.peer_uid(_Mac(), None) == 501 and processes.peer_pid(_Mac(), None) == 4711  # type: ignore[arg-type]
     with pytest.raises(OSError, match="not known"):
-        peers.peer_uid(_Mac(version=7), None)  # type: ignore[arg-type]
+        processes.peer_uid(_Mac(version=7), None)  # type: ignore[arg-type]
 
 
 def test_a_file_gets_its_size_without_fallocate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

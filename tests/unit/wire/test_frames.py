@@ -14,6 +14,9 @@ from context_graph.errors import FrameTooLargeError, MalformedFrameError, WireEr
 from context_graph.wire.frames import (
     APPLIED,
     ENV_NAMES,
+    HEADER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    FrameDecoder,
     Reply,
     Request,
     decode_reply,
@@ -23,7 +26,6 @@ from context_graph.wire.frames import (
     reply_length,
     request_length,
 )
-from context_graph.wire.framing import HEADER_BYTES, MAX_PAYLOAD_BYTES, FrameDecoder
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 _PATHS = st.none() | st.binary(max_size=30).filter(lambda raw: b"\0" not in raw).map(

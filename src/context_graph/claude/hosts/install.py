@@ -14,8 +14,7 @@ from context_graph.claude.hosts import entries
 from context_graph.claude.hosts.host import HOOKS, NAMES, project_folder, user_folder
 from context_graph.claude.hosts.translate import HOSTS
 from context_graph.claude.install.entries import SERVER, mentions_us
-from context_graph.claude.install.plan import Setup
-from context_graph.claude.install.record import Record
+from context_graph.claude.install.plan import Record, Setup
 from context_graph.claude.settings.changes import Change, edited, read_text
 from context_graph.config import store_key
 from context_graph.errors import InvalidInputError

@@ -7,8 +7,7 @@ from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
-from context_graph.gates.decide.protected_files import settings_files
-from context_graph.gates.decide.watch import own_hooks
+from context_graph.gates.decide.watch import own_hooks, settings_files
 from context_graph.gates.state import journal
 from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current

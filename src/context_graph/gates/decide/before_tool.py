@@ -11,8 +11,8 @@ from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, ev
 from context_graph.gates.decide.exemptions import is_exempt
 from context_graph.gates.decide.git_tips import call_begins
 from context_graph.gates.decide.messages import denial, held_denial, human_only_denial
-from context_graph.gates.decide.protected_files import edited_file
 from context_graph.gates.decide.tool_call import Part, acted_on, project_of
+from context_graph.gates.decide.watch import edited_file
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.under_way import UnderWay

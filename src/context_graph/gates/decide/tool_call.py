@@ -18,7 +18,7 @@ from context_graph.gates.event import GateEvent
 from context_graph.gates.patterns import IGNORE_CASE, matches
 from context_graph.gates.rules import Requirement, Rules, covers
 from context_graph.gates.state.project import Project
-from context_graph.git.aliases import git_aliases
+from context_graph.git.repository import git_aliases
 from context_graph.text.shell_lines import read_line
 
 _COMMANDS = 200

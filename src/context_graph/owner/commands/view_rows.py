@@ -18,7 +18,7 @@ from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
 from context_graph.owner.commands.memory import body_of
 from context_graph.owner.commands.session import find_session, status_view
-from context_graph.owner.view import effect, gates, health, ledger, map, memories, runs, sessions
+from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
 from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, Health, Pane, Shown, to_json
 from context_graph.view.text import pane_lines
 from context_graph.wire.frames import Reply
@@ -123,12 +123,12 @@ def _map(call: Call) -> Reply:
 
 
 def _effect(call: Call) -> Reply:
-    return _rows(effect.effect_of(call.context))
+    return _rows(ledger.effect_of(call.context))
 
 
 def _pane(call: Call) -> Reply:
     """Rows as JSON, and the same as lines of ``width`` columns."""
-    pane = Pane(health=_health_of(call), effect=effect.effect_of(call.context), shown=list(_each_once(call)))
+    pane = Pane(health=_health_of(call), effect=ledger.effect_of(call.context), shown=list(_each_once(call)))
     lines, shown = pane_lines(pane, call.began_ms, call.count("width", 80, 1000))
     return reply(orjson.dumps({**to_json(pane), "lines": lines, "shown_lines": shown}))
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
 from context_graph.errors import WireError
-from context_graph.wire.frames import request_length
-from context_graph.wire.framing import FrameDecoder
+from context_graph.wire.frames import FrameDecoder, request_length
 
 FRAME_S: Final = 5.0
 """Time to deliver a frame once begun, and to take a reply."""

@@ -27,10 +27,11 @@ from context_graph.errors import (
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.owner.socket.status import OwnerStatus
 from context_graph.system import limits
-from context_graph.system.peers import peer_pid, peer_uid
+from context_graph.system.processes import peer_pid, peer_uid
 from context_graph.wire.build import InstalledBuild, is_newer, owner_build
 from context_graph.wire.frames import (
     FOLLOWS,
+    HEADER_BYTES,
     KEEP_IT,
     YIELDING,
     Reply,
@@ -38,7 +39,6 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
 )
-from context_graph.wire.framing import HEADER_BYTES
 
 if TYPE_CHECKING:
     from context_graph.operations.context import Job

@@ -20,8 +20,7 @@ from context_graph.sync.change import VERSION, Change, after, decode, digest, en
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.transport import LoggedChange, TransportError
-from context_graph.system.machine import machine_id
-from context_graph.system.processes import look
+from context_graph.system.processes import look, machine_id
 
 LEASE_S: Final = 600.0
 """Without a sign of life."""

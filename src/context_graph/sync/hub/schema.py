@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
-from context_graph.sync.hub.guarded import GUARDED
-from context_graph.sync.hub.tightened import TIGHTENED
+from context_graph.sync.hub.guarded import GUARDED, TIGHTENED
 
 SETTLED: Final = r"""
 -- A call does not see what another one, not yet committed, deletes for good or tells. Whoever indexes what

@@ -18,7 +18,6 @@ import msgspec
 from markupsafe import Markup
 
 from context_graph.text.units import counted
-from context_graph.view.effect import sentence
 from context_graph.view.graph import KINDS, Row, matrix
 from context_graph.view.health import NUMBERS
 from context_graph.view.report import charts, tables
@@ -27,6 +26,7 @@ from context_graph.view.report.gather import MEMORIES, Report, day
 from context_graph.view.report.tables import ID_CHARS, cut, stamp
 from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, Map, MapSession, RunRow, SessionDetail
 from context_graph.view.safe import one_line, shown
+from context_graph.view.text import sentence
 
 MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph report">'
 """What each report begins with."""

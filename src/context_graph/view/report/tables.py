@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from context_graph.view.effect import HEADS, figures
 from context_graph.view.graph import KINDS, matrix
 from context_graph.view.report.gather import Report
 from context_graph.view.rows import MemoryRow
 from context_graph.view.safe import one_line
+from context_graph.view.text import HEADS, figures
 
 Kind = Literal["text", "number", "time", "state"]
 Cell = str | float | int | None

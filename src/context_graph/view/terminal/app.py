@@ -1,8 +1,9 @@
-"""The application: eight screens, their keys, what changes while it runs, and actions that can be undone."""
+"""The application: eight screens, their keys, the first of them, what changes while it runs, what can be undone."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
@@ -13,12 +14,12 @@ from textual.containers import Container
 from textual.message import Message
 from textual.widgets import Footer, Static
 
+from context_graph.errors import ContextGraphError
+from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Health
 from context_graph.view.safe import one_line
 from context_graph.view.source import Actions, Source
-from context_graph.view.terminal.follow import Follower
-from context_graph.view.terminal.health import HealthPane
-from context_graph.view.terminal.page import Reader, Target
+from context_graph.view.terminal.page import Page, Reader, Target
 from context_graph.view.terminal.pane import Pane, Undo
 
 _TITLES: Final = {
@@ -301,3 +302,83 @@ def _is_light(colours: str) -> bool:
     """Return whether the background, the last number of a terminal's `15;default;0`, is a light one."""
     last = colours.rpartition(";")[2]
     return last in ("7", "15")
+
+
+_FIRST_S: Final = 0.25
+_MOST_S: Final = 4.0
+
+
+class Follower(threading.Thread):
+    """Tells ``changed`` the parts that did, and ``lost`` that the owner is gone; both in this thread.
+
+    Following starts no owner. Until one is there again, it looks for its socket, ever less often.
+    """
+
+    def __init__(
+        self, source: Source, changed: Callable[[Sequence[str]], None], lost: Callable[[str], None]
+    ) -> None:
+        super().__init__(name="follow", daemon=True)
+        self._source, self._changed, self._lost = source, changed, lost
+        self._ended, self._wake = threading.Event(), threading.Event()
+
+    def end(self) -> None:
+        """Stop following; from any thread."""
+        self._ended.set()
+        self._wake.set()
+        self._source.close()
+
+    def try_now(self) -> None:
+        """Look for the owner now instead of later; from any thread."""
+        self._wake.set()
+
+    def run(self) -> None:
+        pause = _FIRST_S
+        while not self._ended.is_set():
+            reason = ""
+            try:
+                for parts in self._source.follow():
+                    pause = _FIRST_S
+                    self._changed(parts)
+            except (ContextGraphError, OSError, ValueError) as error:
+                reason = str(error)
+            if self._ended.is_set():
+                return
+            self._lost(reason)
+            self._wake.wait(pause)
+            self._wake.clear()
+            pause = min(_MOST_S, pause * 2)
+
+
+class HealthPane(Pane):
+    """Health."""
+
+    part: ClassVar[str] = "health"
+
+    def __init__(self, source: Source, actions: Actions, first: Callable[[], Health] | None) -> None:
+        """Take ``first``, the rows that were asked for while the program was still being loaded."""
+        super().__init__(source, actions)
+        self._first = first
+        self.reader = Reader()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self.reader
+
+    def load(self) -> None:
+        first, self._first = self._first, None
+        self.rows(first or self.source.health, self._show)
+
+    def _show(self, health: Health) -> None:
+        self.reader.show(lambda _: health_page(health), top=False)
+
+
+def health_page(health: Health) -> Page:
+    """Return the sentence and the lines."""
+    page = Page()
+    page.line(health.sentence, "bold green" if health.works else "bold red")
+    page.line(health.project, "dim")
+    page.line()
+    for line in health.lines:
+        if line.name not in ("state", NUMBERS):  # the one is the sentence
+            page.pair(line.name, line.text, "red" if line.is_problem else "")
+    return page

@@ -7,12 +7,12 @@ from typing import ClassVar, Final
 from rich.text import Text
 from textual.app import ComposeResult
 
-from context_graph.view.effect import HEADS, figures, sentence
 from context_graph.view.rows import Effect
 from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.charts import bar, moment
 from context_graph.view.terminal.page import Page, Reader
 from context_graph.view.terminal.pane import Pane
+from context_graph.view.text import HEADS, figures, sentence
 
 _CELLS: Final = 8
 _WEEK_CELLS: Final = 11

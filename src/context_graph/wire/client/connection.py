@@ -11,9 +11,8 @@ from typing import Final
 
 from context_graph.config import socket_path
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
-from context_graph.system.peers import peer_uid
-from context_graph.wire.frames import Reply, decode_reply, reply_length
-from context_graph.wire.framing import FrameDecoder
+from context_graph.system.processes import peer_uid
+from context_graph.wire.frames import FrameDecoder, Reply, decode_reply, reply_length
 
 _RECV_BYTES: Final = 256 * 1024
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 from context_graph.config.paths import Location
 from context_graph.errors import MalformedFrameError
 from context_graph.wire.client.request import opened, request
-from context_graph.wire.frames import Reply
-from context_graph.wire.framing import MAX_PAYLOAD_BYTES
+from context_graph.wire.frames import MAX_PAYLOAD_BYTES, Reply
 
 _RECV_BYTES: Final = 64 * 1024
 _SILENT_S: Final = 30.0
