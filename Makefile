@@ -7,7 +7,7 @@ KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 REDACTION_SOURCES := $(shell find ext/redaction -type f \( -name '*.rs' -o -name 'Cargo.*' \) -not -path '*/target/*' 2>/dev/null)
 CRATES := ext/launcher ext/redaction ext/redaction/binding
-MADE_FROM := $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
+MADE_FROM := src/context_graph/claude/events.toml $(shell find src/context_graph/cli src/context_graph/operations tools/docs -name '*.py' -not -path '*/memory/table.py')
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 REQUIREMENT_BENCHES = benches/micro/bench_brief.py benches/micro/bench_memory.py benches/hooks/bench_commands.py
@@ -206,4 +206,4 @@ sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
 	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/redaction/target ext/redaction/binding/target src/*.egg-info src/context_graph/kernels/*.so src/context_graph/redact/*.so src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target ext/redaction/target ext/redaction/binding/target src/*.egg-info src/context_graph/kernels/*.so src/context_graph/redact/*.so src/context_graph/claude/event_table.py src/context_graph/cli/memory/table.py ext/kernels/*.c ext/kernels/*.html

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tools.docs import built, reference
+from tools.docs.man import page
 
 from context_graph.operations import OPERATIONS
 from context_graph.operations.filters import Filters
@@ -26,7 +27,7 @@ def test_what_is_written_is_what_the_definitions_say(path: Path) -> None:
 def test_the_man_page_is_the_help_s_and_its_roff_is_sound(tmp_path: Path) -> None:
     """The build writes it; the wheel installs it."""
     path = tmp_path / built.MAN.name
-    path.write_text(built.page(), encoding="utf-8")
+    path.write_text(page(), encoding="utf-8")
     man = shutil.which("man")
     if man is None:
         pytest.skip("no man here to read it with: apt-get install man-db")

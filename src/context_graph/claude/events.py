@@ -1,12 +1,14 @@
-"""Reads the table of the client's events, `events.toml`, from which launcher and pages are made too."""
+"""Has the table of the client's events, `events.toml`, from which launcher and pages are made too.
+
+A build makes `event_table.py` of it: reading TOML would cost each start of an owner some 4 ms.
+"""
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+from context_graph.claude.event_table import ROWS
 from context_graph.model import EventKind
 
 
@@ -42,12 +44,7 @@ class ClientEvent:
         return EventKind(self.verb)
 
 
-def _read() -> tuple[ClientEvent, ...]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return tuple(ClientEvent(**row) for row in table["event"])
-
-
-EVENTS: Final = _read()
+EVENTS: Final = tuple(ClientEvent(**row) for row in ROWS)
 REGISTERED: Final = tuple(event for event in EVENTS if event.settings_s)
 """Those that `setup` writes into settings."""
 EVENT_OF_VERB: Final = {event.verb: event.name for event in EVENTS}

@@ -154,9 +154,13 @@ def _session_of(path: Path) -> str:
 
 def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
     """Yield the JSON objects of a file, a line each; None for what is none, which ``odd`` counts."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        if os.fstat(handle).st_size > MAX_FILE:
+    try:
+        file = open_regular(os.fspath(path), follow=False)
+    except ValueError:
+        odd["files"] += 1
+        return
+    with file:
+        if os.fstat(file.fileno()).st_size > MAX_FILE:
             odd["files"] += 1
             return
         while text := file.readline(MAX_LINE):

@@ -322,11 +322,14 @@ def brought(
     raised = _raised(moved, _BRIEF[1]) if is_brief and 0.0 < moved < 1.0 else moved
     likely: list[tuple[float, float, _Row]] = []
     has_summary = False
-    judged = ((answer(row.parts) if _answers(row, asks=asks) else row.score, row) for row in rows)
-    for relevance, row in sorted(judged, key=lambda pair: -pair[0]):
+    judged = []
+    for row in rows:
+        answers = asks and row.node.source in _LEFT
+        judged.append((answer(row.parts) if answers else row.score, answers, row))
+    for relevance, answers, row in sorted(judged, key=lambda each: -each[0]):
         bar = bar_of(row.node)
         least = min(floor, moved) if bar == NoteKind.RULE else raised
-        if _answers(row, asks=asks):
+        if answers:
             enough = relevance >= least_answer(least, bar)
         else:
             enough = is_brought(least, bar, relevance, row.parts, asks=asks)
@@ -343,10 +346,6 @@ def brought(
 def is_brief_request(prompt: str, *, asks: bool) -> bool:
     """Return whether a prompt sets a task in a line."""
     return not asks and len(prompt) <= _BRIEF[0]
-
-
-def _answers(row: Judged, *, asks: bool) -> bool:
-    return asks and row.node.source in _LEFT
 
 
 def _log_odds(probability: float) -> float:

@@ -27,7 +27,6 @@ from context_graph.errors import (
     TookTooLongError,
     UsageError,
 )
-from context_graph.gates.event import CACHE_FOLDER
 from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
 from context_graph.owner.commands import hooks
@@ -61,18 +60,6 @@ _PRELOAD_AFTER_S: Final = 0.01
 """Behind a request that has come already."""
 
 
-def _preload(root: Path) -> None:
-    """Import what the first hooks need before one waits for it: of its 100 ms this would take 30.
-
-    The gates are loaded where some have been decided before; elsewhere the first hook that they govern does
-    it, which has seconds.
-    """
-    import context_graph.store.graph.graph
-
-    if (root / CACHE_FOLDER).exists():
-        import context_graph.gates.decide.hooks  # noqa: F401
-
-
 class OwnerService:
     """All verbs but `owner.*`, over at most ``settings.max_stores`` open stores. Single-threaded."""
 
@@ -102,7 +89,7 @@ class OwnerService:
         self._loop, self._settled = loop, settle
         self.dreams.begin(loop)
         self._exchanges.begin(loop)
-        loop.call_later(_PRELOAD_AFTER_S, _preload, self._root)
+        loop.call_later(_PRELOAD_AFTER_S, hooks.preload, self._root)
 
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `keep it`, so that the launcher keeps the event.

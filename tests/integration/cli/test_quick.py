@@ -106,3 +106,4 @@ def test_a_time_is_given_as_people_say_it(cli: Cli, word: str) -> None:
 def test_the_table_without_typer_is_the_operations_own() -> None:
     """The build writes it; what is read without Typer means what --help says."""
     assert built.MEMORY_TABLE.read_text(encoding="utf-8") == built.memory_table(), "run `make build`"
+    assert built.EVENT_TABLE.read_text(encoding="utf-8") == built.event_table(), "run `make build`"

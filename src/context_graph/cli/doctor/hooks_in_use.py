@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.claude.settings.hook_commands import runs_us
-from context_graph.claude.settings.settings import hook_problems
+from context_graph.claude.settings.schema import hook_problems
 from context_graph.cli.doctor.client_files import SettingsFile, plugin_folders, read_object
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import orjson
@@ -25,6 +26,7 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from context_graph.gates.event import CACHE_FOLDER
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
@@ -399,6 +401,18 @@ def _req_log(call: Call) -> Reply:
 
 
 REQ_HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {"req.record": _req_record, "req.log": _req_log}
+
+
+def preload(root: Path) -> None:
+    """Import what the first hooks need before one waits for it: of its 100 ms this would take 30.
+
+    The gates are loaded where some have been decided before; elsewhere the first hook that they govern does
+    it, which has seconds.
+    """
+    import context_graph.store.graph.graph
+
+    if (root / CACHE_FOLDER).exists():
+        import context_graph.gates.decide.hooks  # noqa: F401
 
 
 QUESTION: Final = (

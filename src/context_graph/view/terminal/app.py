@@ -1,4 +1,4 @@
-"""The application: eight screens, their keys, the first of them, what changes while it runs, what can be undone."""
+"""The application: eight screens, the first of them, their keys, what changes while it runs, and undo."""
 
 from __future__ import annotations
 
