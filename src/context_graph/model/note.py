@@ -24,6 +24,9 @@ KIND: Final = "kind"
 """Key of a memory's metadata that says its kind; a session's summary has none."""
 NOTE: Final = "note"
 """Key of a note's metadata that has what belongs to its kind."""
+NAMES: Final = "names"
+"""Key in that: files that the note speaks of beside its own -> symbols in them by which it does."""
+TOLD_AT_FILES: Final = (NoteKind.CHANGE, NoteKind.LESSON, NoteKind.FINDING)
 MAX_NOTE_CHARS: Final = 1600
 OPEN_KEY: Final = "open"
 """What the note of a session's open ends rests on."""

@@ -1,7 +1,8 @@
 """Reads the summary that the client makes of a compaction: bullet by bullet, the densest text of a session.
 
 Its sections are the client's own. What it says of the work under way and of the next step is old by the time
-anybody reads it, so it is left out; what is pending counts only while nothing came after it.
+anybody reads it, so it is left out; what is pending, or said to be under way, counts only while nothing came
+after it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from context_graph.notes.message import plain, section_words
+from context_graph.notes.message import is_under_way, plain, section_words
 from context_graph.text.patterns import linear
 
 MAX_CHARS: Final = 32_768
@@ -58,7 +59,13 @@ def bullets_of(summary: str) -> list[Bullet]:
         else:
             last = bullets[-1]
             bullets[-1] = last._replace(below=(*last.below, text))
-    return [bullet for bullet in bullets if bullet.section != "dropped"]
+    return [
+        bullet._replace(section="left")
+        if bullet.section in ("errors", "solved") and is_under_way(bullet.text)
+        else bullet
+        for bullet in bullets
+        if bullet.section != "dropped"
+    ]
 
 
 def _without_analysis(summary: str) -> str:

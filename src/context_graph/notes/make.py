@@ -15,6 +15,7 @@ from context_graph.notes.compaction import Bullet
 from context_graph.notes.failures import Lesson, normalised
 from context_graph.notes.gather import SHORTENS, Gathered, Turn
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
+from context_graph.notes.named_files import with_names
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
 from context_graph.text.sentences import shortened
@@ -82,9 +83,10 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         *_open(gathered, open_ends),
     ]
     kept: dict[tuple[NoteKind, str], Note] = {}
+    files = {**dict.fromkeys(gathered.named, ()), **gathered.made.symbols}
     for note in notes:
         if note.text:
-            kept[note.kind, note.key] = note
+            kept[note.kind, note.key] = with_names(note, files)
     made: list[Note] = []
     for kind in NoteKind:
         own = sorted((note for note in kept.values() if note.kind is kind), key=lambda note: note.at_ms)

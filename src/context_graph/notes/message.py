@@ -96,6 +96,11 @@ def announces(text: str) -> bool:
     return is_polite(text) or _marks()["begins"].found(text)
 
 
+def is_under_way(text: str) -> bool:
+    """Return whether a sentence says that it is about the work at hand: `Currently …`, `Next: …`."""
+    return _marks()["under_way"].found(text)
+
+
 def worth_of(units: Sequence[Unit]) -> float:
     """Return how much a message tells, to compare it with others of the session."""
     return sum(max(0.0, unit.worth - LEAST_WORTH) for unit in units[:40])
@@ -147,6 +152,10 @@ def _marks() -> dict[str, Linear]:
         if name in (*_MARKED, "left")
     }
     begins = rf"(?i)^\W*(?:{'|'.join([*raw['fix']['words'], *raw['next']['words']])})(?:\W|$)"
+    now = "|".join(raw["under_way"]["words"])
+    words["under_way"] = rf"(?i)^\W*(?:{now})(?:\W|$)|[(\[](?:{now})[)\]]" + "".join(
+        rf"|^\W*{part}" for part in raw["under_way"]["parts"]
+    )
     return {name: linear(pattern) for name, pattern in {**words, "polite": polite, "begins": begins}.items()}
 
 

@@ -185,7 +185,7 @@ def test_in_the_first_session_an_imported_one_answers_and_its_file_is_known(cli:
     read = {"tool_name": "Read", "tool_input": {"file_path": path}}
     answer = {"tool_response": {"file": {"filePath": path}}}
     at_file = context_of(hook(cli, "post-tool", "other", **read, **answer))
-    assert GOAL in at_file and "src/bucket.py, changed on " in at_file
+    assert "float level" in at_file and "src/bucket.py, changed on " in at_file
 
 
 def test_notes_and_graphs_become_memories_with_links(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from context_graph.notes.compaction import bullets_of
 
 SUMMARY = """This session is being continued from a previous conversation that ran out of context.
@@ -63,6 +65,30 @@ def test_it_is_read_bullet_by_bullet_without_what_is_old_by_then() -> None:
         ("left", "Document the header Retry-After"),
     ]
     assert found[3].below == ("`take(tenant)` returns the seconds to wait",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CURRENT: the guard calls Access.get (line 171)",
+        "Currently mending the lexer before the parser",
+        "Next: rename the table",
+        "The parser (in progress): only half of the rules",
+        "Derzeit wird der Parser repariert",
+        "En cours : la table des prix",
+        "正在修复解析器的错误",
+    ],
+)
+def test_what_is_under_way_is_no_lesson_but_left(text: str) -> None:
+    (one,) = bullets_of(f"4. Errors and fixes:\n   - {text}\n")
+    assert (one.section, one.text) == ("left", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Current was cut off at 5 lines: raised the limit", "The next link was wrong: took the header's"]
+)
+def test_what_only_sounds_like_it_stays_a_lesson(text: str) -> None:
+    assert bullets_of(f"4. Errors and fixes:\n   - {text}\n")[0].section == "errors"
 
 
 def test_headings_may_be_markdown() -> None:

@@ -1,8 +1,8 @@
 """Finds what earlier sessions did with a file and learned there, when a session works with it, once a file.
 
-An index from path to memories is kept in the owner, built from their metadata a few hundred at a time: notes
-of changes and lessons, and the summary of a session that left none about the file. Of several notes the one
-is told that shares most words with what the session was asked.
+An index from path to memories is kept in the owner, built from their metadata a few hundred at a time: of
+notes of changes, lessons and findings. Of several lines the one is told that shares most words with what the
+session was asked.
 
 Most files that are opened are only looked at. So a file is told about at once where the prompt names it, or
 where it is the first one that a prompt's work comes to and something speaks for the note; any other one once
@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from context_graph.memory.context.error_lessons import is_of_a_test
+from context_graph.memory.context.error_lessons import teaches
 from context_graph.memory.context.following import Follower
-from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
 from context_graph.model.event_parts import EDITING, SHELLS
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
-from context_graph.model.note import NOTE, NoteKind, kind_of_memory
+from context_graph.model.note import NAMES, NOTE, TOLD_AT_FILES, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.function_words import is_function_word, language_of
+from context_graph.text.patterns import linear
 from context_graph.text.quoting import words_of
 
 FILE_TOKENS: Final = 120
@@ -42,7 +42,8 @@ _SESSIONS: Final = 64
 _PATHS: Final = 512
 _MOST_ASKED: Final = 80
 
-_TOLD_AT_FILES: Final = (NoteKind.CHANGE, NoteKind.LESSON)
+_UNFINISHED: Final = linear(r"(?i)(?:^|\W)(?:undefined|undeclared|unused|not (?:defined|used))(?:\W|$)")
+"""What a compiler says of a change that is half done."""
 _READING: Final = frozenset({"Read"})
 _SEARCHING: Final = frozenset({"Grep"})
 
@@ -53,8 +54,6 @@ class About(NamedTuple):
     at_ms: int
     node_id: UUID
     session_id: str
-    kind: NoteKind | None
-    """The kind of a note; None for a summary or another memory."""
     is_stored: bool = False
     """Whether somebody stored it."""
 
@@ -108,9 +107,8 @@ class FileMemories(Follower):
         if not paths:
             return
         self._paths_of[node.id] = paths
-        kind = kind_of_memory(node.metadata)
         is_stored = node.source not in (CAPTURED, NOTED)
-        entry = About(node.created_at_ms, node.id, node.session_id or "", kind, is_stored)
+        entry = About(node.created_at_ms, node.id, node.session_id or "", is_stored)
         for path in paths:
             self._fresh.append((path, entry.session_id))
             kept = self._about.setdefault(path, OrderedDict())
@@ -125,15 +123,13 @@ class FileMemories(Follower):
         files = evidence.get("files") if isinstance(evidence, dict) else None
         if kind is not None:
             note = node.metadata.get(NOTE)
-            named = note.get("files") if isinstance(note, dict) and kind in _TOLD_AT_FILES else ()
-            if kind is NoteKind.LESSON and is_of_a_test(node.content.partition(": ")[2]):
+            own = note if isinstance(note, dict) and kind in TOLD_AT_FILES else {}
+            error = node.content.split("\n", 1)[0].removeprefix("Error: ")
+            if kind is NoteKind.LESSON and (not teaches(error) or _UNFINISHED.found(error)):
                 return  # its cure was the work itself
-            yield from (path for path in (files or named or ()) if named and isinstance(path, str))
-            return
-        if node.source == CAPTURED:
-            work = SessionWork.from_json(node.metadata.get("capture"))
-            yield from (self.inside(work.root, path) for path in work.worked_on())
-        else:
+            own_files = (files or own["files"]) if own.get("files") else ()
+            yield from (path for path in (*own_files, *own.get(NAMES, ())) if isinstance(path, str))
+        elif node.source != CAPTURED:
             yield from (path for path in files or () if isinstance(path, str))
             yield from (path for path in paths_in(node.content) if "/" in path)
 
@@ -188,10 +184,8 @@ class FileMemories(Follower):
         return session.touches[path] >= TOUCHES or session.names(path) or any(row.is_stored for row in rows)
 
     def _of_others(self, session_id: str, path: str) -> list[About]:
-        """What other sessions left of a file; a summary only where its session left no note about it."""
-        rows = [row for row in self.about(path) if row.session_id != session_id]
-        noted = {row.session_id for row in rows if row.kind is not None}
-        return [row for row in rows if row.kind is not None or row.session_id not in noted]
+        """What other sessions left of a file."""
+        return [row for row in self.about(path) if row.session_id != session_id]
 
     def asked(self, session_id: str, prompt: str) -> None:
         """Note what the session is asked: of several notes about a file the one that shares it is told."""

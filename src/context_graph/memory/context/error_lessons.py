@@ -136,7 +136,7 @@ class ErrorLessons(Follower):
         text = lines[0][head.end() :] if head else str(extra.get("error", ""))
         error = normalised(text)
         words = _telling(text)
-        if not solved or len(words) < _LEAST_WORDS or is_of_a_test(text):
+        if not solved or not teaches(text):
             return
         needed = _needed(text, solved)
         lesson = _Lesson(
@@ -157,7 +157,7 @@ class ErrorLessons(Follower):
         errors = _errors_of(output)
         for number, error in enumerate(errors):
             words, same = _telling(error), normalised(error)
-            if len(words) < _LEAST_WORDS or is_of_a_test(error):
+            if not teaches(error):
                 continue
             share = _ALIKE if number == 0 else _ALIKE_BESIDE
             alike += [
@@ -173,7 +173,7 @@ class ErrorLessons(Follower):
         return self._never_solved(session_id, errors[0] if errors else "", shown, now_ms)
 
     def _never_solved(self, session_id: str, error: str, shown: Container[str], now_ms: int) -> Line | None:
-        if len(_telling(error)) < _LEAST_WORDS or is_of_a_test(error):
+        if not teaches(error):
             return None
         same = normalised(error)
         rows = [
@@ -200,9 +200,9 @@ def _solved_line(lesson: _Lesson, now_ms: int) -> Line:
     )
 
 
-def is_of_a_test(error: str) -> bool:
-    """Return whether an error is what a test says of the code under work."""
-    return bool(_OF_A_TEST.found(error))
+def teaches(error: str) -> bool:
+    """Return whether an error is unlike most others, and not what a test says of the code under work."""
+    return len(_telling(error)) >= _LEAST_WORDS and not _OF_A_TEST.found(error)
 
 
 def _telling(error: str) -> frozenset[str]:

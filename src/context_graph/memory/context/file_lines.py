@@ -1,56 +1,68 @@
-"""Says in a line what a note has to say about a file, and what an earlier session did."""
+"""Says in a line what a note says of a file: why something was so, what was decided, what mended it.
+
+What only names the act, as a commit's subject does, stands in the project's history: of that nothing is told.
+"""
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model import HookEvent
 from context_graph.model.memory import MemoryNode
-from context_graph.model.note import NOTE, NoteKind, kind_of_memory
+from context_graph.model.note import NAMES, NOTE, NoteKind, kind_of_memory
+from context_graph.notes.changes import is_test
+from context_graph.notes.message import Unit, best_of, units_of
+from context_graph.notes.named_files import names_of, words_named
 from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
 _GOAL_CHARS: Final = 110
 _PART_CHARS: Final = 170
+_PARTS_CHARS: Final = 380
 _SHORT_CHARS: Final = 90
 _SYMBOLS: Final = 3
 _NAME_CHARS: Final = 4
 """Of a name, so many at least, or it stands in any text."""
-_OTHERS: Final = 2
 _FILES: Final = 3
-_SAYS: Final = ("Cause", "Fix", "Done", "Decided")
-_NAMES: Final = ("Tested: ", "With it: ")
-"""How parts begin that by themselves do not say what was done."""
-_LABELS: Final = (*_SAYS, "Tested", "Changed", "Commit", "Worked on")
+_LABELS: Final = frozenset({"Cause", "Fix", "Decided"})
+_UNTOLD: Final = frozenset({"Changed", "Removed", "Commit", "Worked on", "Asked", "Tested"})
+"""Labels of what by itself does not say why."""
+_SAYS_WHY: Final = frozenset({"cause", "decision"})
+_DID: Final = {NoteKind.CHANGE: "changed", NoteKind.LESSON: "learned", NoteKind.FINDING: "found out"}
 
 
 def line_about(
     node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool], evidence: str = ""
 ) -> Line | None:
-    """Return the line of a change, a lesson or another memory about ``path``; what has no room goes without
-    its last parts. None if nothing of it fits.
+    """Return the line of what a note, or a memory that somebody stored, says of ``path``; what has no room
+    goes without its last parts. None if it says nothing of that file, or nothing of it fits.
 
     Args:
         path: The file, relative to the checkout's top.
         fits: Whether a text has room.
         evidence: How what a stored memory rests on is today; a change's file has changed since, of course.
+
+    Cost: 1 ms for a long note.
     """
     kind, day = kind_of_memory(node.metadata), day_text(node.created_at_ms, now_ms)
-    if kind is NoteKind.LESSON:
-        head, parts = f"{path}, learned on {day}", list(_lesson(node.content))
-    elif kind is NoteKind.CHANGE:
-        symbols = _symbols(node, path)
-        head = f"{path}{f' ({symbols})' if symbols else ''}, changed on {day}"
-        parts = list(_change(node.content, path))
-        if parts and parts[0].startswith(_NAMES):
-            return None
-    else:
+    if kind is None:
         stands = f", {evidence}" if evidence else ""
-        head, parts = f"{path}, noted on {day}{stands}", [shortened(node.content, 2 * _PART_CHARS)]
-    return _fitted(head, parts, str(node.id), fits)
+        parts = [shortened(node.content, 2 * _PART_CHARS)]
+        return _fitted(f"{path}, noted on {day}{stands}", parts, str(node.id), fits)
+    note = node.metadata.get(NOTE)
+    own, changed = note if isinstance(note, dict) else {}, _changed(node.content)
+    spoken_of = own.get(NAMES, {})
+    here = next((name for name in (*changed, *spoken_of) if f"/{path}".endswith(f"/{name}")), path)
+    symbols = [name for name in changed.get(here, ()) if name in own.get("symbols", ())]
+    parts = list(_solved(node.content)) if path in own.get("files", ()) else []
+    if not parts:
+        names = names_of(path, symbols).union(spoken_of.get(here, ()))
+        parts = _said_of(node.content, names, list(changed), here, kind)
+    shown = f" ({', '.join(symbols[:_SYMBOLS])})" if symbols else ""
+    return _fitted(f"{path}{shown}, {_DID.get(kind, 'noted')} on {day}", parts, str(node.id), fits)
 
 
 def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
@@ -60,20 +72,6 @@ def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
     names = {str(symbol).rsplit(".", 1)[-1] for symbol in symbols}
     text = f"{event.input_text}\n{event.output_text}\n{event.parts.tail}\n{' '.join(event.parts.symbols)}"
     return any(name in text for name in names if len(name) >= _NAME_CHARS)
-
-
-def line_of_session(
-    work: SessionWork, node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool]
-) -> Line | None:
-    """Return the line of what a session did with ``path``, where it left no note of it; None if it says
-    nothing."""
-    if not work.prompts:
-        return None
-    own = next((name for name in (*work.changed, *work.read) if path.endswith(name)), path)
-    did = "changed" if own in work.changed else "read"
-    others = [os.path.basename(name) for name in work.worked_on() if name != own][:_OTHERS]
-    parts = [*_did(work), *([f"With it: {', '.join(others)}"] if others else [])]
-    return _fitted(f"{path}, {did} on {day_text(work.ended_ms, now_ms)}", parts, str(node.id), fits)
 
 
 def line_of_like_work(
@@ -106,52 +104,47 @@ def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], boo
     return None
 
 
-def _change(content: str, path: str) -> Iterator[str]:
-    """Yield what a change's note says, the most telling first: why, what was done, what for, how it was
-    tested."""
-    parts, goal, commit, others, last = dict[str, str](), "", "", "", ""
+def _said_of(content: str, names: frozenset[str], changed: list[str], path: str, kind: NoteKind) -> list[str]:
+    """Return the sentences of a note that say why something is so in a file of which they, or the item above
+    them, speak by one of its ``names``; of one that was changed alone also how it was mended. A lesson's all
+    say why.
+    """
+    kept, label, is_below = list[Unit](), "", False
+    alone = [name for name in changed if not is_test(name)] == [path]
     for number, line in enumerate(content.splitlines()):
-        label, _, text = line.partition(": ")
-        if line.rstrip(":") in _LABELS or (line.startswith("- ") and last):  # a list of several
-            last = line.rstrip(":") if line.rstrip(":") in _LABELS else last
-            parts[last] = f"{parts.get(last, '')} {line[2:]}".strip() if line.startswith("- ") else ""
-        elif label == "Changed" or label == "Worked on":
-            names = (part.split(" (")[0].strip() for part in text.split(";"))
-            others = ", ".join([os.path.basename(name) for name in names if name and name != path][:_OTHERS])
-        elif label == "Commit":
-            commit = text
-        elif label in _LABELS:
-            parts[label] = text
-        elif number == 0:
-            goal = line
-    yield from (f"{label}: {shortened(parts[label], _PART_CHARS)}" for label in _SAYS if parts.get(label))
-    if goal or commit:
-        yield f"For: {shortened(goal or commit, _GOAL_CHARS)}"
-    if parts.get("Tested"):
-        yield f"Tested: {shortened(parts['Tested'], _SHORT_CHARS)}"
-    if others:
-        yield f"With it: {others}"
+        if not line.startswith("- "):
+            label = line.partition(":")[0]
+            is_below = bool(names & words_named(line))
+        if label in _UNTOLD or (number == 0 and changed and label not in _LABELS):
+            continue
+        for unit in units_of(line.removeprefix(f"{label}:") if label in _LABELS else line):
+            says = kind is NoteKind.LESSON or unit.role in _SAYS_WHY
+            speaks = is_below or bool(names & words_named(unit.text))
+            if (says and speaks) or (alone and label in _LABELS):
+                text = shortened(unit.text, _PART_CHARS)
+                kept.append(replace(unit, text=f"{label}: {text}" if label in _LABELS else text))
+    return [unit.text for unit in best_of(kept, _PARTS_CHARS)]
 
 
-def _lesson(content: str) -> Iterator[str]:
+def _solved(content: str) -> Iterator[str]:
+    """Yield the error of a lesson and what solved it; nothing of a lesson in other words."""
     for line in content.splitlines():
         label, _, text = line.partition(": ")
         if label.startswith("Error") or label == "Solved by":
             yield f"{label}: {shortened(text, _PART_CHARS)}"
 
 
-def _symbols(node: MemoryNode, path: str) -> str:
-    """Return the functions and classes of the file itself, as the note's list of files has them."""
-    note = node.metadata.get(NOTE)
-    known = set(note.get("symbols", ())) if isinstance(note, dict) else set()
-    for line in node.content.splitlines():
+def _changed(content: str) -> dict[str, list[str]]:
+    """Return the files that a note lists as changed, each with its functions and classes."""
+    changed: dict[str, list[str]] = {}
+    for line in content.splitlines():
         if line.startswith("Changed: "):
             for part in line.removeprefix("Changed: ").split("; "):
                 name, _, symbols = part.partition(" (")
-                if path.endswith(name.strip()):
-                    own = [symbol.strip() for symbol in symbols.rstrip(")").split(",")]
-                    return ", ".join([symbol for symbol in own if symbol in known][:_SYMBOLS])
-    return ""
+                changed[name.strip()] = [
+                    symbol.strip() for symbol in symbols.rstrip(")").split(",") if symbol
+                ]
+    return changed
 
 
 def _what_broke(work: SessionWork) -> str:

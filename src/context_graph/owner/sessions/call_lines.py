@@ -31,7 +31,6 @@ _FENCE_TOKENS: Final = 24
 """Tokens of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50
 """Tokens of a file's lines that are kept for rules whose scope it is."""
-_JUDGED: Final = 6
 _MOST_ALIKE: Final = 2
 _SESSIONS: Final = 64
 HOLD: Final = "hold"
@@ -142,29 +141,41 @@ class CallLines:
         """Return the line of the first file of a call that it is time to tell about."""
         session_id = event.session_id
         for path, rows in files.untold(event, shown, editing=editing):
-            nodes = [node for row in rows[:_JUDGED] if (node := self._memex().get(row.node_id)) is not None]
-            standing = self._holds(nodes, event.cwd)
-            best = self._best(files, session_id, [node for node in nodes if str(node.id) in standing])
-            if best is not None and not editing:
-                speaks = partial(self._speaks_for, best, event)
+            nodes = [node for row in rows if (node := self._memex().get(row.node_id)) is not None]
+            node, line = self._best(files, path, nodes, event, fits)
+            if node is not None and not editing:
+                speaks = partial(self._speaks_for, node, event)
                 if not files.is_time(session_id, path, rows, speaks):
                     continue
             files.note_shown(session_id, path)
-            if best is not None:
-                line = self._line(best, path, event, fits, standing[str(best.id)])
-                return [line] if line is not None else []
+            if line is not None:
+                return [line]
         return []
 
-    @staticmethod
-    def _best(files: FileMemories, session_id: str, nodes: Sequence[MemoryNode]) -> MemoryNode | None:
-        """Of the memories about a file the one that shares most with what was asked, of equals the newest."""
-        from context_graph.model.memory import CAPTURED
+    def _best(
+        self,
+        files: FileMemories,
+        path: str,
+        nodes: Sequence[MemoryNode],
+        event: HookEvent,
+        fits: Callable[[str], bool],
+    ) -> tuple[MemoryNode | None, Line | None]:
+        """Return of the memories that say something of a file the one that shares most with what was asked,
+        of equals the newest, with its line.
+        """
+        from context_graph.memory.context.file_lines import line_about
 
-        asked = {node.id: files.shares(session_id, node.content) for node in nodes}
+        lines = [
+            (node, line)
+            for node_id, stands in self._holds(nodes, event.cwd).items()
+            for node in nodes
+            if str(node.id) == node_id
+            and (line := line_about(node, path, now_ms=event.at_ms, fits=fits, evidence=stands))
+        ]
         return max(
-            nodes,
-            key=lambda node: (asked[node.id], node.source != CAPTURED, node.created_at_ms),
-            default=None,
+            lines,
+            key=lambda row: (files.shares(event.session_id, row[1].text), row[0].created_at_ms),
+            default=(None, None),
         )
 
     def _speaks_for(self, node: MemoryNode, event: HookEvent) -> bool:
@@ -177,17 +188,6 @@ class CallLines:
             return True
         alike, _ = self._alike("", event.session_id)
         return not alike or node.session_id in nlargest(_MOST_ALIKE, alike, key=alike.__getitem__)
-
-    def _line(
-        self, node: MemoryNode, path: str, event: HookEvent, fits: Callable[[str], bool], stands: str
-    ) -> Line | None:
-        from context_graph.memory.capture import work_of
-        from context_graph.memory.context.file_lines import line_about, line_of_session
-        from context_graph.model.memory import CAPTURED
-
-        if node.source == CAPTURED:
-            return line_of_session(work_of(node), node, path, now_ms=event.at_ms, fits=fits)
-        return line_about(node, path, now_ms=event.at_ms, fits=fits, evidence=stands)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
         """Return the rules that name what a command runs, and what always failed in its stead."""
