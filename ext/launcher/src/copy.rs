@@ -5,6 +5,9 @@ use redaction::{is_field_secret, is_label, is_value, tells, Care};
 
 /// Longest text that the event log keeps of one string, bytes.
 pub const TEXT_MAX: usize = 8192;
+/// Longest text of what a client says of a compaction: its later sections say what failed, and what is left.
+const SUMMARY_MAX: usize = 2 * TEXT_MAX;
+const SUMMARY: &[u8] = b"compact_summary";
 /// Read beyond the cut, so that a secret that straddles it is still recognised by its whole.
 const LOOK_AHEAD: usize = 4096;
 /// Longest text of a list that can be the name of the one after it.
@@ -19,7 +22,7 @@ const IDENTITIES: [&[u8]; 12] = [
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, depth: 0, inside: None, named: None, valued: None };
+    let mut writer = Writer { out, name: Name::Plain, most: TEXT_MAX, depth: 0, inside: None, named: None, valued: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
@@ -29,10 +32,14 @@ pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
 
 /// Appends `value` as a JSON string, masked and cut.
 pub fn push_text(value: &[u8], care: Care, out: &mut Vec<u8>) {
-    let seen = text::cut(value, TEXT_MAX + LOOK_AHEAD);
+    push_cut(value, TEXT_MAX, care, out);
+}
+
+fn push_cut(value: &[u8], most: usize, care: Care, out: &mut Vec<u8>) {
+    let seen = text::cut(value, most + LOOK_AHEAD);
     let mut masked = Vec::with_capacity(seen.len());
     redaction::mask(seen, care, &mut masked);
-    text::quote(text::cut(&masked, TEXT_MAX), out);
+    text::quote(text::cut(&masked, most), out);
 }
 
 /// What the name of the value that comes next says about it.
@@ -58,6 +65,8 @@ struct Valued {
 struct Writer<'o> {
     out: &'o mut Vec<u8>,
     name: Name,
+    /// Longest text of the value that comes next, bytes.
+    most: usize,
     depth: usize,
     /// The telling name of the list or object around, and its depth: all texts inside are judged by it.
     inside: Option<(usize, Vec<u8>)>,
@@ -121,6 +130,7 @@ impl Writer<'_> {
         // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
         push_text(&name, Care::Full, self.out);
         self.out.push(b':');
+        self.most = if name == SUMMARY { SUMMARY_MAX } else { TEXT_MAX };
         self.name = match name.as_slice() {
             name if IDENTITIES.contains(&name) => Name::Identity,
             name if is_label(name) => Name::Label,
@@ -132,14 +142,14 @@ impl Writer<'_> {
 
     fn text(&mut self, raw: &[u8]) {
         self.separate();
-        let content = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        let content = text::unescaped(raw, self.most + LOOK_AHEAD);
         let name = std::mem::replace(&mut self.name, Name::Plain);
         if self.is_secret(&name, &content) {
             return self.mask_whole();
         }
         let start = self.out.len();
         let care = if name == Name::Identity { Care::IdsKept } else { Care::Full };
-        push_text(&content, care, self.out);
+        push_cut(&content, self.most, care, self.out);
         let end = self.out.len();
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
@@ -302,6 +312,12 @@ mod tests {
         assert!(copy(&format!("{{\"session_id\":\"{id}\"}}")).contains(id));
         let out = copy(&format!("{{\"a\":\"x{}\"}}", "ä".repeat(9000)));
         assert_eq!(out.len(), "{\"a\":\"\"}".len() + 8191);
+    }
+
+    #[test]
+    fn a_compaction_s_summary_is_kept_twice_as_long() {
+        let out = copy(&format!("{{\"compact_summary\":\"{0}\",\"a\":\"{0}\"}}", "x".repeat(20_000)));
+        assert_eq!(out.len(), "{\"compact_summary\":\"\",\"a\":\"\"}".len() + SUMMARY_MAX + TEXT_MAX);
     }
 
     #[test]
