@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
+import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.integration.mcp.test_consolidation_tools import fill
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import connected
-from tests.support.owner.consolidations import Owner
-from tests.support.owner.harness import wait_until
 
 from context_graph.errors import (
     ContextGraphError,
@@ -26,34 +21,22 @@ from context_graph.errors import (
 )
 from context_graph.memory.faults import rpc_fault
 
-
-def running_pid(owner: Owner) -> int:
-    for name in os.listdir("/proc"):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if (
-            name.isdigit()
-            and b"context_graph.consolidation" in words
-            and bytes(owner.location.store) in words
-        ):
-            return int(name)
-    return 0
+KILLED = """#!/bin/bash
+case "$*" in *context_graph.consolidation*) kill -9 $$ ;; esac
+exec -a "$0" {python} "$@"
+"""
+"""Stands in for the interpreter: the process of a consolidation is killed before it has said anything."""
 
 
-def test_a_consolidation_whose_process_is_killed_says_so_to_who_asked(cli: Cli) -> None:
+def test_a_consolidation_whose_process_is_killed_says_so_to_who_asked(cli: Cli, tmp_path: Path) -> None:
     """Through the tool: what happened, that nothing was changed, and what to do."""
-    owner = Owner.of(cli)
+    python = tmp_path / "python"
+    python.write_text(KILLED.format(python=shlex.quote(cli.env["CONTEXT_GRAPH_PYTHON"])))
+    python.chmod(0o755)
+    cli.env["CONTEXT_GRAPH_PYTHON"] = str(python)
     with connected(cli) as peer:
         fill(peer)
-        found: list[Any] = []
-        worker = threading.Thread(target=lambda: found.append(peer.fail("consolidate_memories")))
-        worker.start()
-        wait_until(lambda: running_pid(owner), "the process", 60)
-        os.kill(running_pid(owner), signal.SIGKILL)
-        worker.join(60)
-    (error,) = found
+        error = peer.fail("consolidate_memories")
     for words in ("consolidate_memories", "killed by signal 9", "nothing was changed", "try again"):
         assert words in error.message, error
 

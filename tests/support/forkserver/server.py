@@ -92,7 +92,22 @@ def _preload() -> None:
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         command(["session", "list", "--help"])
+    _use_once()
     assert threading.active_count() == 1, "a fork takes no threads along"
+
+
+def _use_once() -> None:
+    """Read and compile what each program does at its first use: word lists, patterns, tables."""
+    from context_graph.memory.embed import default_provider
+    from context_graph.notes.said.language import LANGUAGES, language
+    from context_graph.text.patterns import Linear
+
+    for code in LANGUAGES:
+        language(code)
+    for made in gc.get_objects():
+        if isinstance(made, Linear):
+            made.found("")
+    default_provider().encode("word")
 
 
 class Parent:

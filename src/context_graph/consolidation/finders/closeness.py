@@ -23,6 +23,8 @@ from context_graph.kernels import pairs as kernel
 BLOCK_ROWS: Final = 2048
 SAMPLE_ROWS: Final = 20_000
 """Rows from which the axes are taken: others bound as correctly, only less tightly."""
+FEW_ROWS: Final = 512
+"""Up to so many, comparing every pair costs less than looking for axes; bounds hold on any axes."""
 CLIPPED: Final = 1e-4
 """Share of the coordinates that are longer than 127 steps; they are cut and count as left over."""
 ROUNDING: Final = 1e-5
@@ -56,10 +58,11 @@ class Bound:
     def of(cls, rows: F32) -> Bound:
         """Choose the axes and step that bound these rows' products tightly; some 30 ms for 256 dimensions."""
         sample = rows[:: max(1, len(rows) // SAMPLE_ROWS)]
-        _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
-        axes = np.zeros((kernel.CODES, rows.shape[1]), np.float32)
-        used = min(kernel.CODES, rows.shape[1])
-        axes[:used] = vectors[:, ::-1].T[:used]
+        axes = np.eye(kernel.CODES, rows.shape[1], dtype=np.float32)
+        if len(rows) > FEW_ROWS:
+            _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+            used = min(kernel.CODES, rows.shape[1])
+            axes[:used] = vectors[:, ::-1].T[:used]
         spread = np.abs(sample @ axes.T).ravel()
         at = min(len(spread) - 1, int(len(spread) * (1 - CLIPPED)))
         step = max(float(np.partition(spread, at)[at]) / 127, 1e-4)
