@@ -17,6 +17,7 @@ from typing import Final
 from research.measures.report import Data
 
 MEASURES: Final[tuple[str, ...]] = (
+    "contradictions",
     "consciousness",
     "forecast",
     "salience",

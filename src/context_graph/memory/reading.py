@@ -28,6 +28,7 @@ from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, CognitivePulse, MemoryNode, Tombstone, check_range
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.notes.said import ending, ends
+from context_graph.notes.said.language import language_of
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.layout import Place
 from context_graph.text import superseding
@@ -313,15 +314,16 @@ class Reading:
         """
         if len(content) > superseding.MAX_CHARS:
             return []
-        new = ending(content)
-        if new is None and not superseding.may_give_up(content):
+        by_words = language_of(content).code in superseding.LANGUAGES
+        new = None if by_words else ending(content)
+        if new is None and not (by_words and superseding.may_give_up(content)):
             return []
         recall = self.recall(content, top_k=_OUTDATED)
         nodes = [row.node for row in recall.nodes if row.node.source != CAPTURED and _may_end(row.node)]
         return [
             node.id
             for node in nodes
-            if superseding.supersedes(content, node.content) or (new is not None and ends(new, node.content))
+            if (superseding.supersedes(content, node.content) if new is None else ends(new, node.content))
         ]
 
     def same_text(self, content: str) -> MemoryNode | None:

@@ -44,8 +44,29 @@ _TOKEN: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"\b\d++\b")
 _NUMBER: Final = re.compile(r"[$#]?\d[\d.,]*+(?:[a-z%]{0,3})")
-_ASSERTS: Final = frozenset(["is", "are", "be", "equals", "=", ":", "to", "at", "exactly"])
+_ASSERTS: Final = frozenset(
+    ["is", "are", "be", "equals", "=", ":", "to", "at", "exactly", "ist", "sind", "beträgt", "betragen"]
+)
 """What stands before a number that is asserted; `step 3` and `run 4` only name."""
+_LIMITS: Final = frozenset(["after", "within", "every", "than", "nach", "alle", "innerhalb"])
+"""What stands before one that is asserted with its unit: `after 30 minutes`."""
+_NEGATIONS: Final = frozenset(["not", "never", "no", "nicht", "nie", "niemals"])
+_KEINEN: Final = 6
+"""Letters of the longest form of *kein*."""
+_MODALS: Final = frozenset(["will", "can", "kann", "wird"])
+_ANY_MORE: Final = re.compile(r"(?i)\b(?:any ?more|any longer|longer|länger|mehr)\b")
+_CONDITIONS: Final = frozenset(
+    [
+        *("if", "when", "whenever", "unless", "until", "while", "without", "that", "which", "who", "whose"),
+        *("where", "because", "since", "before", "after", "or", "although", "though", "whether"),
+        *("wenn", "falls", "dass", "weil", "ob", "bevor", "bis", "oder", "solange"),
+    ]
+)
+"""Words after which a negation denies nothing: `files that are not signed are refused`."""
+_UN: Final = ("un", "non", "non-", "de", "dis", "in", "im")
+_OPPOSED_CHARS: Final = 5
+_SINGLE: Final = frozenset(["default", "primary", "main", "current", "latest", "only", "official"])
+"""What is said of one alone."""
 _OPPOSITES: Final = frozenset(
     map(
         frozenset,
@@ -306,35 +327,83 @@ def _is_next(words: Words, at: int) -> bool:
 def opposition(text: str, other: str) -> str | None:
     """Return the contradiction between two otherwise equal texts; None if they don't contradict plainly.
 
-    Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
-    Of a number and of an opposite word the rest may be told in other words (`same_meaning`).
+    Found, in English and German: a negation in one of them, another number in an assertion, an opposite word
+    (enabled / disabled, signed / unsigned), another name in a role (`the lead of X is Ada`). The rest may be
+    told in other words (`same_meaning`).
     """
     first, second = _tokens(text), _tokens(other)
     if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
         return None
-    start = _shared(first, second)
-    end = _shared(first[start:][::-1], second[start:][::-1])
-    if start + end >= MIN_SHARED_WORDS:
-        middle, other_middle = first[start : len(first) - end], second[start : len(second) - end]
-        if _is_negation(middle, other_middle) or _is_negation(other_middle, middle):
-            return "one denies what the other says"
+    if min(len(first), len(second)) >= MIN_SHARED_WORDS and (_denies(other, text) or _denies(text, other)):
+        return "one denies what the other says"
     alone = [*(Counter(first) - Counter(second))], [*(Counter(second) - Counter(first))]
     differing = [
         (mine, their)
         for mine in alone[0]
         for their in alone[1]
         if (_is_asserted(mine, first) and _is_asserted(their, second))
-        or frozenset((mine, their)) in _OPPOSITES
+        or _are_opposite(mine, their)
+        or (_is_in_role(mine, first, text) and _is_in_role(their, second, other))
     ]
-    if len(differing) != 1 or min(len(first), len(second)) <= MIN_SHARED_WORDS:
+    if len(differing) != 1 or min(len(first), len(second)) < MIN_SHARED_WORDS:
         return None
     mine, their = differing[0]
     return f"{mine} / {their}" if same_meaning(text, _with(other, their, mine)) else None
 
 
+def _denies(text: str, plain: str) -> bool:
+    """Return whether ``text`` says just that ``plain`` is not so: without its one negation it says the same.
+
+    A negation after `if`, `that`, `which` only tells of what something is said.
+    """
+    whole = spelt(text).replace("cannot", "can not").replace("CANNOT", "CAN NOT")
+    words = list(_TOKEN.finditer(whole))
+    negations = [word for word in words if _is_negation(word[0])]
+    if len(negations) != 1 or any(map(_is_negation, _tokens(plain))):
+        return False
+    begin, end = negations[0].span()
+    sentence = max(whole.rfind(sign, 0, begin) for sign in (". ", "! ", "? ", "; ", "\n"))
+    before = [word[0].lower() for word in words if sentence < word.start() < begin]
+    if _CONDITIONS & {*before}:
+        return False
+    head, tail = whole[:begin], whole[end:]
+    forms = [head + tail, head + _ANY_MORE.sub("", tail)]
+    if before and before[-1] in _MODALS:
+        forms.append(head.rstrip()[: -len(before[-1])] + tail)
+    if whole[begin:end].lower().startswith("kein"):
+        forms.append(head + whole[begin + 1 : end] + tail)
+    return any(same_meaning(form, plain) for form in forms)
+
+
+def _is_negation(word: str) -> bool:
+    lower = word.lower()
+    return lower in _NEGATIONS or (lower.startswith("kein") and len(lower) <= _KEINEN)
+
+
 def _is_asserted(token: str, tokens: Sequence[str]) -> bool:
     at = tokens.index(token)
-    return at > 0 and tokens[at - 1] in _ASSERTS and _NUMBER.fullmatch(token) is not None
+    if at == 0 or _NUMBER.fullmatch(token) is None:
+        return False
+    has_unit = at + 1 < len(tokens) and tokens[at + 1].isalpha()
+    return tokens[at - 1] in _ASSERTS or (has_unit and tokens[at - 1] in _LIMITS)
+
+
+def _are_opposite(mine: str, their: str) -> bool:
+    if frozenset((mine, their)) in _OPPOSITES:
+        return True
+    short, long = sorted((mine, their), key=len)
+    return len(short) >= _OPPOSED_CHARS and any(long == before + short for before in _UN)
+
+
+def _is_in_role(token: str, tokens: Sequence[str], text: str) -> bool:
+    """Return whether a text ends with this name of who or what has a role that one alone can have."""
+    role = tokens[:-2]
+    if len(tokens) < MIN_SHARED_WORDS or tokens[-1] != token or tokens[-2] not in ("is", "ist"):
+        return False
+    is_one = bool(_SINGLE & {*role})
+    is_of = bool({"of", "for", "von", "der", "des"} & {*role}) or "'s " in text.lower()
+    name = text.split()[-1].lstrip("\"'`(")
+    return is_one or (is_of and name[:1] != name[:1].lower())
 
 
 def _with(text: str, old: str, new: str) -> str:
@@ -345,22 +414,3 @@ def _with(text: str, old: str, new: str) -> str:
         return new + match[0][len(bare) :] if bare.lower() == old else match[0]
 
     return _TOKEN.sub(replaced, spelt(text))
-
-
-def _shared(first: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for token, other_token in zip(first, other, strict=False):
-        if token != other_token:
-            break
-        count += 1
-    return count
-
-
-def _is_negation(plain: Sequence[str], denied: Sequence[str]) -> bool:
-    """Return whether ``denied`` is ``plain`` with a negation: `` / not``, ``uses / does not use``."""
-    if not plain:
-        return list(denied) in (["not"], ["never"], ["no", "longer"], ["do", "not"])
-    if len(plain) == 1 and len(denied) == 3 and denied[0] in ("does", "do", "did") and denied[1] == "not":
-        stem = denied[2]
-        return plain[0] in (stem, stem + "s", stem + "es", stem + "d", stem + "ed", stem[:-1] + "ies")
-    return False

@@ -33,6 +33,7 @@ CORE: dict[str, Requirement] = {
         (
             "tests/integration/memory/test_pulse.py::test_what_rests_on_a_changed_file_is_in_doubt_and_named_until_somebody_confirms_it",
             "tests/integration/memory/test_introspection.py::test_an_answer_with_one_side_of_a_contradiction_says_what_is_to_be_clarified",
+            "tests/integration/memory/test_introspection.py::test_the_answer_that_brings_both_says_that_they_contradict_each_other",
             "tests/integration/memory/test_introspection.py::test_a_store_that_told_nothing_yet_has_nothing_unsettled",
             "tests/integration/memory/test_introspection.py::test_the_pulse_is_json_of_some_thirty_tokens",
             "tests/unit/model/test_memory.py::test_a_pulse_is_json_by_the_seed_s_names",

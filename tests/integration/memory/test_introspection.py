@@ -200,6 +200,27 @@ def test_a_contradiction_is_told_however_long_ago_the_other_was_stored(memex, on
     assert set(task.target_nodes) == {first.id, second.id}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Billing supports IPv6", "Billing does not support IPv6"),
+        ("The queue of the mailer is RabbitMQ", "The mailer's queue was RabbitMQ, now it is NATS"),
+        ("Die Sicherungen sind verschlüsselt", "Die Sicherungen sind nicht verschlüsselt"),
+    ],
+)
+def test_the_answer_that_brings_both_says_that_they_contradict_each_other(
+    memex, one: str, other: str
+) -> None:
+    """REQ-CORE-003: with the first answer, though nobody has asked for the status."""
+    (first,) = store(memex, one)
+    memex.store_many(between())
+    (second,) = store(memex, other)
+    brought = [row.node.id for row in memex.recall(one, top_k=5).nodes]
+    assert {first.id, second.id} <= {*brought}
+    about = memex.pulse(touched=brought).about
+    assert str(first.id)[:8] in about and str(second.id)[:8] in about
+
+
 def test_what_is_to_be_compared_survives_a_restart(tmp_path: Path, redactor: Redactor) -> None:
     with Memex.open(tmp_path, redactor=redactor) as memex:
         store(memex, LIMIT.format(100))

@@ -20,6 +20,7 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
 from context_graph.text.sentences import content_words
+from context_graph.text.superseding import supersedes
 
 CONTRADICTS: Final = "contradicts"
 """This relationship type puts two memories in doubt until an edge that settles it joins the same two."""
@@ -30,8 +31,11 @@ MAX_APART_CHARS: Final = 600
 """Characters of a text whose like is looked for among all memories, however long ago they were stored."""
 NEAREST: Final = 8
 """Memories that each of them is compared with, itself among them."""
-ALIKE: Final = 0.5
-"""Least share of their words that two memories have in common: what opposes differs in one or two."""
+ALIKE: Final = 0.6
+"""Least share of the shorter one's words that two memories have in common: what opposes differs in one or
+two."""
+MAX_AT_ONCE: Final = 4
+"""Pairs of one answer that are judged before it is given."""
 MAX_WAITING: Final = 4096
 """Candidates that wait; beyond that the oldest is dropped."""
 MAX_FOUND: Final = 1024
@@ -160,6 +164,24 @@ class ReviewTasks:
         """Take in a new memory: what says nearly the same may have been stored long ago."""
         if len(node.content) <= MAX_APART_CHARS and node.source not in (CAPTURED, NOTED):
             self._apart.append(node.id)
+
+    def answered(self, reader: Reader, ids: Sequence[UUID]) -> None:
+        """Judge those memories of one answer that say nearly the same, the most alike first: what is in doubt
+        is told with it, not later. Cost: some 0.1 ms a pair, four at most."""
+        nodes: list[MemoryNode] = []
+        for node_id in ids:
+            with suppress(*UNREADABLE_RECORD):
+                nodes += [node] if (node := reader.get(node_id)) is not None else []
+        short = [node for node in nodes if len(node.content) <= MAX_APART_CHARS]
+        words = [content_words(node.content) for node in short]
+        alike = [
+            (len(words[i] & words[j]) / len(words[i] | words[j]), frozenset((short[i].id, short[j].id)))
+            for i in range(len(short))
+            for j in range(i)
+            if _overlap(words[i], words[j]) >= ALIKE
+        ]
+        for _, pair in sorted(alike, key=lambda row: -row[0])[:MAX_AT_ONCE]:
+            self._judge(reader, pair, MAX_CHARS)
 
     def linked(self, edge: GraphEdge) -> None:
         """Take in that an edge was added or removed: it may state a contradiction, or settle one."""
@@ -311,7 +333,7 @@ class ReviewTasks:
 
 
 def _overlap(words: frozenset[str], other: frozenset[str]) -> float:
-    return len(words & other) / len(words | other) if words and other else 0.0
+    return len(words & other) / min(len(words), len(other)) if words and other else 0.0
 
 
 def may_be_orphan(node: MemoryNode) -> bool:
@@ -335,4 +357,8 @@ def _finding(node: MemoryNode, other: MemoryNode, relations: set[str]) -> _Findi
     if same_meaning(node.content, other.content):
         return _Finding(TaskType.DUPLICATE, "say the same")
     difference = opposition(node.content, other.content)
-    return None if difference is None else _Finding(TaskType.CONTRADICTION, f"differ in: {difference}")
+    if difference is not None:
+        return _Finding(TaskType.CONTRADICTION, f"differ in: {difference}")
+    if supersedes(node.content, other.content) or supersedes(other.content, node.content):
+        return _Finding(TaskType.CONTRADICTION, "one says that the other holds no longer")
+    return None
