@@ -225,6 +225,14 @@ def test_a_prompt_s_line_says_that_its_file_changed(cli: Cli) -> None:
     assert memory(cli, "recall", ASK)["nodes"][0]["standing"] == "changed since: deploy.md"
 
 
+def test_a_prompt_s_line_says_which_memory_contradicts_it(cli: Cli) -> None:
+    """Before an answer rests on one of the two."""
+    one = remember(cli, "The staging server listens on a socket")
+    other = remember(cli, "The staging server does not listen on a socket")
+    text = context_of(hook(cli, "prompt-submit", "s-1", prompt="Does the staging server listen on a socket?"))
+    assert f"contradicted by {one[:8]}" in text and f"contradicted by {other[:8]}" in text
+
+
 def test_now_x_instead_of_y_supersedes_y(cli: Cli) -> None:
     old = remember(cli, "The staging server listens on 8443")
     told = memory(cli, "store", "The staging server listens on 9000 now instead of 8443", "--rationale", WHY)

@@ -301,6 +301,11 @@ class ReviewTasks:
             return f"{ids} {self._found[pair].reason}"
         return ""
 
+    def opponent(self, node: UUID) -> UUID | None:
+        """Return a memory that contradicts ``node``, if that is unsettled."""
+        pair = next(self._contradictions(node), None)
+        return None if pair is None else next(iter(pair - {node}))
+
     def is_contradicted(self, node: UUID) -> bool:
         """Return whether it is part of an unsettled contradiction."""
         return any(True for _ in self._contradictions(node))

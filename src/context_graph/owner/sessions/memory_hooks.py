@@ -387,7 +387,7 @@ class MemoryHooks:
         verdicts = self._memex().verdicts(nodes, folder, within_s=HOOK_S)
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
-        return quotes_of(likely, verdicts)
+        return quotes_of(likely, verdicts, self._memex().contradicted([node.id for node in nodes]))
 
     def _holding(self, nodes: Sequence[MemoryNode], folder: str) -> dict[str, str]:
         """Ids of those of ``nodes`` that no other memory superseded, with how what each rests on is today."""
