@@ -21,13 +21,12 @@ from context_graph.gates.decide import exemptions, git_calls, permission
 from context_graph.identity.forecast import command_head
 from context_graph.memory import relevance as relevance_of
 from context_graph.memory.asked import Asked
-from context_graph.memory.context import ledger, passages, selection
+from context_graph.memory.context import distill, ledger, passages
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.exchange.markdown import file_name, read_markdown
 from context_graph.memory.index import blend
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EventKind, EventParts, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
@@ -135,8 +134,8 @@ def pairs(text: str) -> None:
 def told(text: str) -> None:
     sentences.segments.__wrapped__(text)
     sentences.content_words(text)
-    source = selection.Source(text, 1.0, 4)
-    selection.selected(text[:400], [source], 200, default_provider())
+    source = distill.Source(text, 1.0, 4)
+    distill.selected(text[:400], [source], 200, default_provider())
 
 
 def consolidated(text: str) -> None:

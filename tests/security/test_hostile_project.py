@@ -17,7 +17,7 @@ from tests.support.gates.in_process import Gate
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.config import load_settings, project_top
-from context_graph.gates import patterns
+from context_graph.gates.decide import tool_call
 from context_graph.wire.client.spawn import find_owner_command
 
 LONG_S = 20.0
@@ -83,7 +83,7 @@ def test_a_pattern_that_never_ends_is_ended_and_holds_the_call(gate: Gate, patte
     began = time.process_time()
     assert gate.bash("a" * 64 + "!").decision == "deny"
     assert time.process_time() - began < LONG_S
-    assert not patterns.matches("git commit", "git status"), "the next search is a new one"
+    assert not tool_call.matches("git commit", "git status"), "the next search is a new one"
 
 
 def test_a_dialog_s_pattern_that_never_ends_is_ended_too(gate: Gate) -> None:
@@ -132,7 +132,7 @@ def test_yaml_that_is_deep_or_makes_objects_enforces_nothing_and_runs_nothing(ga
 def test_evidence_in_the_whole_file_system_is_not_walked_to_its_end(
     gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from context_graph.gates import evidence
+    from context_graph.gates.decide import evaluation
 
     wide = tmp_path / "wide"
     for number in range(40):
@@ -147,12 +147,12 @@ def test_evidence_in_the_whole_file_system_is_not_walked_to_its_end(
             seen.append(item[0])
             yield item
 
-    monkeypatch.setattr(evidence.os, "walk", counting)
+    monkeypatch.setattr(evaluation.os, "walk", counting)
     wanted = {"dirs": [str(wide)], "markers": [], "verdict": "", "max_age": 0}
-    assert evidence.missing(wanted, str(gate.repo), 0.0) and len(seen) == 41, "within the bound all is seen"
+    assert evaluation.missing(wanted, str(gate.repo), 0.0) and len(seen) == 41, "within the bound all is seen"
     seen.clear()
-    monkeypatch.setattr(evidence, "_ENTRIES", 100)
-    assert evidence.missing(wanted, str(gate.repo), 0.0) and len(seen) < 10
+    monkeypatch.setattr(evaluation, "_ENTRIES", 100)
+    assert evaluation.missing(wanted, str(gate.repo), 0.0) and len(seen) < 10
 
 
 def test_a_git_file_can_t_claim_another_project_s_memories(cli: Cli, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ DOOR: Final = "context_graph.text.patterns"
 """The one module that calls RE2."""
 
 OTHERS: Final = {
-    "context_graph.gates.patterns": "runs what users write, within a time limit",
+    "context_graph.gates.decide.tool_call": "runs what users write, within a time limit",
     "context_graph.gates.config.fields": "compiles what users write, to tell them whether it is a pattern",
     "context_graph.gates.config.schema": "compiles what users write, to tell them whether it is a pattern",
 }
@@ -68,7 +68,7 @@ PYTHONS: Final = {
     "context_graph.wire.event_log": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",
     "context_graph.redact": "its own marks",
-    "context_graph.gates.evidence": "all words and stops of a file",
+    "context_graph.gates.decide.evaluation": "all words and stops of a file",
     "context_graph.gates.decide.messages": "a name",
     "context_graph.gates.decide.permission": "several calls a command",
     "context_graph.store.sessions.sessions": "an id",

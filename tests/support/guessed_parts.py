@@ -9,8 +9,7 @@ from __future__ import annotations
 import os.path
 from typing import Final
 
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EDITING, SHELLS, EventParts
+from context_graph.model import EDITING, SHELLS, EventKind, EventParts, HookEvent
 from context_graph.text.patterns import linear
 
 _DESCRIPTION: Final = linear(r" ([A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+)$")

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EDITING
+from context_graph.model import EDITING, EventKind, HookEvent
 from context_graph.text.patterns import linear
 
 WINDOW: Final = 12

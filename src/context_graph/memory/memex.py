@@ -5,16 +5,18 @@
         found = memex.recall("where do deploys run from?").nodes
 
 Thread-safe: one call at a time, under one lock. A write that returned survives the death of every process,
-and the next recall sees it. A write that failed changes nothing.
+and the next recall sees it. A write that failed changes nothing. Consolidations and
+acts are undone as one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final
@@ -22,7 +24,7 @@ from uuid import UUID, uuid4
 
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
-from context_graph.memory import editing
+from context_graph.memory import editing, runs
 from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
@@ -34,7 +36,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Renewal, Step, reindex, reindex_step
-from context_graph.memory.undoing import Undoing
+from context_graph.memory.runs import Undone
 from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import MemoryNode, Tombstone, check_range
@@ -42,6 +44,51 @@ from context_graph.redact import Redactor, TextRedactor
 from context_graph.store.engine.failures import translate
 from context_graph.store.engine.tuning import Durability, Tuning
 from context_graph.store.graph.graph import GraphStore
+from context_graph.store.graph.history import Act, Run
+
+
+class Undoing:
+    """The part of a memory that undoes."""
+
+    _core: Core
+
+    def runs(self, limit: int = 50, *, acts: bool = False) -> Sequence[Run]:
+        """Return the newest consolidations and undos, newest first; ``acts``: also what commands and tools
+        did."""
+        with self._core.operation("runs") as core:
+            kept = core.store.history.all_runs() if acts else core.store.history.runs()
+            return list(islice(kept, limit))
+
+    def changed_by(self, run: Run) -> tuple[Sequence[MemoryNode], int]:
+        """Return the first few memories that a run changed, as they are now, and how many there are."""
+        with self._core.operation("runs") as core:
+            return runs.memories_of(core, run)
+
+    @contextmanager
+    def acting(self, act: Act) -> Iterator[None]:
+        """Let all that is changed meanwhile be undone as one, by the token of ``act`` (`runs.new_act`)."""
+        with self._core.operation("act", writes=True) as core, runs.acting(core, act):
+            yield
+
+    def undo(self, token: UUID | str | None = None, by: str = "library") -> Undone:
+        """Undo a consolidation or an act: all becomes as it was, except what was changed since.
+
+        What it added is forgotten, softly.
+
+        Args:
+            token: Its token or the beginning of it; None for the last change that is not undone.
+            by: Who undoes it: cli, tool or library.
+
+        Raises:
+            GraphQueryError: No such change is kept, or it was undone already.
+            InvalidParamsError: Not a token, or the beginning of several.
+            StoreError: The write failed; nothing is changed.
+
+        Cost: some 0.3 ms for each memory that it changed.
+        """
+        with self._core.operation("undo", writes=True) as core:
+            return runs.undo(core, token, by)
+
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_BATCH: Final = 1000

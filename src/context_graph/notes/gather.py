@@ -13,8 +13,7 @@ from typing import Any, Final
 import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.changes import Files
 from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in

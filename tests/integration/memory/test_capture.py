@@ -253,8 +253,7 @@ def test_a_resumed_session_is_told_nothing_again_and_a_cleared_one_gets_a_pointe
 def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli) -> None:
     """The store keeps 512 events; the summary goes on from the last one that it saw."""
     from context_graph.memory.capture import capture, works_in
-    from context_graph.model import EventKind, HookEvent
-    from context_graph.model.event_parts import EventParts
+    from context_graph.model import EventKind, EventParts, HookEvent
 
     def event(number: int) -> tuple[int, HookEvent]:
         kind = EventKind.PROMPT_SUBMIT if number == 1 else EventKind.POST_TOOL

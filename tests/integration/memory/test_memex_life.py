@@ -160,7 +160,7 @@ def test_the_cache_keeps_what_was_used_last(tmp_path: Path, caplog: pytest.LogCa
     memex = open_memex(tmp_path / "store", cache_nodes=1000)
     made = fill(memex, 10_000)
     held = []
-    logging.getLogger("context_graph.memory.cache").setLevel(logging.WARNING)  # pytest keeps what is said
+    logging.getLogger("context_graph.memory.core").setLevel(logging.WARNING)  # pytest keeps what is said
     tracemalloc.start()
     for number, node in enumerate(made, 1):
         memex.get(node.id)
@@ -177,7 +177,7 @@ def test_the_cache_keeps_what_was_used_last(tmp_path: Path, caplog: pytest.LogCa
     figures = memex.metrics()
     assert figures["cache_hits"] - before["cache_hits"] == 1000
     assert figures["cache_misses"] == before["cache_misses"]
-    with caplog.at_level(logging.DEBUG, logger="context_graph.memory.cache"):
+    with caplog.at_level(logging.DEBUG, logger="context_graph.memory.core"):
         memex.get(made[0].id)
     assert caplog.messages == ["memory cache: 9001 evictions"]
     before = memex.metrics()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.gates.evidence import missing
+from context_graph.gates.decide.evaluation import missing
 
 
 def _lack(base: Path, text: str, verdict: str = "APPROVED") -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.clients.hosts import GOLDEN, NAMES
 from tests.support.examples import examples
 
-from context_graph.claude.hooks import claude
+from context_graph.claude.hooks import hook_output
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.claude.hosts.host import NOT_THE_USER
 from context_graph.claude.hosts.translate import HOSTS, answer_of, input_of, readable_of, takes_context
@@ -43,7 +43,7 @@ def read(host: str, kind: EventKind, **fields: Any) -> HookInput:
 
 
 def written(host: str, event: str, **said: str) -> Any:
-    answer = answer_of(host, event, claude.render(event, **said))
+    answer = answer_of(host, event, hook_output.render(event, **said))
     return json.loads(answer) if answer else {}
 
 

@@ -14,8 +14,7 @@ from context_graph.memory.context.after_compaction import (
 )
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EventKind, EventParts, HookEvent
 
 COUNT = default_provider().count_tokens
 

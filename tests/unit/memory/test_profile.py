@@ -7,8 +7,7 @@ from typing import Any
 
 from context_graph.memory.context.profile import Profile, files_are_there, fitting
 from context_graph.memory.context.summary import SessionWork
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EventKind, EventParts, HookEvent
 from context_graph.text.quoting import fence
 
 DAY = 86_400_000

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.support.events import bash, call, edit, prompt, read, stop, told, write
 
 from context_graph.config import account_of
-from context_graph.model import EVENT_TEXT_BYTES
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EVENT_TEXT_BYTES, EventParts
 
 KEY = "ghp_" + "a8Zk3LmQ9xT2vB7nR4cW6yD1sF5gH0jK2pE3"
 

@@ -19,8 +19,7 @@ from context_graph.errors import (
     FormatVersionError,
     InvalidInputError,
 )
-from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EventKind, EventParts, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
 from context_graph.store.sessions import records
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 import msgspec
 
 from context_graph.claude.events import EVENT_OF_VERB, EVENTS
-from context_graph.claude.hooks.claude import background_work
+from context_graph.claude.hooks.hook_output import background_work
 from context_graph.claude.hooks.origin import is_typed
 from context_graph.errors import InvalidInputError
 from context_graph.model import MAX_SESSION_ID_LEN, NOTIFICATION, EventKind

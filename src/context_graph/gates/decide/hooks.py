@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_graph.claude.hooks import claude
+from context_graph.claude.hooks import hook_output
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.after_tool import after_expansion, after_tool
@@ -50,7 +50,7 @@ def decide(event: GateEvent, cache: GateCache) -> GateResult:
 
 def rendered(event_name: str, result: GateResult, *, context: str = "", message: str = "") -> bytes:
     """Return the client's document: the text of other features, then the result."""
-    return claude.render(
+    return hook_output.render(
         event_name,
         context="\n".join(part for part in (context, result.context) if part),
         system_message="\n".join(part for part in (message, result.system_message) if part),

@@ -1,21 +1,26 @@
 """Reads a tool call: the projects that it acts on, and the requirements that it triggers there.
 
-A file counts for its checkout, a command for the folder that it plainly runs in.
+A file counts for its checkout, a command for the folder that it plainly runs in. Users' patterns
+are searched within a time limit.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache as once
 from functools import partial
 from itertools import islice
+from types import FrameType
 
 from context_graph.gates.decide.git_calls import git_call, mcp_runs_git, runs_git
 from context_graph.gates.event import GateEvent
-from context_graph.gates.patterns import IGNORE_CASE, matches
 from context_graph.gates.rules import Requirement, Rules, covers
 from context_graph.gates.state.project import Project
 from context_graph.git.repository import git_aliases
@@ -210,3 +215,46 @@ def named_texts(tool_input: object) -> Iterator[tuple[str, str]]:
         elif isinstance(value, list):
             waiting += [(name, part) for part in islice(value, _VALUES)]
     yield "", "too many to look at"
+
+
+IGNORE_CASE = int(re.IGNORECASE)
+
+SEARCH_S = 0.1
+"""Processor seconds for one search; honest patterns take some microseconds."""
+
+
+class _TooLongError(Exception):
+    """The search was ended."""
+
+
+_began = -1.0
+"""Thread time at which the running search began; negative when none runs."""
+
+
+def matches(pattern: str, text: str, flags: int = 0) -> bool:
+    """Return whether ``pattern`` is found in ``text``; also True when that can't be said within ``SEARCH_S``.
+
+    What can't be judged counts as found: else a long enough command would walk past the gate. Off the main
+    thread, as in a library, there is no limit.
+    """
+    global _began
+    compiled = re.compile(pattern, flags)
+    if threading.current_thread() is not threading.main_thread():
+        return compiled.search(text) is not None
+    if signal.getsignal(signal.SIGVTALRM) is not _expired:
+        signal.signal(signal.SIGVTALRM, _expired)
+    _began = time.thread_time()
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, SEARCH_S, SEARCH_S)
+        return compiled.search(text) is not None
+    except _TooLongError:
+        return True
+    finally:
+        _began = -1.0
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+
+
+def _expired(_number: int, _frame: FrameType | None) -> None:
+    # The timer counts all threads of the process: only this one's own time ends the search.
+    if 0.0 <= _began <= time.thread_time() - SEARCH_S * 0.9:
+        raise _TooLongError

@@ -21,8 +21,7 @@ from uuid import UUID
 from context_graph.memory.context.error_lessons import teaches
 from context_graph.memory.context.following import Follower
 from context_graph.memory.evidence import KEY, top_of
-from context_graph.model import HookEvent
-from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model import EDITING, SHELLS, HookEvent
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
 from context_graph.model.note import NAMES, NOTE, TOLD_AT_FILES, NoteKind, kind_of_memory
 from context_graph.notes.worked_files import paths_in

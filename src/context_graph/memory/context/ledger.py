@@ -24,8 +24,7 @@ from uuid import UUID
 import orjson
 
 from context_graph.errors import StoreError
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import SHELLS
+from context_graph.model import SHELLS, EventKind, HookEvent
 from context_graph.model.memory import iso_time
 from context_graph.store.graph.tables import InjectionRecords
 from context_graph.text.flattening import relative_paths, root_of

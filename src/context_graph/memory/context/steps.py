@@ -11,7 +11,7 @@ import os.path
 from typing import Final
 
 from context_graph.identity.forecast import command_head
-from context_graph.model.event_parts import EventParts
+from context_graph.model import EventParts
 from context_graph.text import phrases
 from context_graph.text.sentences import shortened
 

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from context_graph.claude.events import EVENT_OF_VERB
-from context_graph.claude.hooks import claude, hook_output
+from context_graph.claude.hooks import hook_output
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
 from context_graph.claude.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
@@ -96,7 +96,7 @@ class _Answering:
         """
         if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
             name = EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
-            document = claude.render(name, context=context, system_message=message, refusal=refusal)
+            document = hook_output.render(name, context=context, system_message=message, refusal=refusal)
             return Reply(0, APPLIED, stdout=document)
         log = self.call.context.store.requirement_log
         return self.call.gates.answer(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings
 from context_graph.identity.earlier_work import ALIKE_ENOUGH
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import SHELLS
+from context_graph.model import SHELLS, EventKind, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.rules_and_lessons import RulesAndLessons
 from context_graph.store.layout import ALIKE_FACT

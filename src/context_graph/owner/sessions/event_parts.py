@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.model import EVENT_TEXT_BYTES, EventKind
-from context_graph.model.event_parts import EDITING, SHELLS, EventParts
+from context_graph.model import EDITING, EVENT_TEXT_BYTES, SHELLS, EventKind, EventParts
 from context_graph.notes.remarks import remarks_of
 from context_graph.notes.worked_files import written_in
 from context_graph.redact import TextRedactor

@@ -16,8 +16,7 @@ from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.earlier_work import TOLD_AFTER
 from context_graph.identity.live import MEASURED, LiveSession, Outcome
-from context_graph.model import HookEvent
-from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model import EDITING, SHELLS, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.live_sessions import Applied
 

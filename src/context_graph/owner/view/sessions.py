@@ -12,8 +12,7 @@ from context_graph.identity.across import relation
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import MEASURED, LiveSession
 from context_graph.memory.context.summary import SessionWork
-from context_graph.model import EventKind, HookEvent
-from context_graph.model.event_parts import EDITING, SHELLS
+from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.gates import gate_rows

@@ -22,10 +22,10 @@ from context_graph.model import (
     KURAMOTO_N,
     MAX_TRAJECTORY_LEN,
     EventKind,
+    EventParts,
     HookEvent,
     SessionIdentitySnapshot,
 )
-from context_graph.model.event_parts import EventParts
 from context_graph.store.layout import damaged, id_bytes, key_text, snapshot_key, unwrap, wrap
 
 SNAPSHOT_VERSION: Final = 2
