@@ -135,6 +135,7 @@ def serve(call: Call) -> Reply:
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
     call.context.memory_hooks.works.serve(call.request.env)
+    call.context.memory_hooks.injections.is_awaited = lambda: not is_late(call.request)
     kind = EventKind(call.request.verb.removeprefix("hooks."))
     try:
         outcome = call.context.events.outcome(call.request, _WAITS_S)

@@ -40,6 +40,8 @@ class Injections:
         of_user: Callable[[], Memex | None],
     ) -> None:
         self._store, self._memex, self._has_memory, self._of_user = store, memex, has_memory, of_user
+        self.is_awaited: Callable[[], bool] = lambda: True
+        """Whether the one who asks still waits: what nobody reads was not shown, and is told later."""
         self._made: Ledger | None = None
         self._evidence: list[HookEvent] = []
         self._ended: list[str] = []
@@ -99,6 +101,8 @@ class Injections:
             return ""
         now_ms, followed = event.at_ms, recall.followed if recall else ()
         shown, memories = composed(lines, quotes, now_ms, budget, query=query, recall=recall, label=label)
+        if not self.is_awaited():
+            return ""
         near = _near(recall, {memory.node_id for memory in memories}) if recall else ()
         self.record(event, what, memories, query=query, tokens=shown.tokens, followed=followed, near=near)
         return shown.text
