@@ -242,13 +242,19 @@ class Chaos:
         first, *others = some
         wanted = state(some[first])
         for name in others:
-            assert state(some[name]) == wanted, (first, name, self.done)
+            assert not (apart := _apart(wanted, state(some[name]))), (first, name, apart, self.done)
         ids = {str(one.node.id) for memex in some.values() for one in memex.stored_after()}
         texts = [one.node.content for one in some[first].stored_after()]
         lost = {one for one in self.stored.keys() - ids - self.deleting if not is_buried(some[first], one)}
         assert not lost, f"lost {len(lost)} of {len(self.stored)}: {' '.join(self.done)}"
         assert len(texts) == len(set(texts)), "told twice"
         assert not (ids & self.deleted), ("risen", ids & self.deleted, self.done)
+
+
+def _apart(one: str, other: str) -> list[str]:
+    """Rows that only one of two states has."""
+    rows = [{json.dumps(row) for part in json.loads(state) for row in part} for state in (one, other)]
+    return sorted(rows[0] ^ rows[1])
 
 
 def is_buried(memex: Memex, node_id: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import fcntl
 import shutil
+import subprocess
 import tempfile
+import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,8 +46,15 @@ class Postgres:
         psutil.wait_procs(some)
 
     def start_again(self) -> None:
-        """After `kill`; its data is as a crash left it."""
-        self.server.ensure_postgres_running()
+        """Start it after `kill`, its data as a crash left it; where much runs, one wait is too short."""
+        for left in reversed(range(6)):
+            try:
+                self.server.ensure_postgres_running()
+                return
+            except (AssertionError, subprocess.SubprocessError):
+                if not left:
+                    raise
+                time.sleep(1)
 
     def login(self, name: str) -> str:
         """The address with which ``name`` comes in."""
