@@ -89,8 +89,8 @@ class Cli:
         return holder.pid
 
     def stop_owner(self) -> None:
-        """What `owner stop` does, without starting a Python for it."""
-        stop_owner(self.root)
+        """What `owner stop` does, without starting a Python for it, and with more patience."""
+        stop_owner(self.root, 40.0)
 
 
 def end_process(pid: int) -> None:
