@@ -32,10 +32,11 @@ from pathlib import Path
 from setproctitle import setproctitle
 
 _LEFT_OUT = (
+    "context_graph.kernels.just_in_time",
     "context_graph.sync.batch",
     "context_graph.view",
 )
-"""Packages that few programs load."""
+"""What few programs load: each page of a parent costs each of its forks."""
 _HEAD = struct.Struct("<4i60i")
 _REFUSED, _FORKED, _DETACHED = 0, 1, 2
 _BIND_AT_START = ("LD_", "PYTHON", "LC_", "LANG", "MALLOC_", "GCONV_", "GLIBC_")
