@@ -116,7 +116,10 @@ def _days(first: int, count: int, step: float) -> list[Tick]:
     """Return labels of days, at most six."""
     every = max(1, -(-count // 6))
     return [
-        Tick(rounded(_LEFT + at * step + min(60.0, step) / 2), date.fromordinal(first + at).isoformat())
+        Tick(
+            rounded(_LEFT + at * step + step * 0.1 + min(60.0, step * 0.8) / 2),
+            date.fromordinal(first + at).isoformat(),
+        )
         for at in range(0, count, every)
     ]
 

@@ -25,7 +25,6 @@ PAGE: Final = 25
 """Rows of a page."""
 ID_CHARS: Final = 8
 """Digits of an id: commands accept as many."""
-_PARTS: Final = 4
 _FILES: Final = 300
 _NOTES: Final = 400
 
@@ -172,7 +171,6 @@ def ledger(report: Report) -> Table:
         Column("Cause", is_repeated=True),
         Column("For", is_repeated=True, is_wide=True),
         Column("Relevance", "number", 2),
-        Column("Why", is_repeated=True),
         Column("Tokens", "number"),
         Column("Used", is_repeated=True),
         Column("Id", is_repeated=True, leads="memories"),
@@ -181,18 +179,12 @@ def ledger(report: Report) -> Table:
     rows = [
         (
             _s(row.at_ms), one_line(row.text) or "(forgotten)", one_line(row.cause),
-            one_line(row.about), round(row.relevance, 2) or None, _parts(row.parts), row.tokens,
+            one_line(row.about), round(row.relevance, 2) or None, row.tokens,
             one_line(row.used) or "no sign of use", _id(row.memory_id), _id(row.session_id),
         )
         for row in report.ledger.rows
     ]  # fmt: skip
     return Table(name="ledger", caption="What the model was shown", columns=columns, rows=rows)
-
-
-def _parts(parts: Mapping[str, float]) -> str:
-    """Return the largest parts, which come first."""
-    shown = [f"{name.replace('_', ' ')} {value:+.1f}" for name, value in islice(parts.items(), _PARTS)]
-    return one_line(", ".join(shown) + (", …" if len(parts) > _PARTS else ""))
 
 
 def days(report: Report) -> Table:

@@ -296,7 +296,7 @@ def _about(page: Page, detail: MemoryDetail) -> None:
     page.head("About it")
     if row.standing:
         page.pair("evidence", row.standing, STANDING.get(row.standing_kind, ""))
-    page.pair("stored", f"{moment(row.created_ms)}, {ago(row.created_ms)} ago, by {row.source}")
+    page.pair("stored", f"{moment(row.created_ms)}, {ago(row.created_ms)} ago ({row.source})")
     page.pair("importance", f"{row.importance:.2f}{', pinned' if row.is_pinned else ''}")
     uses = f"recalled {counted(row.recalled, 'time')}, shown {counted(row.shown, 'time')}, used {row.used}"
     page.pair("uses", uses)
