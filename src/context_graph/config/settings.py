@@ -79,7 +79,7 @@ class Settings:
         10, "Bloom filter bits per key in new tables; 10 gives 1 % false positives.", range=(1, 32)
     )
     memory_capture: bool = _setting(
-        True, "Whether a session is kept as one memory, its summary, when it pauses or ends."
+        True, "Whether a session leaves a summary and notes when it pauses or ends."
     )
     memory_inject: bool = _setting(
         True, "Whether session starts and prompts bring what is remembered of the project."

@@ -25,7 +25,8 @@ def view(theme: str | None, db_path: str | None) -> None:
     """Show this project in the terminal: health, memories, ledger, sessions, runs, gates, map and effect.
 
     It is live while a session runs. 1 to 8 choose the screen, ? shows the keys, q ends it. Whatever changes
-    something asks first and can be undone. Needs the extra `view`: `pip install 'context-graph-cli[view]'`.
+    something asks first and can be undone. Needs the extra `view`:
+    `uv tool install 'context-graph-cli[view]'`.
 
     Exit codes: 0 ended by the person; 1 no terminal, or the extra is missing; 2 a wrong option.
 
