@@ -167,7 +167,7 @@ class Result:
 
 def goal_view(goal: Goal) -> dict[str, Any]:
     """Return a goal as answers tell it, JSON-able; without its members and its centroid."""
-    names = ("goal_id", "description", "level", "confidence", "coherence", "parent")
+    names = ("goal_id", "description", "level", "confidence", "coherence")
     return {name: _plain(getattr(goal, name)) for name in names} | {"member_count": len(goal.members)}
 
 

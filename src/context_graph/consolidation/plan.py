@@ -119,7 +119,6 @@ class Goal:
     level: GoalLevel
     confidence: float
     coherence: float
-    parent: UUID | None
     members: tuple[UUID, ...]
     centroid: bytes = field(repr=False, default=b"")
     """1536 float32 as an embedding's: the members' mean, each space of length sqrt(weight) or zero."""
@@ -230,13 +229,7 @@ def floor_of(fact: Mapping[str, Any] | None, default: float) -> float:
 def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
     """Return the fact: JSON-able, some 15 KB a goal; at most 50 goals, the most certain ones."""
     kept = sorted(goals, key=lambda goal: (-goal.confidence, goal.goal_id))[:MAX_GOALS]
-    known = {goal.goal_id for goal in kept}
-    short = [
-        replace(
-            goal, parent=goal.parent if goal.parent in known else None, members=goal.members[:GOAL_MEMBERS]
-        )
-        for goal in kept
-    ]
+    short = [replace(goal, members=goal.members[:GOAL_MEMBERS]) for goal in kept]
     return {"version": _GOALS_VERSION, "at_ms": at_ms, "goals": msgspec.to_builtins(short)}
 
 

@@ -364,7 +364,6 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     confidence: float
     memories: int
-    parent: str = ""
 
 
 class PatternRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,7 +50,7 @@ def of_session(event: HookEvent) -> HookEvent:
 
 def goal(context: StoreContext, *texts: str) -> Goal:
     members = [context.memory.store(text, rationale=WHY).id for text in texts]
-    return Goal(UUID(int=members[0].int ^ 1), "planted", GoalLevel.TACTICAL, 0.8, 0.7, None, tuple(members))
+    return Goal(UUID(int=members[0].int ^ 1), "planted", GoalLevel.TACTICAL, 0.8, 0.7, tuple(members))
 
 
 def test_members_that_are_gone_tell_nothing(context: StoreContext) -> None:

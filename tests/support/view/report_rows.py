@@ -299,9 +299,7 @@ def _map(memories: int) -> rows.Map:
         clusters=clusters,
         goals=(
             rows.GoalRow(id=goal, text="Limit requests fairly", level="project", confidence=0.8, memories=30),
-            rows.GoalRow(
-                id="g2", text="Test with a fake clock", level="task", confidence=0.6, memories=9, parent=goal
-            ),
+            rows.GoalRow(id="g2", text="Test with a fake clock", level="task", confidence=0.6, memories=9),
         ),
         patterns=(rows.PatternRow(text="runs the tests after each edit", memories=22, confidence=0.9),),
         drift=[

@@ -423,9 +423,7 @@ def _map(found: Sequence[rows.MemoryRow], now: int) -> rows.Map:
         ],
         goals=[
             rows.GoalRow(id="g1", text="limit fairly", level="project", confidence=0.9, memories=30),
-            rows.GoalRow(
-                id="g2", text="count per key", level="task", confidence=0.8, memories=9, parent="g1"
-            ),
+            rows.GoalRow(id="g2", text="count per key", level="task", confidence=0.8, memories=9),
         ],
         patterns=[rows.PatternRow(text="tests run after each edit", memories=12, confidence=0.9)],
         drift=[

@@ -86,7 +86,7 @@ def test_the_goals_memories_are_the_measure_where_there_are_goals() -> None:
     past = [session(BILLING if number % 2 else GARDEN, number) for number in range(12)]
     snap = snapshot([*past, session(GARDEN, 70)])
     billing = [row for row in range(12 * 16) if (row // 16) % 2]
-    goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, None, tuple(snap.ids[row] for row in billing))
+    goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, tuple(snap.ids[row] for row in billing))
     assert not drift.detect(snap).significant
     assert drift.detect(snap, [goal]).significant
 

@@ -24,7 +24,6 @@ from context_graph.model.spaces import DIM, SLICES, SPACES, WEIGHTS
 
 STILL = Drift(0.9, "none", False, 0.0, 40)
 DRIFTED = Drift(0.5, "high", True, -0.01, 40)
-_ORDER = list(GoalLevel)
 
 
 def planted(counts: dict[str, int]) -> tuple[list[str], list[str]]:
@@ -52,7 +51,6 @@ def goal(
         level=level,
         confidence=confidence,
         coherence=0.7,
-        parent=None,
         members=tuple(UUID(int=member) for member in members),
         centroid=centroid.tobytes(),
     )
@@ -91,18 +89,9 @@ def test_a_larger_goal_is_of_a_higher_level() -> None:
     by_topic: dict[str, list[Goal]] = {}
     for one in goals_of(snapshot_of(texts), min_confidence=0.0):
         by_topic.setdefault(topic_of(one, topics), []).append(one)
-    highest = {topic: min(_ORDER.index(one.level) for one in found) for topic, found in by_topic.items()}
+    order = [*GoalLevel]
+    highest = {topic: min(order.index(one.level) for one in found) for topic, found in by_topic.items()}
     assert highest["billing"] < highest["sailing"]
-
-
-def test_a_parent_is_found_too_holds_its_childs_members_and_is_of_a_higher_level() -> None:
-    texts, _ = planted(dict.fromkeys(TOPICS, 30))
-    found = {one.goal_id: one for one in goals_of(snapshot_of(texts), min_confidence=0.0, max_goals=50)}
-    for one in found.values():
-        if one.parent is not None:
-            parent = found[one.parent]
-            assert set(one.members) <= set(parent.members)
-            assert _ORDER.index(parent.level) < _ORDER.index(one.level)
 
 
 def test_a_goals_centre_is_shaped_like_an_embedding() -> None:
@@ -159,11 +148,6 @@ def test_the_record_is_bounded() -> None:
     assert len(kept) == plan.MAX_GOALS
     assert min(one.confidence for one in kept) > 0.29
     assert {len(one.members) for one in kept} == {200}
-
-
-def test_a_parent_that_is_not_kept_is_not_named() -> None:
-    child = replace(goal(1, 2), parent=uuid4())
-    assert decode_goals(encode_goals([child], 0))[0].parent is None
 
 
 @pytest.mark.parametrize(
@@ -231,14 +215,6 @@ def test_two_found_goals_do_not_take_one_id() -> None:
     kept = adjusted([known], halves, None)
     assert len({one.goal_id for one in kept}) == len(kept) == 2
     assert known.goal_id in {one.goal_id for one in kept}
-
-
-def test_children_follow_a_parent_that_keeps_its_old_id() -> None:
-    known = goal(*range(1, 9), level=GoalLevel.STRATEGIC)
-    parent = goal(*range(1, 9), level=GoalLevel.STRATEGIC)
-    child = replace(goal(1, 2, 3), parent=parent.goal_id)
-    kept = {one.members: one for one in adjusted([known], [parent, child], STILL)}
-    assert kept[child.members].parent == known.goal_id
 
 
 def test_nothing_known_and_nothing_found_is_nothing() -> None:

@@ -221,7 +221,7 @@ def test_a_goal_raises_what_serves_it_more_than_what_does_not() -> None:
     texts = ["We want to migrate the billing database to Postgres", "We want to paint the garden fence green"]
     snap = snapshot(texts)
     centroid = default_provider().encode("We need to migrate all billing databases to Postgres").embedding
-    goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, None, (), centroid)
+    goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, (), centroid)
     lift = salience.by_space(snap, [goal]) - salience.by_space(snap)
     meaning = SPACES.index("Semantic")
     assert lift[0, meaning] > lift[1, meaning] >= 0.0

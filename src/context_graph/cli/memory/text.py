@@ -395,21 +395,8 @@ def history_text(answer: Mapping[str, Any]) -> str:
 
 
 def goals_text(answer: Mapping[str, Any]) -> str:
-    """Return the goals, each below its parent."""
-    goals = answer["goals"]
-    if not goals:
-        return "no goals: the memories show none yet"
-    ids = {goal["goal_id"] for goal in goals}
-    lines: list[str] = []
-
-    def add(parent: str | None, depth: int) -> None:
-        for goal in goals:
-            if (goal["parent"] if goal["parent"] in ids else None) == parent:
-                lines.append("  " * depth + _goal_line(goal))
-                add(goal["goal_id"], depth + 1)
-
-    add(None, 0)
-    return "\n".join(lines)
+    """Return one line a goal, most certain first."""
+    return "\n".join(map(_goal_line, answer["goals"])) or "no goals: the memories show none yet"
 
 
 def _some(

@@ -1,8 +1,7 @@
 """Finds goals: what many memories are about. They are found in the store; nobody sets them.
 
-A cluster of at least five informative memories is a candidate, and so is an area: clusters close to each
-other in words and meaning. A goal's level follows from its size and coherence; its parent is the area it lies
-in. See docs/dev/consolidation-definitions.md.
+A cluster of at least five informative memories is a candidate. A goal's level follows from its size and
+coherence. See docs/dev/consolidation-definitions.md.
 
 A goal that is found again keeps its id and moves part of the way towards what was found, more if recent
 memories have drifted from the goals. A goal that is no longer found fades, and is dropped at low confidence.
@@ -10,20 +9,14 @@ memories have drifted from the goals. A goal that is no longer found fades, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from context_graph.consolidation.finders.clusters import (
-    chance,
-    cluster_id,
-    communities,
-    nearest,
-    rarity_weighted,
-)
+from context_graph.consolidation.finders.clusters import cluster_id
 from context_graph.consolidation.finders.words import RareWords, informative_words
 from context_graph.consolidation.plan import MAX_GOALS as MOST_KEPT
 from context_graph.consolidation.plan import Cluster, Drift, Goal, GoalLevel
@@ -49,8 +42,6 @@ LEAST_TOLD: Final = 4.0
 """Informative words of a goal's middle member: small talk recurs, and is no goal."""
 READ: Final = 5
 """Members that are read of each candidate: those nearest to the centre."""
-AREA_NEIGHBOURS: Final = 5
-AREA_RESOLUTION: Final = 0.05
 DESCRIPTION_CHARS: Final = 80
 SENTENCES: Final = 8
 """Sentences of each member that are looked at for the description."""
@@ -75,7 +66,6 @@ _LEVELS: Final = (
     (GoalLevel.OPERATIONAL, 0, 0.0),
 )
 """Least members and coherence of each level."""
-_ORDER: Final = [level for level, _, _ in _LEVELS]
 _WEIGHTS: Final = np.array(WEIGHTS)
 _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 
@@ -106,12 +96,10 @@ class Profile:
         return float(self.cosines() @ weight / weight.sum()) if weight.any() else 0.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Candidate:
     rows: I64
     profile: Profile
-    area: int = -1
-    """The candidate that is the area which a cluster lies in."""
 
 
 def discover(
@@ -137,49 +125,25 @@ def discover(
     whole = candidates.pop()
     confident = _confident(candidates, whole.profile, min_confidence)
     words = RareWords(snap)
-    goals: dict[int, Goal] = {}
-    for at, confidence in confident:
-        goal = _goal(snap, candidates[at], confidence, words)
-        if goal is not None:
-            goals[at] = goal
-        if len(goals) == max_goals:
-            break
-    return _placed(candidates, goals)
+    made = (_goal(snap, candidates[at], confidence, words) for at, confidence in confident)
+    goals = islice((goal for goal in made if goal is not None), max_goals)
+    return sorted(goals, key=lambda goal: (-goal.confidence, goal.goal_id))
 
 
 def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress) -> list[_Candidate]:
-    """Clusters, areas, and last the store; nothing where no cluster has five members."""
+    """Clusters, and last the store; nothing where no cluster has five members."""
     groups = [snap.rows_of(cluster.members) for cluster in clusters]
     groups = [rows for rows in groups if len(rows) >= MIN_MEMBERS and not _are_summaries(snap, rows)]
     if not groups:
         return []
     *made, whole = profiles(snap, groups, progress=progress)
     candidates = [_Candidate(rows, profile) for rows, profile in zip(groups, made, strict=True)]
-    for parts in _areas(made):
-        rows = np.concatenate([groups[part] for part in parts])
-        sums, filled = sum(made[part].sums for part in parts), sum(made[part].filled for part in parts)
-        for part in parts:
-            candidates[part].area = len(candidates)
-        candidates.append(_Candidate(rows, Profile(len(rows), np.asarray(sums), np.asarray(filled))))
     return [*candidates, _Candidate(np.zeros(0, np.int64), whole)]
 
 
 def _are_summaries(snap: Snapshot, rows: I64) -> bool:
     """Return whether most are summaries of sessions, which are alike in form whatever they are about."""
     return 2 * sum(1 for row in rows.tolist() if snap.source[row] == CAPTURED) > len(rows)
-
-
-def _areas(parts: Sequence[Profile]) -> Iterator[list[int]]:
-    """Clusters that lie near each other by words (E13) and meaning (E1), three at least."""
-    if len(parts) < 3:
-        return
-    centres = np.stack([np.frombuffer(as_centroid(part.sums), np.float32) for part in parts])
-    words, meaning = (
-        rarity_weighted(unit_rows(centres[:, SLICES[name]].copy())) for name in ("Terms", "Semantic")
-    )
-    both = unit_rows(np.concatenate((words, meaning), axis=1))
-    for group in communities(nearest(both, AREA_NEIGHBOURS, chance(both)), AREA_RESOLUTION):
-        yield group.tolist()
 
 
 def _confident(
@@ -219,7 +183,6 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
         level=level_of(len(members), coherence),
         confidence=min(1.0, confidence),
         coherence=coherence,
-        parent=None,
         members=members,
         centroid=centroid,
     )
@@ -250,19 +213,6 @@ def _said(texts: Sequence[str], terms: Sequence[str]) -> str:
             if score > worth:
                 best, worth = sentence, score
     return short_name(best, DESCRIPTION_CHARS)
-
-
-def _placed(candidates: Sequence[_Candidate], goals: dict[int, Goal]) -> list[Goal]:
-    """With parents: the area that a goal lies in, where that is found too; it is of a higher level then."""
-    placed = []
-    for at, goal in goals.items():
-        parent = goals.get(candidates[at].area)
-        if parent is not None and parent.level is not GoalLevel.OPERATIONAL:
-            least = _ORDER[min(_ORDER.index(parent.level) + 1, len(_ORDER) - 1)]
-            level = max(goal.level, least, key=_ORDER.index)
-            goal = replace(goal, level=level, parent=parent.goal_id)
-        placed.append(goal)
-    return sorted(placed, key=lambda goal: (-goal.confidence, goal.goal_id))
 
 
 def as_centroid(values: F64) -> bytes:
@@ -304,13 +254,8 @@ def adjusted(stored: Sequence[Goal], discovered: Sequence[Goal], drift: Drift | 
     drifted = drift is not None and drift.significant
     matched = _matched(stored, discovered)
     step, fade = (STEP_DRIFTED, FADE_DRIFTED) if drifted else (STEP, FADE)
-    ids = {discovered[at].goal_id: goal.goal_id for at, goal in matched.items()}
     kept = [
-        replace(
-            goal if at not in matched else _moved(matched[at], goal, step),
-            parent=goal.parent and ids.get(goal.parent, goal.parent),
-        )
-        for at, goal in enumerate(discovered)
+        goal if at not in matched else _moved(matched[at], goal, step) for at, goal in enumerate(discovered)
     ]
     again = {goal.goal_id for goal in matched.values()} | {goal.goal_id for goal in kept}
     kept += [
@@ -318,8 +263,7 @@ def adjusted(stored: Sequence[Goal], discovered: Sequence[Goal], drift: Drift | 
         for goal in stored
         if goal.goal_id not in again and goal.confidence * fade >= FORGOTTEN
     ]
-    kept = sorted(kept, key=lambda goal: (-goal.confidence, goal.goal_id))[:MOST_KEPT]
-    return _with_parents(kept)
+    return sorted(kept, key=lambda goal: (-goal.confidence, goal.goal_id))[:MOST_KEPT]
 
 
 def _matched(stored: Sequence[Goal], discovered: Sequence[Goal]) -> dict[int, Goal]:
@@ -354,13 +298,3 @@ def _moved(known: Goal, now: Goal, step: float) -> Goal:
         confidence=(1 - step) * known.confidence + step * now.confidence,
         centroid=centroid,
     )
-
-
-def _with_parents(goals: Sequence[Goal]) -> list[Goal]:
-    """Without parents that are not kept, or are of no higher level than their child."""
-    level = {goal.goal_id: _ORDER.index(goal.level) for goal in goals}
-    made = []
-    for goal in goals:
-        ok = goal.parent is None or level.get(goal.parent, len(_ORDER)) < level[goal.goal_id]
-        made.append(goal if ok else replace(goal, parent=None))
-    return made

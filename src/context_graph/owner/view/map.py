@@ -120,7 +120,6 @@ def _goals(goals: Sequence[Goal]) -> list[GoalRow]:
             level=goal.level.value,
             confidence=round(goal.confidence, 4),
             memories=len(goal.members),
-            parent="" if goal.parent is None else str(goal.parent),
         )
         for goal in goals
     ]

@@ -334,16 +334,11 @@ def goals(report: Report) -> Table:
         Column("Level"),
         Column("Confidence", "number", 2),
         Column("Memories", "number"),
-        Column("Part of"),
     )
-    names = {goal.id: goal.text for goal in report.map.goals}
     rows = [
-        (
-            one_line(goal.text), one_line(goal.level), round(goal.confidence, 2), goal.memories,
-            one_line(names.get(goal.parent, "")),
-        )
+        (one_line(goal.text), one_line(goal.level), round(goal.confidence, 2), goal.memories)
         for goal in report.map.goals
-    ]  # fmt: skip
+    ]
     return Table(name="goals", caption="Goals", columns=columns, rows=rows, is_sorted=False)
 
 

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from context_graph.errors import ContextGraphError
 from context_graph.text.units import counted
 from context_graph.view.graph import DEEDS, KINDS, Matrix, Row, matrix
-from context_graph.view.rows import GoalRow, Map, MapNote
+from context_graph.view.rows import Map, MapNote
 from context_graph.view.safe import one_line
 from context_graph.view.terminal.charts import along, cell, columns, moment
 from context_graph.view.terminal.page import Page
@@ -166,32 +166,15 @@ def _about(page: Page, drawn: Map, width: int) -> None:
             page.line(f"{one_line(cluster.label) or '(no word of its own)'}  ({how})")
     if drawn.goals:
         page.head("Goals")
-        _goals(page, drawn)
+        for goal in drawn.goals:
+            how = f"{goal.level}, {counted(goal.memories, 'memory', 'memories')}, sure {goal.confidence:.2f}"
+            page.line(f"{one_line(goal.text)}  ({how})")
     if drawn.patterns:
         page.head("Patterns")
         for pattern in drawn.patterns:
             how = f"{counted(pattern.memories, 'memory', 'memories')}, sure {pattern.confidence:.2f}"
             page.line(f"{one_line(pattern.text)}  ({how})")
     _drift(page, drawn, width)
-
-
-def _goals(page: Page, drawn: Map) -> None:
-    def below(parent: str, depth: int, seen: frozenset[str]) -> None:
-        for goal in drawn.goals:
-            if goal.parent == parent and goal.id not in seen:
-                _goal(page, goal, depth)
-                below(goal.id, depth + 1, seen | {goal.id})
-
-    known = {goal.id for goal in drawn.goals}
-    for goal in drawn.goals:
-        if goal.parent not in known:
-            _goal(page, goal, 0)
-            below(goal.id, 1, frozenset({goal.id}))
-
-
-def _goal(page: Page, goal: GoalRow, depth: int) -> None:
-    how = f"{goal.level}, {counted(goal.memories, 'memory', 'memories')}, sure {goal.confidence:.2f}"
-    page.line(f"{'  ' * depth}{one_line(goal.text)}  ({how})")
 
 
 def _drift(page: Page, drawn: Map, width: int) -> None:
