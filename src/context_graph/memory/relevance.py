@@ -67,8 +67,8 @@ what is near."""
 SECOND: Final = "second"
 """The cosine of second vectors, which tell what is said in other words."""
 _ANSWER: Final[tuple[float, Mapping[str, float]]] = (
-    -3.2,
-    {"beyond": 1.33, "opening": 3.6, "opening_files": 1.05, "cosine": 2.07, "passage": 4.09, STORED: -2.58},
+    -2.7,
+    {"opening": 5.1, "cosine": 1.5, "passage": 2.6, STORED: -2.1},
 )
 """Constant and weights of what answers a question, the same for all that sessions leave."""
 _ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
@@ -78,8 +78,8 @@ _ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
         **{STORED: -2.12, SECOND: 4.97},
     },
 )
-"""The same with second vectors. Both made by `python -m research.fit.answers DATA`; the first constant is
-.6 lower than it says, for projects that are alike (docs/dev/adr/0033-floors.md)."""
+"""The same with second vectors, made by `python -m research.fit.answers DATA --second`; the first is fitted
+to questions about recorded sessions too (docs/dev/adr/0036-answers.md)."""
 ANSWER_BAR: Final = 0.5
 """How much of its kind's bar an answer must take: it saves a search."""
 _LEFT: Final = frozenset({CAPTURED, NOTED})
@@ -126,8 +126,9 @@ _USUAL_SHARE: Final = 0.1
 """What any two sessions of a project have in common."""
 _LITTLE: Final = 1e-9
 _BESIDE: Final = 0.6
-_BESIDE_ASKED: Final = 0.4
-"""Share of the best one's relevance that another must have; less where the prompt asks something."""
+_BESIDE_ASKED: Final = 0.2
+"""Share of the best one's relevance that another must have; less where the prompt asks something: beside an
+answer the store knows what is asked about, and only the sentences that come nearest are told."""
 _GOAL: Final = "Goal: "
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
@@ -310,7 +311,7 @@ def brought(
     rows: Iterable[_Row], floor: float, moved: float, *, asks: bool, is_brief: bool = False
 ) -> list[_Row]:
     """Return those of ``rows`` that a prompt brings, those first that are farthest above their bars: one
-    summary at most, and none far below the likeliest.
+    summary at most, and none far below the likeliest. Beside an answer others need not take their bars.
 
     Args:
         floor: As of `is_brought`.
@@ -321,7 +322,7 @@ def brought(
     """
     raised = _raised(moved, _BRIEF[1]) if is_brief and 0.0 < moved < 1.0 else moved
     likely: list[tuple[float, float, _Row]] = []
-    has_summary = False
+    has_summary = is_known = False
     judged = []
     for row in rows:
         answers = asks and row.node.source in _LEFT
@@ -330,7 +331,8 @@ def brought(
         bar = bar_of(row.node)
         least = min(floor, moved) if bar == NoteKind.RULE else raised
         if answers:
-            enough = relevance >= least_answer(least, bar)
+            enough = is_known or relevance >= least_answer(least, bar)
+            is_known = is_known or enough
         else:
             enough = is_brought(least, bar, relevance, row.parts, asks=asks)
         if not enough or (bar == Kind.SUMMARY and has_summary):

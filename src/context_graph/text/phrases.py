@@ -132,6 +132,13 @@ _ASKS: Final = linear(
     r"(?i)[?？]|^(?:how|what|why|where|when|which|who|is|are|does|do|can|could|should|explain|find|look|check|"
     r"wie|was|warum|wo|comment|pourquoi|cómo|por qué|como|как|почему|为什么|怎么|どう|なぜ)(?:\W|$)"
 )
+_FAILS: Final = linear(
+    r"(?i)(?:^|\W)(?:fails|failed|hangs|crashes|breaks|refuses|complains|throws|raises|rejects|says|"
+    r"(?:do|does|did|could|would|was|were|is|are|has|have)(?: not|n['’]t)|won['’]t|can(?:not|['’]t)|"
+    r"no longer|schlägt fehl|(?:geht|läuft|funktioniert) nicht|échoue|ne (?:marche|fonctionne) pas|falla|"
+    r"no funciona|falha|não funciona|не работает|падает)(?:\W|$)|报错|失败|不工作|エラーに|失敗|動かない"
+)
+"""Finite verbs of what goes wrong: a request begins with a verb that is none."""
 _QUESTION_CHARS: Final = 300
 
 
@@ -141,8 +148,8 @@ def asks_something(prompt: str) -> bool:
 
 
 def is_question(prompt: str) -> bool:
-    """Return whether a prompt asks something and sets no longer task."""
-    return len(prompt) <= _QUESTION_CHARS and asks_something(prompt)
+    """Return whether a prompt asks something, or tells what goes wrong, and sets no longer task."""
+    return len(prompt) <= _QUESTION_CHARS and (asks_something(prompt) or _FAILS.found(prompt))
 
 
 def is_small_talk(prompt: str) -> bool:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from context_graph.memory.asked import NAMES, STORED
-from context_graph.memory.context.passages import passage
+from context_graph.memory.context.passages import answers
 from context_graph.memory.embed import default_provider, dense_part
 from context_graph.memory.nearest import closeness, nearest
 from context_graph.memory.relevance import SECOND, answer, brought, is_brought, of_memory
@@ -46,11 +46,17 @@ def test_any_text_has_a_nearest_sentence(content: str) -> None:
     assert -1.0 <= nearest(PROVIDER, content, meaning("what is x")) <= 1.0
 
 
-def test_what_is_told_of_a_list_is_the_point_that_is_meant() -> None:
+def test_what_is_told_of_lists_are_the_points_that_are_meant() -> None:
+    """Whichever memory they stand in: the likeliest one need not hold the nearest sentence."""
     question = "is there a compiler for our css style sheets?"
-    near = closeness(PROVIDER, meaning(question))
-    told = passage(POINTS, words_of("which compiler?"), 24, PROVIDER.count_tokens, near)
-    assert "Style sheets are written by hand" in told and "argon2" not in told
+    near, count = closeness(PROVIDER, meaning(question)), PROVIDER.count_tokens
+    plan = "The plan of the week:\n- Answer the mails about the fair\n- Book a room for the talk on hashes"
+    told = answers([(plan, 0.9), (POINTS, 0.6)], words_of("which compiler?"), 40, 8, count, near)
+    assert told[0] == "" and "Style sheets are written by hand" in told[1] and "argon2" not in told[1]
+    assert count(told[1]) <= 32
+    assert answers([(POINTS, 0.6)], words_of("which compiler?"), 5, 8, count, near) == [""]
+    likelier = answers([(POINTS, 0.6), (POINTS, 0.9)], words_of("which compiler?"), 34, 8, count, near)
+    assert likelier[0] == "" and likelier[1] == told[1]
 
 
 def test_a_question_needs_less_than_a_task() -> None:
@@ -101,6 +107,15 @@ def test_a_finding_must_answer_better_than_a_decision() -> None:
     assert brought(rows, FLOOR, FLOOR, asks=True) == rows[1:]
 
 
+def test_beside_an_answer_others_need_not_take_their_bars() -> None:
+    """The store knows what is asked about: which sentences are told is decided by how near they come."""
+    weak = row(NoteKind.FINDING, 0.5, {**SIGNS, "opening": 0.3}, NOTED)
+    strong = row(NoteKind.DECISION, 0.5, {**SIGNS, "opening": 0.9}, NOTED)
+    none = row(NoteKind.FINDING, 0.5, {**SIGNS, "opening": 0.0, "passage": 0.0}, NOTED)
+    assert brought([weak, none], FLOOR, FLOOR, asks=True) == []
+    assert brought([weak, strong, none], FLOOR, FLOOR, asks=True) == [strong, weak]
+
+
 def test_second_vectors_tell_what_is_said_in_other_words() -> None:
     other_words = {**SIGNS, "opening": 0.1, "beyond": -0.1, "cosine": 0.35}
     near, far = ({**other_words, SECOND: cosine} for cosine in (0.7, 0.05))
@@ -128,12 +143,17 @@ def test_what_is_farthest_above_its_bar_comes_first() -> None:
 
 @pytest.mark.parametrize(
     "prompt",
-    ["Which port is free?", "why do we pin Node", "wie laufen die Tests", "怎么部署？", "And the CSS?"],
+    [
+        *("Which port is free?", "why do we pin Node", "wie laufen die Tests", "怎么部署？", "And the CSS?"),
+        *("make docs hangs at 40 %", "the export doesn't end", "Der Export geht nicht", "构建失败了"),
+    ],
 )
 def test_questions_are_recognised(prompt: str) -> None:
     assert is_question(prompt)
 
 
-@pytest.mark.parametrize("prompt", ["Add a test for the parser.", "Fix it. " * 60 + "Why?", ""])
+@pytest.mark.parametrize(
+    "prompt", ["Add a test for the parser.", "fix the failing test", "Fix it. " * 60 + "Why?", ""]
+)
 def test_tasks_are_no_questions(prompt: str) -> None:
     assert not is_question(prompt)

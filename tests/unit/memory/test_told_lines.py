@@ -242,3 +242,12 @@ def test_the_best_memory_has_the_most_room() -> None:
     told = show(*texts)
     sizes = [one.tokens for one in told.shown]
     assert sizes[0] == max(sizes) <= LINE_TOKENS and told.tokens <= 400
+
+
+def test_a_question_gets_the_beginning_of_a_sentence_that_is_too_long() -> None:
+    long = "The port is " + "chosen anew by each machine that starts a worker and " * 40
+    quote = Quote("0" * 8, long, "import", NOW, 0.9)
+    count = COUNTER.count_tokens
+    told = fenced([quote], query="which port?", budget=180, now_ms=NOW, count=count, near=lambda _: 0.9)
+    (inside,) = check(told, 1)
+    assert inside.startswith("The port is chosen") and told.tokens <= 180

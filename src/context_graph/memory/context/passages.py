@@ -1,7 +1,8 @@
 """Chooses what of a memory is told in so many tokens: whole sentences, whole names of files and symbols.
 
 A change tells why and how before where; its title only as far as the prompt does not say it. Of any other
-text the sentences count that share most with the prompt.
+text the sentences count that share most with the prompt. A question gets the sentences that come nearest to
+it, of all the memories that may answer it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,6 +51,9 @@ _SHARED: Final = 3.0
 _NEAR: Final = 8.0
 _USUAL: Final = 0.25
 """What a sentence gains for each cosine beyond the usual one."""
+_LIKELIER: Final = 0.3
+"""What the sentences of a text lose for each log-odds by which another text is likelier."""
+_LITTLE: Final = 1e-3
 _SAID: Final = 0.6
 """Share of a title's words from which the prompt says it already."""
 _SYMBOLS: Final = 4
@@ -62,7 +66,7 @@ class _Unit:
     is_file: bool = False
 
 
-def passage(content: str, asked: frozenset[str], limit: int, count: Count, near: Near | None = None) -> str:
+def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> str:
     """Return what of ``content`` is told in at most ``limit`` tokens; all of it if it fits. Gaps are marked.
 
     Args:
@@ -72,7 +76,7 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count, near:
     """
     if count(content) <= limit:
         return content
-    units = _ranked(list(_units(content, asked)), asked, near)
+    units = _ranked(list(_units(content, asked)), asked)
     if not units:
         return shortened_to(content, limit, count)
     order = sorted(range(len(units)), key=lambda at: (-units[at].worth, at))
@@ -85,6 +89,36 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count, near:
             kept.add(at)
             room -= cost
     return _joined(units, kept)
+
+
+def answers(
+    likely: Sequence[tuple[str, float]], asked: frozenset[str], room: int, head: int, count: Count, near: Near
+) -> list[str]:
+    """Return what of each of some texts is told to a question in at most ``room`` tokens, "" for nothing: the
+    sentences that come nearest, whichever texts they are of.
+
+    Args:
+        likely: Texts with their relevance, [0, 1].
+        head: Tokens that each text costs besides.
+
+    Cost: some 20 us a sentence.
+    """
+    parts = [[replace(unit, worth=_PLAIN) for unit in _units(content, asked)] for content, _ in likely]
+    places = [(at, place) for at, units in enumerate(parts) for place in range(len(units))]
+    ranked = _ranked([unit for units in parts for unit in units], asked, near)
+    odds = [math.log((relevance + _LITTLE) / (1.0 - relevance + _LITTLE)) for _, relevance in likely]
+    worth = [
+        unit.worth - _PLAIN + _LIKELIER * (odds[at] - max(odds))
+        for unit, (at, _) in zip(ranked, places, strict=True)
+    ]
+    kept: list[set[int]] = [set() for _ in parts]
+    for number in sorted(range(len(places)), key=lambda number: -worth[number]):
+        at, place = places[number]
+        cost = count(ranked[number].text) + 1 + (0 if kept[at] else head)
+        if cost <= room and worth[number] > 0.0:
+            kept[at].add(place)
+            room -= cost
+    return [_joined(units, chosen) for units, chosen in zip(parts, kept, strict=True)]
 
 
 def shortened_to(text: str, limit: int, count: Count) -> str:
@@ -103,6 +137,8 @@ def shortened_to(text: str, limit: int, count: Count) -> str:
 
 
 def _joined(units: list[_Unit], kept: set[int]) -> str:
+    if not kept:
+        return ""
     text, last = "", -1
     for at in sorted(kept):
         if text:
@@ -139,7 +175,7 @@ def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
     return _PLAIN
 
 
-def _ranked(units: list[_Unit], asked: frozenset[str], near: Near | None) -> list[_Unit]:
+def _ranked(units: list[_Unit], asked: frozenset[str], near: Near | None = None) -> list[_Unit]:
     """Return ``units`` with what each gains by its meaning, and by the words that it shares with the prompt;
     a title that says no more than the prompt gains nothing.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from context_graph.memory.context.passages import Near, passage, shortened_to
+from context_graph.memory.context.passages import Near, answers, passage, shortened_to
 from context_graph.model.note import NoteKind
 from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 
@@ -20,6 +20,8 @@ LINE_TOKENS: Final = 120
 """The most that the best memory gets, unless all of it is wanted."""
 NEXT_TOKENS: Final = 75
 """The most that any other one gets."""
+_HEAD_TOKENS: Final = 18
+"""What a line says besides, about."""
 LEAST_TOKENS: Final = 16
 """A cut that leaves less is useless."""
 ID_CHARS: Final = 8
@@ -116,11 +118,15 @@ def fenced(
     shown_text = " ".join(texts).casefold()
     shown: list[Shown] = []
     asked = words_of(query)
-    for quote in quotes:
-        if _plain(quote.content) in shown_text:
+    likely = [(quote.content, quote.relevance or 0.5) for quote in quotes]
+    chosen = answers(likely, asked, budget - used, _HEAD_TOKENS, count, near) if near is not None else []
+    is_chosen = any(chosen)  # not if the nearest sentence is too long
+    contents = chosen if is_chosen else [quote.content for quote in quotes]
+    for quote, content in zip(quotes, contents, strict=True):
+        if not content or _plain(quote.content) in shown_text:
             continue
-        most = budget if quote.whole else NEXT_TOKENS if shown else LINE_TOKENS
-        line, text = _line(quote, asked, min(most, budget - used), now_ms, count, near)
+        most = budget if quote.whole or is_chosen else NEXT_TOKENS if shown else LINE_TOKENS
+        line, text = _line(quote, content, asked, min(most, budget - used), now_ms, count)
         if not line or chars + len(line) + 1 > MAX_FENCED_CHARS:
             continue
         tokens = count(line)
@@ -156,24 +162,19 @@ def _who(quote: Quote) -> str:
 
 
 def _line(
-    quote: Quote,
-    asked: frozenset[str],
-    room: int,
-    now_ms: int,
-    count: Callable[[str], int],
-    near: Near | None,
+    quote: Quote, content: str, asked: frozenset[str], room: int, now_ms: int, count: Callable[[str], int]
 ) -> tuple[str, str]:
-    """Return (the line of one memory in at most ``room`` tokens, what it quotes); "" if too little would be
-    left."""
+    """Return (the line of one memory in at most ``room`` tokens, what it quotes of ``content``); "" if too
+    little would be left."""
     head = f"- [{quote.node_id[:ID_CHARS]}] {lead_of(quote, now_ms)}: "
     tail = f" - {quote.evidence}" if quote.evidence else ""
     limit = room - count(head + tail) - 2
-    text = quote.content
+    text = content
     for _ in range(4):  # escapes cost tokens that the plain text does not have
         if limit < LEAST_TOKENS and count(text) > limit:
             return "", ""
         text = shortened_to(text, limit, count) if quote.whole and count(text) > limit else text
-        text = text if quote.whole else passage(quote.content, asked, limit, count, near)
+        text = text if quote.whole else passage(content, asked, limit, count)
         line = f"{head}{quoted(_on_one_line(text))}{tail}"
         over = count(line) - room
         if over <= 0:

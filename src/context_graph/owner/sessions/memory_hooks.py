@@ -49,10 +49,10 @@ _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _JUDGED: Final = 24
 """Candidates for a question: as many as are judged."""
-_SHOWN: Final = 3
-"""Memories above the floor that are shown, if the budget holds them; of summaries only the best."""
-_PROMPT_TOKENS: Final = 240
-"""For them, whatever the setting allows; no more than half of what the session may still get."""
+_FOR_TASK: Final = (3, 240)
+_FOR_QUESTION: Final = (5, 180)
+"""Memories above the floor that are shown, of summaries only the best, and tokens for them, whatever the
+setting allows; no more than half of what the session may still get."""
 
 
 class MemoryHooks:
@@ -353,9 +353,10 @@ class MemoryHooks:
         rows = brought(rows, floor, self.ledger.moved(floor, what), asks=asks, is_brief=is_brief)
         scores = {row.node.id: row.score for row in rows}
         nodes = self._rules.untold_of([row.node for row in rows], known)
-        quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:_SHOWN]
+        most, tokens = _FOR_QUESTION if asks else _FOR_TASK
+        quotes = self._quotes([(node, scores[node.id]) for node in nodes], event.cwd)[:most]
         count = default_provider().count_tokens
-        left = min(_PROMPT_TOKENS, self.injections.left(event.session_id) // 2)
+        left = min(tokens, self.injections.left(event.session_id) // 2)
         room = min(budget, left + sum(count(line.text) for line in rules))
         return self.injections.show(
             event, what, lines=rules, quotes=quotes, budget=room, query=asked, recall=recall
