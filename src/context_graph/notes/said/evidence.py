@@ -13,7 +13,8 @@ from context_graph.notes.said.language import Language, Mark
 from context_graph.notes.said.reading import Prompt
 from context_graph.text.patterns import linear
 
-_PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-])")
+_PATH: Final = linear(r"(?:^|[^\w/])(?:[\w.-]+/|/[\w.-]+[/.])")
+"""A folder or a file; no route, and no command that begins with a slash."""
 _CODE: Final = linear(r"`|\w\(|\w_\w|[a-z][A-Z]|(?:^|\W)--?[a-z]|@\w|\w\.[a-z]{1,5}(?:\W|$)")
 _TITLE: Final = linear(r"^\s*(?:\[[\w ]+\]|[A-Z]\w*(?:Error|Warning|Exception)(?:\W|$))")
 """What the title of a report begins with."""

@@ -61,7 +61,7 @@ def statements(prompt: str) -> list[Statement]:
     reading = Reading(Prompt(prompt))
     candidates: list[_Candidate] = []
     for at in range(min(len(reading.clauses), _MOST_SENTENCES)):
-        best = _best(reading, at)
+        best = None if _announces(reading, at) else _best(reading, at)
         if best is None or not _stands_out(reading, best):
             continue
         if candidates and _is_tied(reading, candidates[-1], best):
@@ -93,6 +93,11 @@ def _best(reading: Reading, at: int) -> _Candidate | None:
         span = replace(span, start=0, end=len(reading.clauses[at]))
     span = _with_limits(reading, at, span)
     return _Candidate("rule" if kind == "rule" else "decision", at, span, _text(reading, at, span))
+
+
+def _announces(reading: Reading, at: int) -> bool:
+    """Return whether a sentence only heads what follows it: `Log levels:`, `Do the following:`."""
+    return reading.prompt.sentences[at].text.endswith((":", "："))
 
 
 def _stands_out(reading: Reading, candidate: _Candidate) -> bool:

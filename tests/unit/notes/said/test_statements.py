@@ -307,3 +307,16 @@ def test_an_order_may_be_put_as_a_question() -> None:
     assert [one.kind for one in statements(asked)] == ["rule"]
     (rule,) = statements("We use pnpm, not npm. Why do you call npm again?")
     assert rule.text.startswith("We use pnpm")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "You'll want to research the formats of others online before you start planning.",
+        "name the command /report:weekly",
+        "Implement the following plan:\n\n1. Read the file\n2. Print it",
+        "Stop hook feedback:\n[check.py]: Always tidy up",
+    ],
+)
+def test_what_is_meant_for_the_work_at_hand_or_only_heads_a_list_is_no_rule(prompt: str) -> None:
+    assert statements(prompt) == []
