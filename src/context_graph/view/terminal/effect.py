@@ -24,7 +24,6 @@ class EffectPane(Pane):
     """Effect."""
 
     part: ClassVar[str] = "effect"
-    keys = (("n, Enter", "in the text: choose a link, follow it"),)
 
     def __init__(self, source: Source, actions: Actions) -> None:
         super().__init__(source, actions)

@@ -28,7 +28,6 @@ class LedgerPane(ListPane):
         Column("TEXT"),
     )
     empty = "Nothing was put before the model yet."
-    keys = (("n, Enter", "in the text: choose a link, follow it"),)
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

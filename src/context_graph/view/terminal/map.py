@@ -39,10 +39,7 @@ class MapPane(ListPane):
         Column("BY SESSION, NEWEST FIRST"),
     )
     empty = "Nothing yet. A session that changed something and ended is here."
-    keys = (
-        ("/", "show what a file or word is in, or what came since a time, as 7d; Esc ends it"),
-        ("n, Enter", "in the text: choose a link, follow it"),
-    )
+    keys = (("/", "filter by a word, or by a time such as 7d"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", "Filter")]
 
     def __init__(self, *arguments: Any) -> None:
