@@ -195,7 +195,8 @@ def check_db_path(
     if ".." in named.split("/"):
         raise _refuse(named, "has a '..' component", "write the path without it")
     path = str(clean(os.path.join(cwd, named)))
-    allowed = _roots_above(path, _allowed_roots(root, cwd, folders, env))
+    roots = _allowed_roots(root, cwd, folders, env)
+    allowed = [above for above in roots if path.startswith(above.rstrip("/") + "/")]
     if not allowed:
         raise _refuse(
             named, "is outside the allowed roots", "add its parent to CONTEXT_GRAPH_ALLOWED_ROOTS to allow it"
@@ -210,10 +211,6 @@ def _allowed_roots(root: Path, cwd: Path, folders: Iterable[Path], env: Mapping[
     roots = {str(clean(place)) for place in implied if place.startswith("/")} - {"/"}
     asked = env.get("CONTEXT_GRAPH_ALLOWED_ROOTS", "").split(":")
     return roots | {str(clean(place)) for place in asked if place.startswith("/")}
-
-
-def _roots_above(path: str, roots: Iterable[str]) -> list[str]:
-    return [root for root in roots if path.startswith(root.rstrip("/") + "/")]
 
 
 def _check_links(named: str, path: str, root: str, *, allow: bool) -> None:

@@ -106,7 +106,7 @@ class PredictionTracker:
         calls = len(self._forecasts)
         if calls < LEAST_SCORED:
             return ForecastScore(None, calls)
-        error, reference = self._sums()
+        error, reference = math.fsum(self._errors), math.fsum(self._reference)
         return ForecastScore(1.0 - error / reference, calls)
 
     @property
@@ -205,10 +205,6 @@ class PredictionTracker:
         self._forecasts.append((probability, failed))
         self._errors.append((probability - failed) ** 2)
         self._reference.append((BASE_RATE - failed) ** 2)
-
-    def _sums(self) -> tuple[float, float]:
-        """Of the squared errors: of the forecasts, and of the base rate."""
-        return math.fsum(self._errors), math.fsum(self._reference)
 
     def _failure_rate(self, key: tuple[str, str], prior: float, worth: float) -> float:
         good, trials = self._rates.get(key, (0, 0))

@@ -171,7 +171,8 @@ def _decoded(encoded: str, most: int) -> bytes:
 
 
 def _recall(context: Context, arguments: memories.Recall) -> Answer:
-    memex, filters = _searched(context, arguments.scope), filters_of(arguments.filters)
+    memex = _memory(context, "user") if arguments.scope == "user" else context.host.memory()
+    filters = filters_of(arguments.filters)
     alike, by_query = context.host.alike(arguments.query, context.session_id)
     recall = memex.recall(
         arguments.query,
@@ -196,10 +197,6 @@ def _recall(context: Context, arguments: memories.Recall) -> Answer:
     view = views.recall_view(memex, recall, context.verbosity, verdicts)
     touched = [row.node.id for row in recall.nodes]
     return Answer(view, quotes=_quotes(context), nothing=views.all_weak(recall), touched=touched)
-
-
-def _searched(context: Context, scope: str) -> Memex:
-    return _memory(context, "user") if scope == "user" else context.host.memory()
 
 
 def _of_user(

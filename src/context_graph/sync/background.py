@@ -60,7 +60,7 @@ class Background:
             try:
                 self._exchange()
                 failures = 0
-                self._rest(max(_PAUSE_S, 2 * (time.monotonic() - began)))
+                time.sleep(min(max(_PAUSE_S, 2 * (time.monotonic() - began)), POLL_S))
                 self._wait()
             except OwnerUnavailableError:
                 return
@@ -113,9 +113,6 @@ class Background:
                 return
             if ready and self._listener is not None and self._listener.is_news(self._hub):
                 return
-
-    def _rest(self, seconds: float) -> None:
-        time.sleep(min(seconds, POLL_S))
 
     def _forget(self) -> None:
         for connection in (self._hub, self._listener):

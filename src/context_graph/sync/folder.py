@@ -113,7 +113,8 @@ class Folder(Transport):
         head = self.head(machine) or Head(0, "")
         fresh = [line for line in lines if line.change.seq > head.seq]
         if not fresh:
-            self._check_there(machine, lines, head)
+            if lines and lines[-1].change.seq == head.seq and digest(lines[-1].line) != head.digest:
+                raise ConflictError(f"change {head.seq} of {machine} is another one there")
             return head
         before = fresh[0].change.seq - 1
         if before != head.seq or any(
@@ -142,10 +143,6 @@ class Folder(Transport):
         if home.is_symlink():
             raise TransportError(f"{home} is a link; what is told would be written elsewhere")
         return home
-
-    def _check_there(self, machine: str, lines: Sequence[LoggedChange], head: Head) -> None:
-        if lines and lines[-1].change.seq == head.seq and digest(lines[-1].line) != head.digest:
-            raise ConflictError(f"change {head.seq} of {machine} is another one there")
 
     def machines(self) -> Sequence[str]:
         try:

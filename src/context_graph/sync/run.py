@@ -96,19 +96,15 @@ def see_to(side: Side, transport: Transport, report: Report, known: Known, heard
         side.keep(transport.name, kept)
         known = side.known(transport.name)
     if not report.read_only:
-        _withdraw(side, transport, known)
+        for former in known.former:
+            transport.withdraw(former)
+        if known.former:
+            side.keep(transport.name, Kept(withdrawn=known.former))
         _purge(side, transport, report, known)
 
 
 def _is_new(wanted: str, before: str | None) -> bool:
     return before is not None and bool(set(wanted.split(",")) - {"", *before.split(",")})
-
-
-def _withdraw(side: Side, transport: Transport, known: Known) -> None:
-    for former in known.former:
-        transport.withdraw(former)
-    if known.former:
-        side.keep(transport.name, Kept(withdrawn=known.former))
 
 
 def _purge(side: Side, transport: Transport, report: Report, known: Known) -> None:

@@ -86,15 +86,12 @@ def hook_names() -> list[str]:
     """Return what `events_of` takes, but for the failed tool, which goes with its success."""
     from context_graph.claude.events import REGISTERED
 
-    return [_kebab(event.name) for event in REGISTERED if event.name != "PostToolUseFailure"]
+    names = (event.name for event in REGISTERED if event.name != "PostToolUseFailure")
+    return ["".join(f"-{char.lower()}" if char.isupper() else char for char in name)[1:] for name in names]
 
 
 def _key(name: str) -> str:
     return name.strip().replace("-", "").replace("_", "").lower()
-
-
-def _kebab(name: str) -> str:
-    return "".join(f"-{char.lower()}" if char.isupper() else char for char in name).lstrip("-")
 
 
 _PROGRAMS: Final = frozenset({"context-graph", "context-graph-cli", "context-graph-py"})

@@ -130,7 +130,8 @@ def _exchange(streams: list[socket.socket], body: bytes, received: list[bytes], 
                     body = body[_send(stdin, body) :]
                     over = not body
                     if over:
-                        _end(stdin)
+                        with contextlib.suppress(OSError):  # it may be gone already
+                            stdin.shutdown(socket.SHUT_WR)
                 else:
                     part = _receive(key.fileobj)
                     received[key.data] += part
@@ -145,11 +146,6 @@ def _send(stdin: socket.socket, body: bytes) -> int:
         return stdin.send(body)
     except OSError:  # a hook need not read what it is given
         return len(body)
-
-
-def _end(stdin: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it may be gone already
-        stdin.shutdown(socket.SHUT_WR)
 
 
 def _receive(output: Any) -> bytes:

@@ -129,7 +129,8 @@ class _Selection:
 
     def take(self, recurrence: Recurrence, reading: _Reading) -> Iterator[Pattern]:
         """Make a pattern of it, or one for each choice of tools; none if too little is left."""
-        free = recurrence._replace(places=self._free(recurrence.places))
+        unclaimed = {n: at for n, at in recurrence.places.items() if self._claimed[n].isdisjoint(at)}
+        free = recurrence._replace(places=unclaimed)
         if len(free.places) < MIN_SUPPORT or free.surprise <= reading.search.least:
             return
         alike = self._alike(free.places)
@@ -146,9 +147,6 @@ class _Selection:
                 for number, places in variant.items():
                     self._claimed[number].update(range(places[0], places[-1] + 1))
                 yield pattern
-
-    def _free(self, places: Places) -> dict[int, tuple[int, ...]]:
-        return {number: at for number, at in places.items() if self._claimed[number].isdisjoint(at)}
 
     def _alike(self, places: Places) -> dict[int, tuple[int, ...]]:
         """Select the occurrences whose memories are close to the others in E10."""

@@ -102,7 +102,8 @@ class StateFiles:
 
     def _find(self, branch: str, *, fresh: bool = False) -> tuple[str, dict[str, Any] | None]:
         flat = _flat(branch)
-        plain, hashed = f"{self.folder}/{flat}.json", self._hashed(flat, branch)
+        plain = f"{self.folder}/{flat}.json"
+        hashed = f"{self.folder}/{flat}~{fnv1a64(os.fsencode(branch)):016x}.json"
         document = self._read(plain, fresh=fresh)
         if document is None and not os.path.exists(hashed):
             return plain, None
@@ -110,9 +111,6 @@ class StateFiles:
             return plain, document
         document = self._read(hashed, fresh=fresh)
         return hashed, document if document and document["branch"] == branch else None
-
-    def _hashed(self, flat: str, branch: str) -> str:
-        return f"{self.folder}/{flat}~{fnv1a64(os.fsencode(branch)):016x}.json"
 
     def _read(self, path: str, *, fresh: bool = False) -> dict[str, Any] | None:
         return read_document(path) if fresh else self.cache.document(path, read_document)

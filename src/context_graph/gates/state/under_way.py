@@ -117,7 +117,7 @@ class UnderWay:
                     call.update(uses=[use for use in call["uses"] if not use[2]], tips={})
                     continue
                 del kept["calls"][key]
-                now = {folder: _tip_in(folder, tip) for folder, tip in call["tips"].items()}
+                now = {folder: tip_of(_repo_in(folder, tip)) for folder, tip in call["tips"].items()}
                 kept["heads"].update({folder: tip for folder, tip in now.items() if folder in kept["heads"]})
 
         if done:
@@ -178,10 +178,6 @@ def has_committed(call: Entry) -> bool:
 
 def _repo_in(git_dir: str, tip: dict[str, Any]) -> Repo:
     return Repo("", git_dir, str(tip.get("common_dir", git_dir)))
-
-
-def _tip_in(git_dir: str, tip: dict[str, Any]) -> dict[str, Any]:
-    return tip_of(_repo_in(git_dir, tip))
 
 
 def _read(path: str) -> Kept:

@@ -221,7 +221,13 @@ class Execution:
             result = prepared.result()
         else:
             began = time.perf_counter()
-            result = commit(memex, prepared, details=self._details())
+            details = {
+                "requested_mode": self.job.requested_mode.value,
+                "trigger": self.job.trigger.value,
+                "session_id": self.job.session_id,
+                "consciousness": self.job.consciousness.as_dict()["consciousness_level"],
+            }
+            result = commit(memex, prepared, details=details)
             self.committed = True
             self._log.info(
                 "dream %s store=%s trigger=%s mode=%s commit_ms=%.1f",
@@ -239,14 +245,6 @@ class Execution:
             consciousness=job.consciousness,
             duration_ms=time.time_ns() // 1_000_000 - job.started_ms,
         ).as_dict()
-
-    def _details(self) -> dict[str, Any]:
-        return {
-            "requested_mode": self.job.requested_mode.value,
-            "trigger": self.job.trigger.value,
-            "session_id": self.job.session_id,
-            "consciousness": self.job.consciousness.as_dict()["consciousness_level"],
-        }
 
     def _prepared(self) -> Prepared:
         path = self.folder / messages.PREPARED

@@ -13,7 +13,7 @@ from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import MEASURED, LiveSession
 from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
-from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of
+from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.gates import gate_rows
 from context_graph.owner.view.ledger import shown_rows
@@ -184,7 +184,9 @@ def _own_mark(event: HookEvent) -> Iterator[Mark]:
     failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
     if event.is_prompt:
         yield Mark(event.at_ms, "prompt", one_line(event.input_text))
-    elif event.tool_name in SHELLS and (runs := _test_runs(event)):
+    elif event.tool_name in SHELLS and (
+        runs := [each for each in commands_in(line_of(event.parts.command)) if each.kind == "test"]
+    ):
         is_red = failed or (runs[-1].hidden and failed_by(event.output))
         yield Mark(event.at_ms, "red" if is_red else "green", one_line(event.parts.command))
     elif failed:
@@ -196,10 +198,6 @@ def _own_mark(event: HookEvent) -> Iterator[Mark]:
         yield Mark(event.at_ms, "start", event.source)
     elif event.kind is EventKind.SESSION_END:
         yield Mark(event.at_ms, "end", event.reason)
-
-
-def _test_runs(event: HookEvent) -> list[Command]:
-    return [command for command in commands_in(line_of(event.parts.command)) if command.kind == "test"]
 
 
 def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -> Iterator[Mark]:

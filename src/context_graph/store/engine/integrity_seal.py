@@ -114,7 +114,9 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
     StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
     """
     known = log_folder(path)
-    wanted = path if root is None else Path(os.path.abspath(root)) / _log_name(path)
+    wanted = path
+    if root is not None:  # two databases never share a folder
+        wanted = Path(os.path.abspath(root)) / f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
     if wanted == known or any(file.stat().st_size for file in known.glob("[0-9]*.log")):
         return known
     if root is not None and known.parent == wanted.parent and known.name.startswith(f"{wanted.name}-"):
@@ -132,11 +134,6 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
     except OSError as error:
         raise translate(error, wanted) from error
     return wanted
-
-
-def _log_name(path: Path) -> str:
-    """Return the name of a database's own folder below the configured one: two databases never share one."""
-    return f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
 def check_files(path: Path) -> None:

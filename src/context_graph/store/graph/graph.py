@@ -62,7 +62,10 @@ class GraphStore(GraphReader):
         self._counters = self._load_counters()
         self.uid = self._load_uid()
         if not engine.read_only:
-            self._scrub_again()
+            try:
+                self.scrub()
+            except StoreError as error:  # it must not keep the store from being opened
+                _LOG.warning("what was deleted for good is still in files of %s: %s", self.path, error)
 
     @classmethod
     def open(
@@ -317,13 +320,6 @@ class GraphStore(GraphReader):
         self._engine.put(META, layout.COUNTERS_KEY, records.encode_counters(layout.COUNTERS_KEY, counters))
         self._counters = counters
         return counters
-
-    def _scrub_again(self) -> None:
-        """Finish an unfinished scrub; a failure must not keep the store from being opened."""
-        try:
-            self.scrub()
-        except StoreError as error:
-            _LOG.warning("what was deleted for good is still in files of %s: %s", self.path, error)
 
     def _load_counters(self) -> Counters:
         record = self._engine.get(META, layout.COUNTERS_KEY)
