@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -118,6 +119,22 @@ def test_an_id_in_the_ledger_leads_to_its_row(report: Opened, column: int, table
     assert report.page.locator(f'[data-name="{table}"] input').input_value() == wanted
     rows = report.cells(table, {"memories": 1, "sessions": 6}[table])
     assert wanted in rows and len(rows) <= 2, "and the session that goes on with it"
+
+
+def test_at_1280_pixels_no_table_is_cut_and_no_id_is_broken(report: Opened) -> None:
+    report.page.set_viewport_size({"width": 1280, "height": 800})
+    assert report.page.evaluate(_BROKEN_IDS) == []
+    cut = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert report.page.evaluate(cut) == 0
+
+
+_BROKEN_IDS: Final = """
+[...document.querySelectorAll("td")].filter(cell => /^[0-9a-f]{8}$/.test(cell.textContent)).filter(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode());
+  return range.getClientRects().length > 1;
+}).map(cell => cell.textContent)
+"""
 
 
 def test_empty_cells_come_last_in_either_direction(report: Opened) -> None:
