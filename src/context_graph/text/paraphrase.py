@@ -334,8 +334,10 @@ def opposition(text: str, other: str) -> str | None:
     first, second = _tokens(text), _tokens(other)
     if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
         return None
-    if min(len(first), len(second)) >= MIN_SHARED_WORDS and (_denies(other, text) or _denies(text, other)):
-        return "one denies what the other says"
+    if min(len(first), len(second)) >= MIN_SHARED_WORDS:
+        denials = sum(map(_is_negation, first)), sum(map(_is_negation, second))
+        if (denials == (1, 0) and _denies(text, other)) or (denials == (0, 1) and _denies(other, text)):
+            return "one denies what the other says"
     alone = [*(Counter(first) - Counter(second))], [*(Counter(second) - Counter(first))]
     differing = [
         (mine, their)
@@ -358,10 +360,7 @@ def _denies(text: str, plain: str) -> bool:
     """
     whole = spelt(text).replace("cannot", "can not").replace("CANNOT", "CAN NOT")
     words = list(_TOKEN.finditer(whole))
-    negations = [word for word in words if _is_negation(word[0])]
-    if len(negations) != 1 or any(map(_is_negation, _tokens(plain))):
-        return False
-    begin, end = negations[0].span()
+    begin, end = next(word.span() for word in words if _is_negation(word[0]))
     sentence = max(whole.rfind(sign, 0, begin) for sign in (". ", "! ", "? ", "; ", "\n"))
     before = [word[0].lower() for word in words if sentence < word.start() < begin]
     if _CONDITIONS & {*before}:

@@ -36,6 +36,8 @@ ALIKE: Final = 0.6
 two."""
 MAX_AT_ONCE: Final = 4
 """Pairs of one answer that are judged before it is given."""
+ANSWER_S: Final = 0.0003
+"""Processor time after which no further one of them is begun."""
 MAX_WAITING: Final = 4096
 """Candidates that wait; beyond that the oldest is dropped."""
 MAX_FOUND: Final = 1024
@@ -180,8 +182,11 @@ class ReviewTasks:
             for j in range(i)
             if _overlap(words[i], words[j]) >= ALIKE
         ]
+        until = time.thread_time() + ANSWER_S
         for _, pair in sorted(alike, key=lambda row: -row[0])[:MAX_AT_ONCE]:
             self._judge(reader, pair, MAX_CHARS)
+            if time.thread_time() >= until:
+                break
 
     def linked(self, edge: GraphEdge) -> None:
         """Take in that an edge was added or removed: it may state a contradiction, or settle one."""
