@@ -22,7 +22,8 @@ const IDENTITIES: [&[u8]; 12] = [
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, most: TEXT_MAX, depth: 0, inside: None, named: None, valued: None };
+    let mut writer =
+        Writer { out, name: Name::Plain, most: TEXT_MAX, depth: 0, inside: None, named: None, valued: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
