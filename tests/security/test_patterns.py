@@ -56,6 +56,7 @@ PYTHONS: Final = {
     "context_graph.text.meaning": "all words of a text",
     "context_graph.text.sentences": "each line of a text",
     "context_graph.text.superseding": "all words of a short text",
+    "context_graph.notes.named_files": "all words of a sentence",
     "context_graph.notes.said.about": "all words of a sentence",
     "context_graph.notes.said.content": "all commas of a sentence",
     "context_graph.notes.said.contradicting": "a sentence",

@@ -10,7 +10,7 @@ from typing import Final
 
 from context_graph.model.note import NAMES, TOLD_AT_FILES, Note
 
-_TOKEN: Final = re.compile(r"[\w.@+/-]*\w[?!]?")
+_RUN: Final = re.compile(r"[\w.@+/-]+[?!]?")
 _WORD: Final = re.compile(r"\w+")
 _LEAST_SYMBOL: Final = 4
 """Letters of a symbol, or any sentence has it."""
@@ -23,8 +23,15 @@ def words_named(text: str) -> frozenset[str]:
     """Return the names in ``text`` that may be those of files or symbols: whole, their last parts, and each
     word of them. Linear in its length.
     """
-    tokens = _TOKEN.findall(text)
+    tokens = [_name_in(run) for run in _RUN.findall(text)]
     return frozenset((*tokens, *(token.rsplit("/", 1)[-1] for token in tokens), *_WORD.findall(text)))
+
+
+def _name_in(run: str) -> str:
+    """Return a run of a name's characters without the stop behind it; `empty?` is a name of Ruby."""
+    bare = run.rstrip("?!")
+    name = bare.rstrip(".@+/-")
+    return run if name == bare else name
 
 
 def names_of(path: str, symbols: Collection[str]) -> frozenset[str]:
