@@ -146,7 +146,7 @@ def knows_the_file(cli: Cli, session: str) -> bool:
 def test_an_edit_brings_what_claude_code_did_with_the_file(cli: Cli, host: str) -> None:
     """With the call; in Gemini CLI, which shows its model nothing then, with the result."""
     cli.start_owner()
-    work_session(cli, "claude-1", stop=False)
+    work_session(cli, "claude-1")
     probes = itertools.count()
     wait_until(lambda: knows_the_file(cli, f"probe-{next(probes)}"), "an index of files", 20)
     heard = []
