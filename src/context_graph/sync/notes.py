@@ -134,7 +134,7 @@ class SyncNotes:
         return register
 
     def keep(self, register: Register) -> None:
-        """Note a register with the next commit."""
+        """Note a register, which was asked for by `named` or `register`, with the next commit."""
         self._changed[register_name(register.kind, register.subject)] = register
 
     def drop(self, register: Register) -> None:
@@ -170,10 +170,14 @@ class SyncNotes:
         self.table.put(self._batch, f"e:{edge_id}", {"l": register_name(register.kind, register.subject)})
 
     def after(self, version: int) -> Iterator[Register]:
-        """Registers that changed after that version, in their order, as of the last commit."""
-        for _, note in self.table.scan("v:", _version(version)):
+        """Registers that changed after that version, in their order, as of the last commit.
+
+        Builds before this one left a register's former versions there: they are passed over, or who goes on
+        after such a one would leave out what lies between.
+        """
+        for name, note in self.table.scan("v:", _version(version)):
             register = self.named(note["r"])
-            if register is not None:
+            if register is not None and _version(register.version) == name:
                 yield register
 
     def removed_after(self, version: int) -> Iterator[tuple[int, str]]:

@@ -272,6 +272,22 @@ def test_a_clock_that_was_a_year_behind_ends_equal_too(three: Stores, place: Pat
     assert one.get(node.id).importance == pytest.approx(0.9)  # type: ignore[union-attr]
 
 
+def test_all_that_was_stamped_anew_is_told_though_it_takes_several_pages(
+    three: Stores, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are stamped in another order than they were stored in, and told in that of their stamps."""
+    monkeypatch.setattr("context_graph.sync.exchange.PAGE_LINES", 1)
+    behind, other, newcomer = three
+    for number in range(8):
+        behind.store(f"Fact {number} in a sentence of its own", rationale=WHY)
+    told(behind, place)
+    with clock(-YEAR_MS):
+        told(behind, place)
+    assert told(other, place).heard and len(texts(other)) == 8
+    settle(three, place)
+    assert state(behind) == state(other) == state(newcomer)
+
+
 def test_what_another_said_while_ones_clock_was_ahead_is_heard_once_it_is_right(
     three: Stores, place: Path
 ) -> None:
