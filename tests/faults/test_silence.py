@@ -91,7 +91,7 @@ def test_beside_a_stopped_owner_a_gate_denies_once_and_says_what_it_lets_pass(cl
 
 
 @pytest.mark.real
-@pytest.mark.thorough
+@pytest.mark.torture
 def test_first_calls_with_a_cold_owner_are_decided_at_load_30(cli: Cli) -> None:
     """By the first call, or by the same one again: nobody passes because the machine is busy."""
     _govern(cli)
@@ -99,7 +99,7 @@ def test_first_calls_with_a_cold_owner_are_decided_at_load_30(cli: Cli) -> None:
     busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(max(2, 30 - running))]
     took: list[float] = []
     try:
-        for number in range(2):
+        for number in range(5):
             began = time.monotonic()
             decision, reason = _decision(_edit(cli, f"s-{number}", number))
             if "run the same call again" in reason:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,8 +67,12 @@ class Waiting:
     def __init__(self, following: Following) -> None:
         self._following = following
         self.views: list[dict[str, Any]] = [json.loads(following.reply.stdout)]
-        self._thread = threading.Thread(target=lambda: self.views.extend(following), daemon=True)
+        self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OwnerUnavailableError):  # a test that has ended took its owner with it
+            self.views.extend(self._following)
 
     @property
     def state(self) -> str:

@@ -103,7 +103,10 @@ def answers(
 
     Cost: some 20 us a sentence.
     """
-    parts = [[replace(unit, worth=_PLAIN) for unit in _units(content, asked)] for content, _ in likely]
+    parts = [
+        [replace(unit, worth=_PLAIN if _adds(unit.text, asked) else 0.0) for unit in _units(content, asked)]
+        for content, _ in likely
+    ]
     places = [(at, place) for at, units in enumerate(parts) for place in range(len(units))]
     ranked = _ranked([unit for units in parts for unit in units], asked, near)
     odds = [math.log((relevance + _LITTLE) / (1.0 - relevance + _LITTLE)) for _, relevance in likely]
@@ -119,6 +122,12 @@ def answers(
             kept[at].add(place)
             room -= cost
     return [_joined(units, chosen) for units, chosen in zip(parts, kept, strict=True)]
+
+
+def _adds(text: str, asked: frozenset[str]) -> bool:
+    """Return whether a sentence may answer: not if it asks what is asked."""
+    words = words_of(text)
+    return not text.endswith(("?", "？")) or len(words & asked) < _SAID * len(words)
 
 
 def shortened_to(text: str, limit: int, count: Count) -> str:
