@@ -169,16 +169,18 @@ class Folder(Transport):
             start = segment.first - 1
             missing.append((after_seq + 1, start))
             refused.append(Refusal(machine, f"lines {after_seq + 1} to {start} are not there (yet)"))
-        if self._end(segment) is None:
-            missing.append((start + 1, segment.last))
-            refused.append(Refusal(f"{machine}/{segment.path.name}", "is not whole (yet)"))
-            upto = start if segment.last == last else segment.last  # the newest is often on its way
-            return Page((), refused, upto, upto < last and segment.last < last, missing=missing)
-        try:
-            lines, unread, upto = self._lines(segment, machine, start)
-        except OSError as error:
-            raise TransportError(f"{segment.path}: {error.strerror}") from error
-        return Page(lines, [*refused, *unread], upto, upto < last, missing=missing)
+        if self._end(segment) is not None:
+            try:
+                lines, unread, upto = self._lines(segment, machine, start)
+                return Page(lines, [*refused, *unread], upto, upto < last, missing=missing)
+            except FileNotFoundError:
+                pass  # its author has written the log anew meanwhile
+            except OSError as error:
+                raise TransportError(f"{segment.path}: {error.strerror}") from error
+        missing.append((start + 1, segment.last))
+        refused.append(Refusal(f"{machine}/{segment.path.name}", "is not whole (yet)"))
+        upto = start if segment.last == last else segment.last  # the newest is often on its way
+        return Page((), refused, upto, upto < last and segment.last < last, missing=missing)
 
     def is_torn(self, machine: str) -> bool:
         end = 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -98,6 +99,26 @@ def test_a_reader_goes_on_past_a_damaged_file_names_it_and_gets_it_back(
     settle(three, place)
     quiet = [told(one, place) for one in three]
     assert [(one.told, one.heard, one.refused_count) for one in quiet] == [(0, 0, 0)] * 3
+
+
+def test_a_file_that_goes_while_it_is_read_ends_no_exchange(
+    three: Stores, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its author may be writing the log anew: the reader goes on, and reads it later."""
+    author, reader, _ = three
+    facts(author, place, 3)
+    end = Folder._end
+
+    def gone(folder: Folder, segment: Any) -> Any:
+        whole = end(folder, segment)
+        segment.path.unlink(missing_ok=True)
+        return whole
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "_end", gone)
+        assert told(reader, place).refused
+    settle([author, reader], place)
+    assert texts(reader) == texts(author) and state(author) == state(reader)
 
 
 @pytest.mark.parametrize("how", ["deleted", "flipped", "cut", "all of it"])

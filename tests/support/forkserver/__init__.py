@@ -46,4 +46,4 @@ def interpreter() -> Iterator[Path]:
                 yield made
                 assert parent.poll() is None, "the parent of forks has died: programs were started without it"
             finally:
-                parent.stdin.close()
+                parent.kill()  # not by the end of its input, which whatever was forked here may hold open
