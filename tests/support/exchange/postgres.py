@@ -43,7 +43,8 @@ class Postgres:
         for one in some:
             with suppress(psutil.NoSuchProcess):
                 one.kill()
-        psutil.wait_procs(some)
+        while any(map(_lives, some)):
+            time.sleep(0.01)
 
     def start_again(self) -> None:
         """Start it after `kill`, its data as a crash left it; where much runs, one wait is too short."""
@@ -59,6 +60,14 @@ class Postgres:
     def login(self, name: str) -> str:
         """The address with which ``name`` comes in."""
         return make_conninfo(self.address, user=name)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it still works: who takes over orphans may leave them as zombies for half a minute."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def started() -> Postgres:
