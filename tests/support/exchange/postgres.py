@@ -45,6 +45,7 @@ class Postgres:
                 one.kill()
         while any(map(_lives, some)):
             time.sleep(0.01)
+        (self.folder / "postmaster.pid").unlink(missing_ok=True)  # or a zombie counts as a server that runs
 
     def start_again(self) -> None:
         """Start it after `kill`, its data as a crash left it; where much runs, one wait is too short."""
