@@ -78,7 +78,6 @@ class SyncNotes:
         self.table = table
         self._batch = table.batch()
         self._changed: dict[str, Register] = {}
-        self._were: dict[str, int] = {}
         note, lies_at = table.get(_MACHINE), _lies_at(folder)
         if note is None:
             self.machine = Machine(secrets.token_hex(16), lies_at)
@@ -129,19 +128,17 @@ class SyncNotes:
         note = self.table.get(name)
         if note is None:
             return None
-        register = Register.of(note)
-        self._were[name] = register.version
-        return register
+        return Register.of(note)
 
     def keep(self, register: Register) -> None:
-        """Note a register, which was asked for by `named` or `register`, with the next commit."""
+        """Note a register with the next commit."""
         self._changed[register_name(register.kind, register.subject)] = register
 
     def drop(self, register: Register) -> None:
         """Forget with the next commit that it was ever told or heard."""
         name = register_name(register.kind, register.subject)
         self._changed.pop(name, None)
-        for key in (name, _version(self._were.get(name, register.version)), f"q:{name}"):
+        for key in (name, _version(register.was), f"q:{name}"):
             self.table.remove(self._batch, key)
 
     def wait(self, register: Register, waits: bool = True) -> None:
@@ -203,16 +200,16 @@ class SyncNotes:
         """Write all that changed. Raises StoreError: then nothing of it is written."""
         for name, register in self._changed.items():
             self.table.put(self._batch, name, register.note())
-            was = self._were.get(name, 0)
-            if was != register.version:
-                if was:
-                    self.table.remove(self._batch, _version(was))
+            if register.was != register.version:
+                if register.was:
+                    self.table.remove(self._batch, _version(register.was))
                 self.table.put(self._batch, _version(register.version), {"r": name, "x": register.removed})
         self.table.put(self._batch, _MACHINE, msgspec.to_builtins(self.machine))
         self.table.commit(self._batch)
         self._batch = self.table.batch()
+        for register in self._changed.values():
+            register.was = register.version
         self._changed.clear()
-        self._were.clear()
 
 
 def _version(number: int) -> str:

@@ -51,6 +51,8 @@ class Register:
     subject: str
     version: int = 0
     """The last of its origins."""
+    was: int = field(default=0, compare=False)
+    """The version that its note has in the store; 0 while there is none."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     """The origin of each field's stamp."""
@@ -163,7 +165,7 @@ class Register:
     @classmethod
     def of(cls, note: Mapping[str, Any]) -> Register:
         """Return what `note` gave."""
-        made = cls(note["k"], note["s"], note["n"], values=dict(note.get("v", {})))
+        made = cls(note["k"], note["s"], note["n"], note["n"], values=dict(note.get("v", {})))
         for clock, by, version, source, names in note["f"]:
             for name, its in names.items():
                 made.stamps[name], made.origins[name] = Stamp(clock, by, its), Origin(version, source)

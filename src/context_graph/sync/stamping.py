@@ -56,14 +56,15 @@ class Stamping:
                 place.marks.clear()
                 notes.keep_place(name, place)
         rows = list(islice(notes.registers_after(after_name), SLICE))
-        ahead = [name for name, register in rows if register.ahead(latest(now))]
-        for register in map(notes.named, ahead):
-            assert register is not None
-            origin = notes.origin()
-            for name in register.ahead(latest(now)):
+        for _, register in rows:
+            names = register.ahead(latest(now))
+            origin = notes.origin() if names else None
+            for name in names:
+                assert origin is not None
                 register.stamps[name] = Stamp(packed(now), notes.machine.id, register.stamps[name].digest)
                 register.origins[name], register.version = origin, origin.version
-            notes.keep(register)
+            if names:
+                notes.keep(register)
         is_done = len(rows) < SLICE
         if is_done:
             notes.machine.clock = packed(now)

@@ -145,10 +145,13 @@ def may_give_up(text: str) -> bool:
 
 def given_up(text: str) -> frozenset[str]:
     """Return the content words of what ``text`` says holds no longer; none if it says nothing of the kind."""
-    return frozenset() if len(text) > MAX_CHARS else _given_up(_tokens(text))
+    if len(text) > MAX_CHARS:
+        return frozenset()
+    tokens = _tokens(text)
+    return _given_up(tokens, _denials(tokens))
 
 
-def _given_up(tokens: list[str]) -> frozenset[str]:
+def _given_up(tokens: list[str], denials: list[_Denial]) -> frozenset[str]:
     phrases: list[list[str]] = []
     for at, word in enumerate(tokens):
         marks = _AFTER.get(word, ())
@@ -156,7 +159,7 @@ def _given_up(tokens: list[str]) -> frozenset[str]:
             phrases.append(_phrase(tokens, at + len(marks), frozenset()))
         if word in _BETWEEN:
             phrases.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
-    phrases += [_without_leads(denial.what) for denial in _denials(tokens)]
+    phrases += [_without_leads(denial.what) for denial in denials]
     gone = [word for phrase in phrases for word in phrase]
     kept = Counter(tokens) - Counter(gone)  # phrases may overlap: `replaces the formerly used port`
     return _content(gone) - _content(kept)
@@ -260,11 +263,11 @@ def supersedes(later: str, earlier: str) -> bool:
     if len(earlier) > MAX_CHARS or len(later) > MAX_CHARS:
         return False
     new_tokens, old_tokens = _tokens(later), _tokens(earlier)
-    gone = _given_up(new_tokens)
-    if gone and not gone & _given_up(old_tokens):
-        denials = _denials(new_tokens)
+    denials = _denials(new_tokens)
+    gone = _given_up(new_tokens, denials)
+    if gone and not gone & _given_up(old_tokens, _denials(old_tokens)):
         old, new = _content(old_tokens), _content(new_tokens)
-        if gone <= old and not _is_narrower(new_tokens, old_tokens, gone):
+        if gone <= old and not _is_narrower(new_tokens, old_tokens, old, gone):
             return _is_of_the_same(old, new, gone, denials, old_tokens)
     return not gone and _says_now(new_tokens, old_tokens)
 
@@ -288,10 +291,13 @@ def _is_of_the_same(
     return len(missing) == 1 and enough and missing <= _verbs(old_tokens)
 
 
-def _is_narrower(tokens: list[str], old_tokens: list[str], gone: frozenset[str]) -> bool:
+def _is_narrower(tokens: list[str], old_tokens: list[str], old: frozenset[str], gone: frozenset[str]) -> bool:
     """Return whether ``tokens`` say more of what both are about: `staging cache` or `cache of staging`, where
-    the other says `cache`."""
-    old = _content(old_tokens)
+    the other says `cache`.
+
+    Args:
+        old: What ``old_tokens`` are about.
+    """
     valued = {word for before, word in pairwise(old_tokens) if _content([before]) & gone}  # Anna's *team*
     for earlier, before, word in zip(["", *tokens], tokens, tokens[1:], strict=False):
         if before in ("of", "von"):

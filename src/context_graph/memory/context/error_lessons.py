@@ -134,9 +134,8 @@ class ErrorLessons(Follower):
         solved = next((line.removeprefix(_SOLVED) for line in lines if line.startswith(_SOLVED)), "")
         head = _ERROR.match(lines[0]) if lines else None
         text = lines[0][head.end() :] if head else str(extra.get("error", ""))
-        error = normalised(text)
-        words = _telling(text)
-        if not solved or not teaches(text):
+        error, words = normalised(text), _telling(text)
+        if not solved or not _teach(words, text):
             return
         needed = _needed(text, solved)
         lesson = _Lesson(
@@ -157,7 +156,7 @@ class ErrorLessons(Follower):
         errors = _errors_of(output)
         for number, error in enumerate(errors):
             words, same = _telling(error), normalised(error)
-            if not teaches(error):
+            if not _teach(words, error):
                 continue
             share = _ALIKE if number == 0 else _ALIKE_BESIDE
             alike += [
@@ -202,7 +201,11 @@ def _solved_line(lesson: _Lesson, now_ms: int) -> Line:
 
 def teaches(error: str) -> bool:
     """Return whether an error is unlike most others, and not what a test says of the code under work."""
-    return len(_telling(error)) >= _LEAST_WORDS and not _OF_A_TEST.found(error)
+    return _teach(_telling(error), error)
+
+
+def _teach(words: frozenset[str], error: str) -> bool:
+    return len(words) >= _LEAST_WORDS and not _OF_A_TEST.found(error)
 
 
 def _telling(error: str) -> frozenset[str]:

@@ -126,8 +126,11 @@ def answers(
 
 def _adds(text: str, asked: frozenset[str]) -> bool:
     """Return whether a sentence may answer: not if it asks what is asked."""
-    words = words_of(text)
-    return not text.endswith(("?", "？")) or len(words & asked) < _SAID * len(words)
+    return not text.endswith(("?", "？")) or not _are_said(words_of(text), asked)
+
+
+def _are_said(words: frozenset[str], asked: frozenset[str]) -> bool:
+    return len(words & asked) >= _SAID * len(words)
 
 
 def shortened_to(text: str, limit: int, count: Count) -> str:
@@ -180,7 +183,7 @@ def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
         return _WORTH[label]
     if number == 0 and not part.endswith(":"):
         words = words_of(part)
-        return 0.0 if words and len(words & asked) >= _SAID * len(words) else _TITLE
+        return 0.0 if words and _are_said(words, asked) else _TITLE
     return _PLAIN
 
 

@@ -164,12 +164,12 @@ class CallLines:
         """
         from context_graph.memory.context.file_lines import line_about
 
+        by_id = {str(node.id): node for node in nodes}
+        about = partial(line_about, path=path, now_ms=event.at_ms, fits=fits)
         lines = [
-            (node, line)
+            (by_id[node_id], line)
             for node_id, stands in self._holds(nodes, event.cwd).items()
-            for node in nodes
-            if str(node.id) == node_id
-            and (line := line_about(node, path, now_ms=event.at_ms, fits=fits, evidence=stands))
+            if (line := about(by_id[node_id], evidence=stands))
         ]
         return max(
             lines,
