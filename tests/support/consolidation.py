@@ -12,6 +12,7 @@ from uuid import UUID
 from tests.support.memories import WHY, figures
 
 from context_graph.consolidation.commit import Prepared, Result, commit
+from context_graph.consolidation.messages import leftovers
 from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
 from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
@@ -77,7 +78,7 @@ def planted(memex: Memex, *, days: int = 10) -> dict[str, list[UUID]]:
 
 def folders(store: Path) -> list[Path]:
     """What runs left in the store's folder."""
-    return sorted((store / "dream").glob("*"))
+    return leftovers(store)
 
 
 def plan_of(memex: Memex, **changes: Any) -> Plan:

@@ -9,6 +9,8 @@ from typing import Any
 
 from tests.support.cli import Cli
 
+from context_graph.consolidation.messages import leftovers
+
 __all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_session"]
 
 _EVENTS = {
@@ -61,8 +63,8 @@ def remember(cli: Cli, content: str, *words: str) -> str:
 
 
 def run_folders(store: Path) -> list[Path]:
-    """What the store's consolidations have on disk while they run."""
-    return [path for path in (store / "dream").glob("*") if path.is_dir()]
+    """What the store's consolidations have on disk while they run; the last one takes the folder along."""
+    return leftovers(store)
 
 
 def work_session(cli: Cli, session: str, *, stop: bool = True, end: bool = True) -> None:

@@ -318,6 +318,7 @@ def test_gates_are_shown_with_what_they_refused_and_how_they_stand(cli: Cli, sou
     subprocess.run(["git", "init", "-q", "-b", "feature/x", str(cli.project)], check=True)
     (cli.project / ".claude").mkdir()
     (cli.project / ".claude" / "requirements.yaml").write_text(GATES)
+    cli.start_owner()  # a call before it is there is refused for that, not by the plan
     hook(cli, "session-start", "SessionStart", source="startup")
     tool = {
         "tool_name": "Edit",

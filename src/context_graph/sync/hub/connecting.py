@@ -19,7 +19,7 @@ from context_graph.errors import ConfigError
 from context_graph.sync.transport import TransportError
 
 Connection = psycopg.Connection[tuple[object, ...]]
-CONNECT_S: Final = 5
+CONNECT_S: Final = 10
 _LIMITS: Final = {
     "statement_timeout": 15_000,
     "lock_timeout": 5_000,
