@@ -165,6 +165,17 @@ def test_a_batch_is_answered_when_all_of_it_is(owner: OwnerHarness) -> None:
         assert [line["params"]["progressToken"] for line in before if "params" in line] == [5]
 
 
+def test_a_call_of_a_batch_that_waits_can_be_cancelled(owner: OwnerHarness) -> None:
+    owner.start()
+    with closing(attach(owner)) as client:
+        client.ask("initialize", protocolVersion="2025-03-26", capabilities={}, clientInfo={})
+        # All in one piece: the batch waits behind the ping while the cancellation is read.
+        client.send(message(2, "ping"), [later(3, ms=50), later(4, ms=LONG_MS)], cancelled(4))
+        assert client.read()["id"] == 2
+        assert [reply["id"] for reply in client.read()] == [3]
+    is_cancelled(owner)
+
+
 def test_a_slow_reader_gets_its_answers_whole(owner: OwnerHarness) -> None:
     owner.start()
     with closing(attach(owner)) as client:

@@ -177,7 +177,8 @@ class LineConnection(Channel):
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
-        """End a request, or remove it from the queue, if ``line`` asks for that."""
+        """Return whether ``line`` asked for the end of a request, and has done its work: a batch that waits
+        may hold that request too."""
         message = parse(line)
         if not isinstance(message, Notification) or message.method != "notifications/cancelled":
             return False
@@ -187,7 +188,7 @@ class LineConnection(Channel):
                 self._queue.remove(waiting)
                 return True
         self._endpoint.cancel(wanted)
-        return True
+        return not any(waiting.line.lstrip().startswith(b"[") for waiting in self._queue)
 
     def _next(self) -> None:
         """Serve the next message in an iteration of its own, or wait for what this connection waits for."""
