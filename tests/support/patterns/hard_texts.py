@@ -15,9 +15,9 @@ __all__ = ["Text", "hard_texts", "why_not_linear"]
 Text = Callable[[int], str]
 """A text of about so many characters."""
 
-_SMALL: Final = 1_000
-_LARGE: Final = 8_000
-_HUGE: Final = 64_000
+_SMALL: Final = 500
+_LARGE: Final = 4_000
+_HUGE: Final = 32_000
 _STEPS: Final = ((_SMALL, _LARGE), (_LARGE, _HUGE))
 _STEEP: Final = 2.5
 """How many times more than in proportion the time may grow: what is quadratic grows 8 and 10 times more."""
@@ -64,7 +64,7 @@ class _TooLongError(Exception):
 def why_not_linear(run: Callable[[str], Any], texts: Iterable[Text]) -> str:
     """Which text takes more than its share of time when it grows; "" when none does.
 
-    All are tried at 40 and 8,000 characters; what seems steep at 64,000 too, for a rule may hold from a size
+    All are tried at 40 and 4,000 characters; what seems steep at 32,000 too, for a rule may hold from a size
     on; the dearest one at 10 to 100,000.
     """
     worst, dearest = 0.0, _repeated("", "a", "")
