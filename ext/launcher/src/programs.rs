@@ -100,7 +100,7 @@ fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<
 pub fn exec_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> String {
     match find(CLI, env, b"") {
         Ok(words) => {
-            sys::hold_interrupt(); // `context_graph.cli.main` lets it through
+            sys::hold_interrupt(); // `context_graph.cli.__main__` lets it through
             format!("{} can't be run: {}", shown(&words), sys::words(sys::become_program(command(&words, args))))
         }
         Err(why) => why,

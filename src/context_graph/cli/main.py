@@ -1,4 +1,4 @@
-"""Runs `context-graph-py`: all commands that the launcher does not serve itself.
+"""Runs the commands that the launcher does not serve itself.
 
 Exit codes are ours, not Typer's (`errors.exit_code_of`): a usage error exits with 2, but of the seeds'
 commands, to whose callers 2 means `block`, with 1, below ``hooks`` with 4, and with 0 where they always
@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -35,8 +34,6 @@ _REFUSALS: Final = frozenset(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
-    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))  # until a command's own work begins
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the launcher held it back while we started
     try:
         _run_whole(words)
     except KeyboardInterrupt:
@@ -64,11 +61,6 @@ def _run_whole(words: list[str]) -> NoReturn:
         complain(_known(error) or f"internal error: {_whereabouts(error)}")
         raise SystemExit(_code(words, ContextGraphError())) from None
     raise SystemExit(code)
-
-
-def req_alias() -> NoReturn:
-    """Return the script `req`: `context-graph-cli req` by a shorter name."""
-    main(["req", *sys.argv[1:]])
 
 
 def _run(words: list[str]) -> int:

@@ -371,15 +371,19 @@ def test_ctrl_c_while_python_starts_is_silent(cli: Cli, tmp_path: Path) -> None:
 
 def test_ctrl_c_while_modules_load_is_silent(cli: Cli, tmp_path: Path) -> None:
     """In whatever module: in some an exception becomes another error, and native ones may crash."""
-    for module in ("context_graph.cli.command_table", "dataclasses", "typer", "click", "msgspec"):
+    directly = [sys.executable, "-P", "-m", "context_graph.cli"]
+    for start, module in (
+        *(([str(cli.launcher)], one) for one in ("dataclasses", "typer", "click", "msgspec")),
+        *((directly, one) for one in ("context_graph.cli.main", "context_graph.cli.command_table")),
+    ):
         hook = tmp_path / module
         hook.mkdir()
         (hook / "sitecustomize.py").write_text(_INTERRUPTED_AT.format(module=module))
         env = {**cli.env, "PYTHONPATH": str(hook), "CONTEXT_GRAPH_PYTHON": sys.executable}
-        words = [str(cli.launcher), "memory", "recall", "--help"]
         done = subprocess.run(
-            words, env=env, cwd=cli.project, capture_output=True, text=True, timeout=60, check=False
-        )
+            [*start, "memory", "recall", "--help"], env=env, cwd=cli.project, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
         if (hook / "reached").exists():
             assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), module
         else:  # newer versions of Typer bring a click of their own

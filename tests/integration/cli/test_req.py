@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -214,11 +215,12 @@ def test_outside_a_repository_the_commands_say_so(project: GateProject, tmp_path
     assert (done.returncode, done.stdout) == (1, "") and "no git repository" in done.stderr
 
 
-def test_req_is_the_same_by_its_own_name_and_through_typer(project: GateProject) -> None:
+def test_req_is_the_same_by_its_own_name_and_through_typer(project: GateProject, tmp_path: Path) -> None:
     """The script alias, and the way that serves what is not plain."""
-    alias = "from context_graph.cli.main import req_alias; req_alias()"
+    shutil.copy(Path(__file__).parents[3] / "ext" / "scripts" / "req", tmp_path)
+    (tmp_path / "context-graph-cli").symlink_to(project.cli.launcher)
     done = subprocess.run(
-        [sys.executable, "-c", alias, "status", "--json", "--session", A],
+        [str(tmp_path / "req"), "status", "--json", "--session", A],
         env=dict(project.cli.env),
         cwd=project.root,
         capture_output=True,

@@ -21,7 +21,7 @@ from context_graph.wire import run_folder
 EARLIER, LATER, LATEST = 1_600_000_000, 1_700_000_000, 1_750_000_000
 PROGRAMS = {
     "context-graph-owner": "context_graph.owner.__main__",
-    "context-graph-py": "context_graph.cli.main",
+    "context-graph-py": "context_graph.cli.__main__",
 }
 
 pytestmark = pytest.mark.real
