@@ -39,17 +39,17 @@ GROUPS: Final = {
     ),
     "session": Group(
         "Sessions and what they were about",
-        "Restore, save, list, show, export and import session identities.",
+        "List, show, export and import sessions; begin and save one by hand.",
         "session",
     ),
     "consciousness": Group(
-        "The numbers of this project's identity",
-        "The state of this project's identity: brief, check, context, numbers.",
+        "How well a session keeps to its goal",
+        "How well a session keeps to what it is about: on one line, as a warning, as context, in numbers.",
         "consciousness",
     ),
     "req": Group(
-        "Requirement gates",
-        "Requirement gates: what must be met before a tool runs or a session stops.",
+        "What must be met before a tool runs",
+        "Requirements: what must be met before a tool runs or a session stops.",
         "req.commands",
         "req.commands",
     ),
@@ -70,20 +70,20 @@ GROUPS: Final = {
     ),
 }
 WITHIN: Final = {
-    "req config": "The merged configuration",
-    "req git-hooks": "Hooks of a repository, for hosts without ours",
+    "req config": "What all files say together",
+    "req git-hooks": "Have git ask, for programs other than Claude Code",
 }
 """Groups within groups."""
 ALONE: Final = {
     "setup": "setup",
+    "status": "status",
     "doctor": "doctor.command",
+    "view": "view.terminal",
     "report": "view.report",
     "sync": "exchange.sync",
     "backup": "backup.command",
     "restore": "backup.command",
     "repair": "backup.command",
-    "status": "status",
-    "view": "view.terminal",
     "mcp": "native",
     "help": "about_itself",
     "completion": "about_itself",

@@ -76,8 +76,7 @@ def setup(
     byte; a second run changes nothing. It says on one screen what goes where and why (with --diff every
     line), asks once, and writes. If a new terminal would not find the program, that includes a link in
     ~/.local/bin or, started by uvx, that uv installs it to stay. --remove restores every file,
-    settings.local.json too; from files that were edited since, it removes our entries only. With --local
-    --remove, what the project's settings need stays.
+    settings.local.json too; from files that were edited since, it removes our entries only.
 
     With --host another program gets hooks, where it has them, and the memory tools: in the project or, with
     --user, in your own files. --remove, --diff, --dry-run, --yes and --no-mcp count there too.

@@ -14,7 +14,7 @@ from context_graph.cli.console.usage import plain_help
 from context_graph.cli.words import Argument, Command, Option
 
 HELP = (
-    "Memory, identity continuity and requirement gates for Claude Code: what one session found out, the next "
+    "Memory, a drift alarm and requirement gates for Claude Code: what one session found out, the next "
     "one knows."
 )
 

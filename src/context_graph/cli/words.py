@@ -162,8 +162,7 @@ class Command:
 
 DB_PATH: Final = Option(
     "--db-path",
-    "Store to use instead of this project's; $CONTEXT_GRAPH_DB_PATH does the same. "
-    "It must be inside the data root, the project, the working folder, $HOME or /tmp.",
+    "Use this store instead of the project's, as $CONTEXT_GRAPH_DB_PATH does.",
     "FOLDER",
 )
 JSON: Final = Option("--json", "Print JSON instead of text.", field="as_json")
@@ -176,8 +175,8 @@ OUTPUT: Final = Option(
 )
 SESSION_ID: Final = Option(
     "--session-id",
-    "Session to use; its first digits are enough, four or more, if only one session matches. "
-    "Default: $CLAUDE_CODE_SESSION_ID, else the latest session in the store.",
+    "Session to use: its id, or at least four of its first digits. "
+    "Default: $CLAUDE_CODE_SESSION_ID, else the latest session.",
     "ID",
 )
 

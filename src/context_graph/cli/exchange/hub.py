@@ -58,9 +58,8 @@ def init(team: str, project: str | None, as_json: bool) -> None:
 def invite(login: str, team: str, role: str, project: str | None, new_password: bool, as_json: bool) -> None:
     """Make LOGIN a member, and print the token that `hub join` takes. For an administrator.
 
-    The token is as secret as a password. The token of somebody who has one already, for another project, is
-    without; `hub join` takes it from there. $CONTEXT_GRAPH_HUB_ADMIN_URL has the server's address, as for
-    `hub init`.
+    The token is as secret as a password. Somebody who has joined another project gets one without a
+    password, for `hub join` knows it. $CONTEXT_GRAPH_HUB_ADMIN_URL has the server's address.
 
     Example: context-graph-cli hub invite ada --team backend --role writer
     """

@@ -115,7 +115,7 @@ ACTIONS = {
         "Take changed requirements as they are",
         """Accept what the files ask for now, although running sessions have seen them ask for more.
 
-        What a session has seen of human_only requirements holds for it until a person gives this, in a
+        A session keeps to the human_only requirements that it has seen until a person runs this, in a
         terminal.
 
         Example: context-graph-cli req accept
@@ -215,7 +215,7 @@ ACTIONS = {
     "config show": Action(
         req_run.show_config,
         req_text.configuration,
-        "The merged configuration",
+        "What all files say together",
         """Show what the global, the project's and the local file say together; `req config NAME` is short
         for it.
 
@@ -234,7 +234,7 @@ ACTIONS = {
         """,
         options=(
             Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
-            Option("--yes", "Nothing is asked anyway; taken for old scripts.", shown=True),
+            Option("--yes", "Accepted for older scripts; nothing is asked.", shown=True),
             Option("--project", "Write requirements.yaml, which is the default.", shown=True),
             Option("--local", "Write requirements.local.yaml instead."),
             Option("--force", "Replace a file that is there; it is kept as .bak."),
@@ -303,7 +303,7 @@ ACTIONS = {
         req_run.doctor,
         req_text.findings,
         "Look for what keeps the gates from holding",
-        """Look at settings, configuration and state, and name what is wrong with its cure; 1 if something is.
+        """Look at settings, configuration and state, and say what is wrong and how to mend it.
 
         Example: context-graph-cli req doctor
         """,

@@ -28,7 +28,7 @@ def report(since: int | None, output: str, open_: bool, db_path: str | None) -> 
     The file loads nothing from a network, and the same store gives the same bytes. Only you can read it; it
     holds what the store holds, so look at it before you pass it on. Needs the extra `view`.
 
-    Exit codes: 0 it is written; 1 it is not: the extra is missing, FILE is something else, or no owner.
+    Exit codes: 0 it is written; 1 it is not: no extra, FILE is something else, or no owner answers.
 
     Example: context-graph-cli report --since 30d --open
     """
