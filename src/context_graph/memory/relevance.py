@@ -130,6 +130,8 @@ _BESIDE_ASKED: Final = 0.2
 """Share of the best one's relevance that another must have; less where the prompt asks something: beside an
 answer the store knows what is asked about, and only the sentences that come nearest are told."""
 _GOAL: Final = "Goal: "
+_WHY: Final = ("Cause:", "Fix:", "Done:", "Decided:", "Commit:")
+"""How the lines of a change begin that say more than what was asked for and where."""
 _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
 """Share of a text's characters from which it is code; functions with a long description have no more."""
@@ -310,8 +312,9 @@ def is_brought(
 def brought(
     rows: Iterable[_Row], floor: float, moved: float, *, asks: bool, is_brief: bool = False
 ) -> list[_Row]:
-    """Return those of ``rows`` that a prompt brings, those first that are farthest above their bars: one
-    summary at most, and none far below the likeliest. Beside an answer others need not take their bars.
+    """Return those of ``rows`` that a prompt brings, those first that are farthest above their bars: of
+    summaries, and at a task of changes that say no more than where, only the likeliest, and none far below
+    the likeliest of all. Beside an answer others need not take their bars.
 
     Args:
         floor: As of `is_brought`.
@@ -322,7 +325,7 @@ def brought(
     """
     raised = _raised(moved, _BRIEF[1]) if is_brief and 0.0 < moved < 1.0 else moved
     likely: list[tuple[float, float, _Row]] = []
-    has_summary = is_known = False
+    is_known, only_once = False, set[str]()
     judged = []
     for row in rows:
         answers = asks and row.node.source in _LEFT
@@ -335,14 +338,22 @@ def brought(
             is_known = is_known or enough
         else:
             enough = is_brought(least, bar, relevance, row.parts, asks=asks)
-        if not enough or (bar == Kind.SUMMARY and has_summary):
+        says_little = bar == Kind.SUMMARY or (
+            bar == NoteKind.CHANGE and not asks and not _says_why(row.node.content)
+        )
+        if not enough or (says_little and bar in only_once):
             continue
-        has_summary = has_summary or bar == Kind.SUMMARY
+        if says_little:
+            only_once.add(bar)
         likely.append((_log_odds(relevance) - BARS[bar], relevance, row))
     beside = _BESIDE_ASKED if asks else _BESIDE
     least = beside * likely[0][1] if likely else 0.0
     near = [(above, row) for above, relevance, row in likely if relevance >= least]
     return [row for _, row in sorted(near, key=lambda pair: -pair[0])]
+
+
+def _says_why(change: str) -> bool:
+    return any(line.startswith(_WHY) for line in change.splitlines())
 
 
 def is_brief_request(prompt: str, *, asks: bool) -> bool:

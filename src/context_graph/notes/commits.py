@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import Final
 
 from context_graph.text.patterns import linear
@@ -14,6 +15,9 @@ _MESSAGE: Final = linear(r"""(?s)(?:^|\s)(?:-\w*m|--message)[ =]?\s*("(?:[^"\\]|
 _TRAILER: Final = linear(r"(?i)^(?:co-authored-by|signed-off-by|generated with|change-id|reviewed-by|🤖)")
 _SUBJECT_CHARS: Final = 160
 _BODY_CHARS: Final = 900
+_WRAPPED: Final = 50
+"""Characters of a line from which the next one goes on with it."""
+_ITEM: Final = linear(r"^(?:[-*+•]|\d{1,2}[.)])\s|^[\w-]+:\s")
 
 
 def commits_in(command: str) -> list[tuple[str, str]]:
@@ -32,9 +36,19 @@ def commits_in(command: str) -> list[tuple[str, str]]:
         lines = [line.strip() for line in text.strip().splitlines()]
         lines = [line for line in lines if not _TRAILER.found(line)]
         if lines and lines[0]:
-            body = "\n".join(lines[1:]).strip()
+            body = "\n".join(_unwrapped(lines[1:])).strip()
             messages.append((shortened(lines[0], _SUBJECT_CHARS), body[:_BODY_CHARS]))
     return messages
+
+
+def _unwrapped(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a body with those that only its width broke put together again."""
+    whole, last = list[str](), ""
+    for line in lines:
+        is_wrapped = len(last) >= _WRAPPED and line and not _ITEM.found(line)
+        whole = [*whole[:-1], f"{whole[-1]} {line}"] if is_wrapped else [*whole, line]
+        last = line
+    return whole
 
 
 def _unquoted(word: str) -> str:

@@ -6,6 +6,7 @@ answers the client's own notification is no turn's last word.
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -33,6 +34,7 @@ from context_graph.text.sentences import shortened
 VERSION: Final = 1
 _TURNS: Final = 16
 _PROMPT_CHARS: Final = 600
+_TITLE_CHARS: Final = 160
 _SAID: Final = 24
 _CHOSEN: Final = 12
 _FOUND: Final = 10
@@ -93,6 +95,8 @@ class Turn:
     tests: str = ""
     """The last run of tests without failure."""
     calls: int = 0
+    title: int = 0
+    """Characters of `prompt` that are its first line, where that heads what follows."""
 
     def remark(self, texts: Iterable[str]) -> None:
         """Keep what else the assistant said; the later word stays where there is too much."""
@@ -101,6 +105,13 @@ class Turn:
         for text in reversed(kept):
             room -= len(text) + 3
             self.remarks = [text, *self.remarks] if room >= 0 else self.remarks
+
+    def asked_for(self, limit: int) -> list[str]:
+        """Return its prompt in ``limit`` characters; the title, if it has one, is a line of its own."""
+        if not self.title:
+            return [shortened(self.prompt, limit)] if self.prompt else []
+        details = shortened(self.prompt[self.title :].strip(), limit - self.title)
+        return [self.prompt[: self.title], f"Details: {details}"]
 
     @property
     def came_of_it(self) -> bool:
@@ -218,7 +229,8 @@ class Gathered:
             again = next((turn for turn in self.turns if turn.prompt == shown), None)
             if again is not None:
                 self.turns.remove(again)
-            self.turns.append(again or Turn(shown, number, event.at_ms))
+            title = len(_title_of(prompt, shown))
+            self.turns.append(again or Turn(shown, number, event.at_ms, title=title))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
         for sentence in sentences:
@@ -380,17 +392,30 @@ class Gathered:
         for path in done.edited:
             turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
             self.made.changed(path, [])
+        gone = self._of_project(turn, done.removed)
+        turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
             for each in self.turns:
                 each.files.removed(path)
-            if not (path in self.made.made or path.startswith("/") or self.made.is_scratch(path)):
-                turn.gone = [*(known for known in turn.gone if known != path), path][-_GONE:]
         for before, after in done.moved:
             new = before in self.made.made and after not in self.named
             turn.files.removed(before)
             turn.files.changed(after, [], new=new)
             self.made.changed(after, [], new=new)
         self._name(path for path in paths_in(command) if "/" in path)
+
+    def _of_project(self, turn: Turn, removed: Sequence[str]) -> list[str]:
+        """Return those of the removed files and folders that the session had not brought itself: what it had
+        read or edited; where nothing of its own goes with them also what the prompt names, and all that goes
+        with one of these.
+        """
+        own = [path for path in removed if self.made.is_scratch(path) or _has(path, self.made.made)]
+        there = [path for path in removed if path not in own and not path.startswith("/")]
+        before = {*self._read, *self.made.symbols}.difference(self.made.made)
+        known = [path for path in there if _has(path, before)]
+        if own:
+            return known
+        return there if known or any(os.path.basename(path) in turn.prompt for path in there) else []
 
     def _name(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -420,6 +445,19 @@ class Gathered:
             self.found = [row for row in self.found if row[0] != question or row[2] != who]
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
+
+
+def _has(path: str, files: Iterable[str]) -> bool:
+    """Return whether a file is among ``files``, or a folder has one of them in it."""
+    return any(name == path or name.startswith(f"{path}/") for name in files)
+
+
+def _title_of(prompt: str, shown: str) -> str:
+    """Return the first line of a prompt, as it is shown, if it says what the lines below it are about."""
+    first, _, rest = prompt.strip().partition("\n")
+    title = phrases.plain(first)
+    heads = rest.strip() and len(title) <= _TITLE_CHARS and len(title.split()) >= _LEAST_WORDS
+    return title if heads and not title.endswith((":", "：")) and shown.startswith(title) else ""
 
 
 def _answering(unit: Unit, asked: set[str]) -> Unit:

@@ -119,7 +119,8 @@ def _chosen(gathered: Gathered) -> Iterator[Note]:
         ]
         core = best_of(units, _CORE_CHARS)
         title = next((line.strip("# ") for line in gathered.plan.splitlines() if line.strip()), "")
-        text = "\n".join([f"Plan: {shortened(title, 200)}", *(f"- {unit.text}" for unit in core)])
+        head = title if title.startswith("Plan:") else f"Plan: {title}"
+        text = "\n".join([shortened(head, 200), *(f"- {unit.text}" for unit in core)])
         at_ms = max((turn.at_ms for turn in gathered.turns if turn.number <= gathered.plan_at), default=0)
         if core:
             yield Note(
@@ -196,7 +197,7 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
 
 def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Note | None:
     """Return what a turn changed; with its only commit, where that fits: two notes would say it twice."""
-    lines = [shortened(turn.prompt, _GOAL_CHARS)] if turn.prompt else []
+    lines = turn.asked_for(_GOAL_CHARS)
     shown = files_text(files, _FILES_CHARS)
     lines += [f"Changed: {shown}"] if shown else []
     lines += [f"Removed: {'; '.join(turn.gone)}"] if turn.gone else []
@@ -235,7 +236,7 @@ def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
     looked.sort(key=lambda path: -gathered.named[path])
     if turn is not gathered.turns[-1] or not (turn.prompt and tried and looked):
         return
-    text = f"{shortened(turn.prompt, _GOAL_CHARS)}\nWorked on: {'; '.join(looked[:_LOOKED_AT])}"
+    text = "\n".join([*turn.asked_for(_GOAL_CHARS), f"Worked on: {'; '.join(looked[:_LOOKED_AT])}"])
     yield Note(
         NoteKind.CHANGE,
         text,

@@ -280,6 +280,7 @@ _PAIRS: Final = {
     "`": "`",
     "'": "'",
 }
+_LINK: Final = re.compile(r"https?://\S++")
 _PARAGRAPH: Final = "\n\n"
 _LONGEST: Final = 1000
 """Characters of a quotation: a mark that is never closed must not cost a look at all that follows."""
@@ -289,7 +290,7 @@ _LAST_MARK: Final = 0xFFFFD
 
 
 class Unquoted:
-    """A text with each quotation replaced by one character, to read what its author says.
+    """A text with each quotation and each link replaced by one character, to read what its author says.
 
     Fenced code and lines that begin with ``>`` are removed.
     """
@@ -311,7 +312,10 @@ class Unquoted:
         kept: list[str] = []
         start = at = 0
         while at < len(text):
-            end = _end_of_quote(text, at) if text[at] in _PAIRS else -1
+            if text[at] == "h" and (link := _LINK.match(text, at)):
+                end = link.end() - 1
+            else:
+                end = _end_of_quote(text, at) if text[at] in _PAIRS else -1
             if end < 0 or len(self._quoted) > _LAST_MARK - _FIRST_MARK:
                 at += 1
                 continue

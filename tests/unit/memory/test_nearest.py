@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -133,12 +134,20 @@ def test_only_a_question_to_what_a_session_left_is_judged_as_one() -> None:
 def test_what_is_farthest_above_its_bar_comes_first() -> None:
     """Of a change and a way that are as likely, the way costs less where it is wrong."""
     signs = {"beyond": 1.0, "opening": 0.6, "cosine": 0.5, "passage": 0.5}
-    kinds = ((NoteKind.CHANGE, 0.8), (NoteKind.WAY, 0.7), (NoteKind.CHANGE, 0.75))
+    kinds = ((NoteKind.CHANGE, 0.8), (NoteKind.WAY, 0.7), (NoteKind.DECISION, 0.5))
     rows = [row(kind, score, signs) for kind, score in kinds]
     assert brought(rows, FLOOR, FLOOR, asks=False) == [rows[1], rows[0], rows[2]]
     weak = row(NoteKind.RULE, 0.35, signs)
     assert weak in brought([*rows, weak], FLOOR, FLOOR, asks=True)
     assert weak not in brought([*rows, weak], FLOOR, FLOOR, asks=False)
+
+
+def test_a_task_brings_one_change_that_says_no_more_than_where() -> None:
+    bare = [row(NoteKind.CHANGE, score, SIGNS) for score in (0.8, 0.75)]
+    text = "Totals are off\nChanged: a.py\nCause: floats lose a cent."
+    told = row(NoteKind.CHANGE, 0.7, SIGNS)
+    told.node = replace(told.node, content=text)
+    assert brought([*bare, told], FLOOR, FLOOR, asks=False) == [bare[0], told]
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,13 @@ def test_of_a_change_cause_and_fix_come_before_where_and_names_stay_whole() -> N
             assert path.rstrip(";.…") in CHANGE, (limit, path)
 
 
+def test_of_what_a_change_was_for_the_title_is_enough() -> None:
+    details = "Details: With the new router each click on a link opens it twice."
+    text = f"Links open twice\n{details}\nChanged: a/b.ts (go)"
+    asked = words_of("each click on a link of the router opens twice")
+    assert passage(text, asked, 60, COUNTER.count_tokens) == "Links open twice\nChanged: a/b.ts (go)"
+
+
 def test_the_sentence_with_the_prompt_s_rare_words_comes_first() -> None:
     """`review` is everywhere in it, `ETS` in one sentence; a heading alone says nothing."""
     lines = [f"The review page {n} shows the review's open points." for n in range(12)]

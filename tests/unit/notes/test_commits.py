@@ -21,6 +21,17 @@ from context_graph.notes.commits import commits_in
             [("Cap the queue", "It grew over night.")],
         ),
         ("git -C sub commit -F - <<MSG\nMove it\nMSG", [("Move it", "")]),
+        (
+            'git commit -m "Cap it\n\nThe queue grew over night until its disk was full, so that\nnobody '
+            'could log in.\n\n- the cap is a setting that operators can raise while it runs\n- docs say so"',
+            [
+                (
+                    "Cap it",
+                    "The queue grew over night until its disk was full, so that nobody could log in.\n\n"
+                    "- the cap is a setting that operators can raise while it runs\n- docs say so",
+                )
+            ],
+        ),
         ("git log --oneline", []),
         ("echo 'git commit is next'", []),
         ("git commit --amend --no-edit", []),

@@ -102,10 +102,34 @@ def test_what_a_turn_removed_of_the_project_is_part_of_its_change() -> None:
     made = notes(
         prompt("We build with cargo only, drop the old packaging."),
         write(f"{ROOT}/try.py", "print(1)"),
-        bash("rm setup.cfg uv.lock try.py /tmp/x"),
+        read(f"{ROOT}/setup.cfg", "[metadata]"),
+        bash("rm setup.cfg uv.lock"),
+        bash("rm -r try.py /tmp/x demo.sqlite3 out"),
     )
     (change,) = [one for one in made if one.kind is NoteKind.CHANGE]
-    assert "Removed: setup.cfg; uv.lock" in change.text and "try.py" not in change.text
+    assert change.text.endswith("\nRemoved: setup.cfg; uv.lock")
+
+
+def test_what_a_session_made_to_try_something_is_not_removed_of_the_project() -> None:
+    tried = (
+        *(bash("mkdir -p demo && cd demo && sphinx-quickstart -q"), write(f"{ROOT}/demo/conf.py", "a = 1")),
+        *(read(f"{ROOT}/demo/conf.py", "a = 1"), bash("rm -rf demo demo.log")),
+    )
+    (change,) = notes(prompt("The index of demo.log is empty."), *SESSION[1:5], *tried, kind=NoteKind.CHANGE)
+    assert "Removed" not in change.text and "shop/basket.py" in change.text
+
+
+def test_the_title_of_a_long_prompt_is_a_line_of_its_own() -> None:
+    """A later prompt of the like says itself what is wrong: it is told the title and the files."""
+    asked = prompt("Totals are off by a cent\n\n### Description\nBaskets of three show 9.99, not 10.00.")
+    (change,) = notes(asked, *SESSION[1:5], kind=NoteKind.CHANGE)
+    title, details, changed = change.text.split("\n")
+    assert title == "Totals are off by a cent" and changed == "Changed: shop/basket.py (Basket, total)"
+    assert details.startswith("Details: ") and "Baskets of three" in details
+    (change,) = notes(
+        prompt("Two things:\nround the totals, name the unit"), *SESSION[1:5], kind=NoteKind.CHANGE
+    )
+    assert change.text.startswith("Two things: round the totals, name the unit\n")
 
 
 def test_what_was_said_between_calls_and_in_weaker_last_words_is_found_on_the_way() -> None:

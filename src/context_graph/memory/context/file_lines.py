@@ -28,7 +28,7 @@ _NAME_CHARS: Final = 4
 """Of a name, so many at least, or it stands in any text."""
 _FILES: Final = 3
 _LABELS: Final = frozenset({"Cause", "Fix", "Decided"})
-_UNTOLD: Final = frozenset({"Changed", "Removed", "Commit", "Worked on", "Asked", "Tested"})
+_UNTOLD: Final = frozenset({"Changed", "Removed", "Commit", "Worked on", "Asked", "Details", "Tested"})
 """Labels of what by itself does not say why."""
 _SAYS_WHY: Final = frozenset({"cause", "decision"})
 _DID: Final = {NoteKind.CHANGE: "changed", NoteKind.LESSON: "learned", NoteKind.FINDING: "found out"}

@@ -23,6 +23,8 @@ Near = Callable[[str], float]
 """How near a text comes to what is asked by its meaning, [-1, 1]."""
 
 _FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
+_DETAILS: Final = "Details: "
+"""How the line begins that says more of what a change was for: a prompt of the like says it better."""
 _LABEL: Final = re.compile(r"([A-Z][a-z]++(?: by)?+)(?: \(\d++ times\))?+: ?")
 _WORTH: Final = {
     **{
@@ -74,6 +76,7 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> st
 
     Cost: some 20 us a sentence.
     """
+    content = "\n".join(line for line in content.splitlines() if not line.startswith(_DETAILS)) or content
     if count(content) <= limit:
         return content
     units = _ranked(list(_units(content, asked)), asked)

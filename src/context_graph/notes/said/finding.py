@@ -108,13 +108,16 @@ def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
         return _orders(reading, candidate.text)
     if candidate.span.score < _LONGER * math.log(max(1.0, count / _TALK)):
         return False
-    if sum(len(sentence.text) for sentence in reading.prompt.sentences) <= _DOCUMENT_CHARS:
+    is_report = reading.prompt.is_report
+    chars = sum(len(reading.prompt.whole(sentence.text)) for sentence in reading.prompt.sentences)
+    if chars <= _DOCUMENT_CHARS and not is_report:
         return True
+    if is_report and candidate.at == 0:
+        return _orders(reading, candidate.text)
     span = clauses[candidate.span.start : candidate.span.end]
     kinds = frozenset[str]().union(*(each.kinds for each in span))
-    return (
-        bool((_orders(reading, candidate.text) or kinds & _OURS) and kinds & _BINDS) and not kinds & _REPORTS
-    )
+    binds = (_orders(reading, candidate.text) or kinds & _OURS) and kinds & _BINDS
+    return bool(binds) and not kinds & _REPORTS and not (is_report and "task" in kinds)
 
 
 def _orders(reading: Reading, text: str) -> bool:

@@ -7,6 +7,7 @@ is one sign (`context_graph.text.phrases.Unquoted`), to be put back when the sen
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -61,6 +62,11 @@ _LETTER: Final = re.compile(r"\w")
 _MOST_CLAUSES: Final = 12
 _LONGEST: Final = 500
 """Characters of a sentence that a person says; a longer one is pasted."""
+_TITLE_CHARS: Final = 120
+_HEADING: Final = linear(r"^(?:#{1,6} +\S.*|\*\*[^*]+\*\*|\p{Lu}[\p{L}' ]{2,28})\s*:?$")
+"""A line that names the part of a report below it: `### Steps to reproduce`, `Description`."""
+_LEAST_REPORT: Final = 4
+"""Sentences of a report, its title among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +100,30 @@ class Prompt:
             for text, asks in _sentences(self._own.text)
             if len(text) <= _LONGEST
         )
+        self.is_report: bool = _is_report(prompt[:MAX_CHARS], self.sentences)
+        """Whether it is a title with a text below it, as trackers have them: its first sentence names what
+        is to be done."""
 
     def whole(self, part: str) -> str:
         """Return ``part`` of a sentence as it was written."""
         return self._own.whole(part)
+
+
+def _is_report(prompt: str, sentences: Sequence[Sentence]) -> bool:
+    """Return whether below a first line of its own there are headings, or code and something said of it."""
+    lines = [line.strip() for line in prompt.splitlines() if line.strip()]
+    if len(sentences) < _LEAST_REPORT or len(lines[0]) > _TITLE_CHARS or _ITEMS.match(lines[0]):
+        return False
+    if any(_HEADING.found(line) for line in lines[1:]):
+        return True
+    title = sentences[0]
+    has_code = any(line.startswith(("```", "~~~", ">>> ")) for line in lines[1:])
+    return (
+        has_code
+        and len(title.clauses) == 1
+        and len(title.text) >= len(lines[0])
+        and not _STOP.search(title.text)
+    )
 
 
 def _without_pasted(text: str) -> str:

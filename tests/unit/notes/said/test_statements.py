@@ -312,6 +312,33 @@ def test_an_order_may_be_put_as_a_question() -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
+        "Please support a footer in the exported sheets\n### Description\n\nIt would be nice if this "
+        "worked:\n\n```py\nsheet.write(footer=True)\n```\nToday it raises. Version 2.3.",
+        "the parser should keep the position of a nested error\ngiven this file:\n```\na: [\n```\n"
+        "it tells line 0. with 1.2 it told line 1.\nmy setup: Linux",
+        "Saving a form twice doesn't reset its token.\nDescription\n\nSaving any form without files not "
+        "updates the token. It should be new after .save(). See forms.py. Line 280 should update it.",
+        "Add a header\nDescription\n\nI propose to send it. It is in the standard. Most send it.\n"
+        "Documentation: https://example.org/docs/policy/always-use-it",
+    ],
+)
+def test_a_report_with_a_title_is_the_work_at_hand(prompt: str) -> None:
+    assert statements(prompt) == []
+
+
+def test_a_rule_with_the_code_that_it_is_about_is_no_report() -> None:
+    code = "```py\nmock.patch('db')\n```"
+    for prompt in (
+        f"no, don't mock the database\n\n{code}\nUse the fixture.",
+        f"Never mock the database\n{code}\nIt is slow otherwise. Change this one. Then run it.",
+        "Use two spaces.\nNever tabs.\nThen format it.\nAnd commit.",
+    ):
+        assert statements(prompt), prompt
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
         "You'll want to research the formats of others online before you start planning.",
         "name the command /report:weekly",
         "Implement the following plan:\n\n1. Read the file\n2. Print it",
