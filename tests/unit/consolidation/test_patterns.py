@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from uuid import UUID
 
 import pytest
 from benches.consolidation.planted_sequences import Score, planted, score
 from benches.consolidation.snapshots import of_memories
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.support.examples import examples
 
-from context_graph.consolidation.finders import patterns, sequences
+from context_graph.consolidation.finders import patterns
 from context_graph.consolidation.plan import Pattern
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
@@ -70,13 +66,13 @@ def test_members_are_named_and_confidence_grows_with_their_number() -> None:
 
 
 def test_the_same_actions_in_another_order_are_another_pattern() -> None:
-    one = [f"Session {n}: Grep, Read, Edit, Bash" for n in range(6)]
-    other = [f"Session {n}: Read, Grep, Edit, Bash" for n in range(6)]
-    third = [f"Session {n}: WebSearch, WebFetch, Write" for n in range(6)]
+    one = [f"Session {n}: Grep, Edit, Bash, git push" for n in range(6)]
+    other = [f"Session {n}: git push, Bash, Edit, Grep" for n in range(6)]
+    third = [f"Session {n}: pip, TodoWrite, Write" for n in range(6)]
     assert sorted(descriptions(*one, *other, *third)) == [
-        ("grep → read → edit → bash", 6),
-        ("read → grep → edit → bash", 6),
-        ("websearch → webfetch → write", 6),
+        ("grep → edit → run → push", 6),
+        ("pip → todowrite → write", 6),
+        ("push → run → edit → grep", 6),
     ]
 
 
@@ -129,43 +125,3 @@ def test_planted_workflows_are_found_among_a_thousand_others(seed: int) -> None:
 def test_only_the_given_rows_are_read() -> None:
     nodes = memories([*FACTS, *(f"Read a{n}.py -> Edit a{n}.py -> Bash pytest" for n in range(5))])
     assert patterns.find(of_memories(nodes), range(len(FACTS) + 2)) == []
-
-
-# Sequences
-
-
-def test_chance_is_told_from_recurrence() -> None:
-    draw = random.Random(1)
-    noise = [[draw.randrange(12) for _ in range(5)] for _ in range(2000)]
-    assert not sequences.find(noise).runs
-    search = sequences.find([*noise, *([3, 9, 1, 7, 2] for _ in range(12))])
-    assert search.runs[0].symbols == (3, 9, 1, 7, 2)
-    assert len(search.runs[0].places) >= 12
-
-
-symbols = st.lists(st.integers(0, 4), max_size=8)
-
-
-@settings(max_examples=examples(60))
-@given(st.lists(symbols, max_size=20))
-def test_every_run_stands_where_it_is_said_to(lists: list[list[int]]) -> None:
-    for run in sequences.find(lists).runs:
-        assert len(run.places) >= sequences.MIN_SUPPORT
-        for number, places in run.places.items():
-            assert tuple(lists[number][at] for at in places) == run.symbols
-            assert all(1 <= b - a <= 2 for a, b in pairwise(places))
-        order = sequences.Orders(lists).of(run)
-        assert order.lists <= order.together <= len(lists)
-        assert 0.0 <= order.certainty <= 1.0
-
-
-@given(symbols, symbols.filter(lambda run: len(run) > 0))
-def test_holds_finds_what_brute_force_finds(symbols: list[int], run: list[int]) -> None:
-    def brute(start: int, left: Sequence[int]) -> bool:
-        return not left or any(
-            symbols[at] == left[0] and brute(at + 1, left[1:])
-            for at in range(start, min(start + 2, len(symbols)))
-        )
-
-    expected = any(symbols[at] == run[0] and brute(at + 1, run[1:]) for at in range(len(symbols)))
-    assert (sequences.holds(symbols, tuple(run)) is not None) == expected
