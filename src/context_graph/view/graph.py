@@ -13,6 +13,8 @@ from context_graph.view.rows import Map, MapNote, MapSession
 
 KINDS: Final = {"rule": "rules", "decision": "decisions", "lesson": "failures solved"}
 """Kinds of notes in their order, as their rows are called."""
+NAMES: Final = {"lesson": "failure solved"}
+"""What one note is called, where that is not its kind."""
 DEEDS: Final = {"rule": "said in", "decision": "decided in", "lesson": "solved in"}
 """What leads from a note to its session."""
 

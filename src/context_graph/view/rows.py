@@ -180,7 +180,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     ic_level: str = ""
     previous_id: str = ""
     relation: str = ""
-    """To the session before: continues, new work, unknown; "" without one."""
+    """To the session before: continues, new work; "" where nothing was measured."""
     cross_session_ic: float | None = None
     """Measured likelihood that it goes on with the work of the session before, in [0, 1]."""
     damage: str = ""

@@ -47,8 +47,9 @@ def test_a_flood_of_changes_is_not_a_flood_of_questions() -> None:
         before = count(source, "memories")
         for _ in range(500):
             source.change("memories")
+        await view.until(lambda: count(source, "memories") > before, "asks again")
         await view.pilot.pause(1.0)
-        assert 1 <= count(source, "memories") - before <= 5
+        assert count(source, "memories") - before <= 5
 
     driven(scenario, source)
 

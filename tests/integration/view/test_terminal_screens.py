@@ -43,7 +43,7 @@ EMPTY = {
 def test_each_screen_shows_its_rows(part: str, size: tuple[int, int]) -> None:
     async def scenario(view: Driver) -> None:
         await view.press(str(PARTS.index(part) + 1))
-        await view.sees(*SHOWS[part])
+        await view.sees(*SHOWS[part], "q Quit")
         assert {len(line) for line in view.lines} <= {size[0], size[0] - 1}, "each line fills the width"
         assert "q Quit" in view.lines[-1], "the keys fit"
 

@@ -22,6 +22,8 @@ from context_graph.view.rows import DriftPoint, GoalRow, Map, MapCluster, MapNot
 
 _SESSIONS: Final = 200
 _RULES: Final = 200
+_CHARS: Final = 600
+"""Of a note: what solved a failure stands behind the failure."""
 _SHOWN: Final = frozenset({NoteKind.RULE, NoteKind.DECISION, NoteKind.LESSON})
 
 
@@ -76,7 +78,7 @@ def _notes(memex: Memex, summaries: Iterable[MemoryNode]) -> Iterator[MapNote]:
             id=str(node.id),
             kind=str(kind_of_memory(node.metadata)),
             at_ms=node.created_at_ms,
-            text=one_line(node.content),
+            text=one_line(node.content, _CHARS),
             session_id=node.session_id or "",
             files=_files(node),
             replaced_by=str(replaced.get(node.id, "")),

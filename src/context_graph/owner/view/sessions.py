@@ -92,6 +92,7 @@ def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
         goal = _first_prompt(context, row.session_id)
     except ContextGraphError as error:
         damage = damage or str(error)
+    across = row.cross_session_ic if row.previous_session_id else None
     return SessionRow(
         id=row.session_id,
         last_ms=row.timestamp_ms,
@@ -100,8 +101,8 @@ def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
         ic=row.last_ic,
         ic_level="" if row.last_ic is None else str(classify_ic(row.last_ic)),
         previous_id=row.previous_session_id or "",
-        relation=relation(row.cross_session_ic) if row.previous_session_id else "",
-        cross_session_ic=row.cross_session_ic if row.previous_session_id else None,
+        relation="" if across is None else relation(across),
+        cross_session_ic=across,
         damage=damage,
     )
 

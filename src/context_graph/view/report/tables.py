@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from context_graph.view.graph import KINDS, matrix
+from context_graph.view.graph import KINDS, NAMES, matrix
 from context_graph.view.report.gather import Report
 from context_graph.view.rows import MemoryRow
 from context_graph.view.safe import one_line
@@ -210,7 +210,7 @@ def sessions(report: Report) -> Table:
             _s(row.last_ms), one_line(f"damaged: {row.damage}" if row.damage else row.goal),
             row.events,
             None if row.ic is None else round(row.ic, 2), one_line(row.ic_level),
-            one_line(f"{row.previous_id[:ID_CHARS]} ({row.relation})" if row.previous_id else ""),
+            one_line(row.previous_id[:ID_CHARS] + (f" ({row.relation})" if row.relation else "")),
             _id(row.id),
         )
         for row in report.sessions
@@ -294,7 +294,7 @@ def notes(report: Report) -> Table:
     )
     rows = [
         (
-            _s(note.at_ms), one_line(KINDS.get(note.kind, note.kind)), one_line(note.text), _id(note.id),
+            _s(note.at_ms), one_line(NAMES.get(note.kind, note.kind)), one_line(note.text), _id(note.id),
             _id(note.replaced_by), one_line(", ".join(note.files)), _id(note.session_id),
         )
         for note in islice(reversed(report.map.notes), _NOTES)

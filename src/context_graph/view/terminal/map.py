@@ -124,8 +124,8 @@ def row_page(row: Row, drawn: Map, width: int) -> Page:
     if not row.id:
         _about(page, drawn, width)
         return page
-    page.line(row.label, "bold")
     if row.id not in KINDS:
+        page.line(row.label, "bold")
         page.head(f"Changed in {counted(len(row.marks), 'session')}")
         for session in reversed(drawn.sessions):
             if count := row.marks.get(session.id):

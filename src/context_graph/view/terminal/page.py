@@ -78,7 +78,11 @@ class Reader(VerticalScroll):
         Binding("N", "choose(-1)", "Previous link", show=False),
         Binding("enter", "follow", "Follow link", show=False),
     ]
-    DEFAULT_CSS = "Reader { padding: 0 1; scrollbar-size-vertical: 1; } Reader Static { height: auto; }"
+    # The scrollbar's place is kept free: pictures are drawn for a width that it must not take from.
+    DEFAULT_CSS = (
+        "Reader { padding: 0 1; scrollbar-size-vertical: 1; scrollbar-gutter: stable; } "
+        "Reader Static { height: auto; }"
+    )
 
     class Followed(Message):
         """A link was followed."""

@@ -137,7 +137,8 @@ def _chain(page: Page, detail: SessionDetail) -> None:
     for later, before in pairwise(detail.chain):
         measured = "" if later.cross_session_ic is None else f" {later.cross_session_ic:.2f}"
         goal = before.goal or before.id
-        page.link(f"{later.relation}{measured}:", f"{short(before.id)} {goal}", ("session", before.id))
+        relation = f"{later.relation}{measured}:" if later.relation else ""
+        page.link(relation, f"{short(before.id)} {goal}", ("session", before.id))
     if end:
         page.line(end, "dim")
 
