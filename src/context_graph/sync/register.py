@@ -19,6 +19,8 @@ GONE: Final = "gone"
 KEPT: Final = frozenset({REMOVED, TOMBSTONE, GONE})
 """Fields whose values are kept here, for the records that they speak of may be gone."""
 MAX_USES: Final = (1 << 32) - 1
+MAX_USERS: Final = 1024
+"""Machines whose uses are kept: those with the smallest ids, the same in whatever order they come."""
 
 
 class Origin(NamedTuple):
@@ -102,6 +104,11 @@ class Register:
         newest = max(times, uses[0]), max(last, uses[1])
         if self.removed or newest == (times, last):
             return False
+        if machine not in self.uses and len(self.uses) >= MAX_USERS:
+            last_id = max(self.uses)
+            if machine > last_id:
+                return False
+            del self.uses[last_id], self.use_origins[last_id]
         self.uses[machine], self.use_origins[machine] = newest, origin
         self.version = origin.version
         return True

@@ -218,8 +218,9 @@ class Chaos:
             hubs = {name: Hub(self._address(name), self.own.project) for name in names}
             for hub in hubs.values():
                 stack.callback(hub.close)
-            quiet, end = 0, time.monotonic() + 120
-            while quiet < 2 and time.monotonic() < end:
+            quiet, end = 0, time.monotonic() + 300
+            while quiet < 2:
+                assert time.monotonic() < end, f"not quiet in 300 s: {' '.join(self.done)}"
                 quiet = quiet + 1 if not self._round(some, hubs) else 0
             self.check(some)
 

@@ -21,11 +21,13 @@ from context_graph.sync.transport import TransportError
 Connection = psycopg.Connection[tuple[object, ...]]
 CONNECT_S: Final = 10
 _LIMITS: Final = {
-    "statement_timeout": 15_000,
-    "lock_timeout": 5_000,
-    "idle_in_transaction_session_timeout": 15_000,
+    "statement_timeout": "15s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "15s",
+    "search_path": "pg_catalog",
 }
-"""Milliseconds; so that the server, too, ends what this side has given up."""
+"""So that the server, too, ends what this side has given up; and no operator is used that another login has
+put into a schema where everybody may make some."""
 _NO_OPTIONS: Final = "unsupported startup parameter"
 """Said by a pooler that hands its connections from one client to the next after each transaction, unless it
 drops them without a word (`ignore_startup_parameters`)."""
@@ -114,7 +116,7 @@ def _opened(address: str) -> Connection:
     without."""
     try:
         connection = psycopg.connect(address, autocommit=True)
-        if connection.execute("SHOW lock_timeout").fetchone() == (f"{_LIMITS['lock_timeout'] // 1000}s",):
+        if connection.execute("SHOW lock_timeout").fetchone() == (_LIMITS["lock_timeout"],):
             return connection
         connection.close()
     except psycopg.OperationalError as error:
@@ -124,11 +126,16 @@ def _opened(address: str) -> Connection:
     return psycopg.connect(make_conninfo("", **plain), autocommit=True, prepare_threshold=None)
 
 
-def limit(connection: Connection) -> None:
-    """Have the server keep this transaction's limits where a pooler took none at the start."""
-    if "options" not in connection.info.get_parameters():
-        names = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _LIMITS.items())
+@contextmanager
+def limited(connection: Connection) -> Iterator[None]:
+    """Have the server keep our limits within; where a pooler took none at the start, in one transaction."""
+    if "options" in connection.info.get_parameters():
+        yield
+        return
+    names = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _LIMITS.items())
+    with connection.transaction():
         connection.execute(f"SELECT {names}".encode())
+        yield
 
 
 @contextmanager

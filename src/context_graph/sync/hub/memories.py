@@ -22,7 +22,7 @@ from context_graph.sync import values
 from context_graph.sync.change import MEMORY, Change, decode
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.register import Origin, Register
+from context_graph.sync.register import Origin, Register, Stamp, value_digest
 from context_graph.sync.transport import PAGE_BYTES
 
 PAGE: Final = 128
@@ -87,19 +87,20 @@ def registers(changes: Iterable[tuple[Change, str]], kind: str) -> dict[str, Reg
 def composed(changes: Sequence[tuple[Change, str]]) -> dict[str, HubMemory]:
     """Return the live memories that these changes tell of; as `registers`."""
     authors = {
-        (change.subject, change.clock, change.by): login
-        for change, login in changes
-        if "content" in change.fields
+        (change.subject, *_stamp(change)): login for change, login in changes if "content" in change.fields
     }
     memories = {}
     for subject, register in registers(changes, MEMORY).items():
         if register.removed or register.buried or not register.values.keys() >= _NEEDED:
             continue
         stamp = register.stamps["content"]
-        memories[subject] = HubMemory(
-            register.values, authors.get((subject, stamp.clock, stamp.by), ""), stamp.by
-        )
+        memories[subject] = HubMemory(register.values, authors.get((subject, *stamp), ""), stamp.by)
     return memories
+
+
+def _stamp(change: Change) -> Stamp:
+    """Return that of its text: somebody else may have told another under the same clock and machine."""
+    return Stamp(change.clock, change.by, value_digest(change.fields["content"]))
 
 
 def signed(term: int) -> int:
@@ -177,6 +178,6 @@ def _lines_of(connection: Connection, project: str, subjects: Sequence[str]) -> 
     return connection.execute(
         "SELECT c.subject, m.login, c.line FROM context_graph.change AS c "
         "JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine "
-        "WHERE c.project = %s AND c.subject = ANY (%s) AND c.line <> ''",
+        "WHERE c.project = %s AND c.subject = ANY (%s) AND c.fields <> '{}'",
         (project, list(subjects)),
     ).fetchall()

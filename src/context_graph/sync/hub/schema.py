@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
+from context_graph.sync.hub.apart import APART
 from context_graph.sync.hub.guarded import GUARDED, TIGHTENED
 
 SETTLED: Final = r"""
@@ -371,7 +372,7 @@ CREATE POLICY written ON context_graph.memory FOR ALL
 GRANT SELECT, INSERT, UPDATE, DELETE ON context_graph.memory TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED, TIGHTENED, SETTLED)
+MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED, TIGHTENED, SETTLED, APART)
 """Never changed once a hub may have them; a new one is added at the end."""
 
 _BASE: Final = f"""
@@ -379,9 +380,14 @@ DO $$ BEGIN
   CREATE ROLE {MEMBERS} NOLOGIN;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
 END $$;
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
-REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC;
-CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+DO $$ BEGIN
+  IF to_regclass('{SCHEMA}.migration') IS NULL THEN
+    CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+    REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC;
+    CREATE TABLE {SCHEMA}.migration (number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+  END IF;
+EXCEPTION WHEN duplicate_schema OR duplicate_table OR unique_violation THEN NULL;  -- another's, just now
+END $$;
 """
 _VECTORS: Final = """
 DO $$ DECLARE place name; BEGIN
@@ -392,7 +398,7 @@ DO $$ DECLARE place name; BEGIN
     SELECT FROM pg_attribute
     WHERE attrelid = 'context_graph.memory'::regclass AND attname = 'embedding' AND NOT attisdropped
   ) THEN RETURN; END IF;
-  CREATE EXTENSION IF NOT EXISTS vector;
+  CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
   SELECT nspname INTO place FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
     WHERE extname = 'vector';
   EXECUTE format('ALTER TABLE context_graph.memory ADD COLUMN embedding %%I.halfvec(%(dim)s)', place);
@@ -403,8 +409,8 @@ DO $$ DECLARE place name; BEGIN
 EXCEPTION WHEN insufficient_privilege THEN NULL;
 END $$;
 """
-_LOCK: Final = 0x63_67_68_75_62
-"""The advisory lock under which migrations run, one administrator at a time."""
+_LOCK: Final = f"LOCK TABLE {SCHEMA}.migration IN SHARE ROW EXCLUSIVE MODE"
+"""Migrations run one administrator at a time. An advisory lock is anybody's to take."""
 
 
 def version_of(connection: Any) -> int:
@@ -427,8 +433,8 @@ def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
     for number in range(1, upto + 1):
         with connection.transaction():
             connection.execute("SET LOCAL statement_timeout = 0")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_BASE)
+            connection.execute(_LOCK)
             there = version_of(connection)
             check_version(there)
             if there >= number:
@@ -447,7 +453,7 @@ def _add_vectors(connection: Any) -> None:
     Nothing changes where it does already. Logs that were indexed without are indexed once more.
     """
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(_LOCK)
         connection.execute(_VECTORS % {"dim": SIZES[SPACES.index("Semantic")]})
 
 

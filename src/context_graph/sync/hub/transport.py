@@ -13,7 +13,7 @@ import psycopg
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
 from context_graph.sync.hub import place_name
-from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line, limit
+from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line, limited
 from context_graph.sync.hub.guarded import AHEAD, CONFLICT, MOST_BYTES, QUOTA, UNFIT
 from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
@@ -146,7 +146,6 @@ class Hub(Transport):
     def committing(self) -> Iterator[Connection]:
         """One transaction: all that is done within, or nothing. Raises TransportError."""
         with self.asking() as connection, connection.transaction():
-            limit(connection)
             yield connection
 
     def append(self, connection: Connection, machine: str, lines: Sequence[LoggedChange]) -> Head:
@@ -260,9 +259,9 @@ class Hub(Transport):
         try:
             if self._open is None or self._open.closed:
                 self._open = connect(self._url)
-                with bounded(self._open, ANSWER_S):
+                with bounded(self._open, ANSWER_S), limited(self._open):
                     check_version(version_of(self._open), exactly=True)
-            with bounded(self._open, self._answer_s or ANSWER_S):
+            with bounded(self._open, self._answer_s or ANSWER_S), limited(self._open):
                 yield self._open
         except psycopg.Error as error:
             self.close()
