@@ -6,7 +6,6 @@ answers the client's own notification is no turn's last word.
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -392,7 +391,7 @@ class Gathered:
         for path in done.edited:
             turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
             self.made.changed(path, [])
-        gone = self._of_project(turn, done.removed)
+        gone = self._of_project(command, done.removed)
         turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
             for each in self.turns:
@@ -404,18 +403,20 @@ class Gathered:
             self.made.changed(after, [], new=new)
         self._name(path for path in paths_in(command) if "/" in path)
 
-    def _of_project(self, turn: Turn, removed: Sequence[str]) -> list[str]:
-        """Return those of the removed files and folders that the session had not brought itself: what it had
-        read or edited; where nothing of its own goes with them also what the prompt names, and all that goes
-        with one of these.
+    def _of_project(self, command: str, removed: Sequence[str]) -> list[str]:
+        """Return those of the files and folders that a command removed which the session had not brought
+        itself: what it had read or edited; else what went without anything of its own, unless a command
+        names it that may have made it.
         """
         own = [path for path in removed if self.made.is_scratch(path) or _has(path, self.made.made)]
         there = [path for path in removed if path not in own and not path.startswith("/")]
         before = {*self._read, *self.made.symbols}.difference(self.made.made)
-        known = [path for path in there if _has(path, before)]
+        known = [path for path in there if path in self.named or _has(path, before)]
         if own:
             return known
-        return there if known or any(os.path.basename(path) in turn.prompt for path in there) else []
+        words = [word.strip("\"'").removeprefix("./").rstrip("/") for word in command.split()]
+        words += (word.rstrip("/") for earlier in self.programs for word in set(earlier.split()))
+        return [path for path in there if path in known or words.count(path) <= 1]
 
     def _name(self, paths: Iterable[str]) -> None:
         for path in paths:

@@ -50,6 +50,8 @@ _LATIN: Final = (
     *("en", "de", "fr", "es", "pt", "it", "nl", "sv", "da", "no", "fi", "pl", "cs", "tr", "id", "vi"),
     *("ro", "hu", "sk", "hr", "sl", "ca", "et", "lt", "lv", "af"),
 )
+_KATAKANA: Final = re.compile("[\u30a1-\u30fe]{3,}")
+_SOUNDS: Final = 4
 _HIRAGANA: Final = re.compile("[\u3041-\u309f]+")
 _LONGEST: Final = 12
 _SEEN_CHARS: Final = 2000
@@ -127,9 +129,21 @@ def _is_made_of(run: str, known: frozenset[str]) -> bool:
 
 
 def pairs_in(text: str) -> list[str]:
-    """Return each two neighbouring letters of the runs of ``text`` in scripts without spaces, each once."""
-    runs = _UNPARTED.findall(text)
-    return list(dict.fromkeys(pair for run in runs for pair in map("".join, pairwise(run))))
+    """Return each two neighbouring letters of the runs of ``text`` in scripts without spaces, each once.
+
+    Katakana writes sounds, of which two are in any other word: of a word in it each four neighbouring
+    letters, or all of a shorter one.
+    """
+    pairs: dict[str, None] = {}
+    for run in _UNPARTED.findall(text):
+        begin = 0
+        for word in _KATAKANA.finditer(run):
+            pairs.update(dict.fromkeys(map("".join, pairwise(run[begin : word.start() + 1]))))
+            size = min(_SOUNDS, len(word[0]))
+            pairs.update(dict.fromkeys(word[0][at : at + size] for at in range(len(word[0]) - size + 1)))
+            begin = word.end() - 1
+        pairs.update(dict.fromkeys(map("".join, pairwise(run[begin:]))))
+    return list(pairs)
 
 
 def without_pairs(text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.text.test_quoting import HOSTILE, NOW
 
-from context_graph.memory.context.passages import passage
+from context_graph.memory.context.passages import answers, passage
 from context_graph.memory.context.told_lines import LINE_TOKENS, Fenced, Quote, fenced, lead_of
 from context_graph.memory.embed import default_provider
 from context_graph.model.note import NoteKind
@@ -216,6 +216,31 @@ def test_of_what_a_change_was_for_the_title_is_enough() -> None:
     text = f"Links open twice\n{details}\nChanged: a/b.ts (go)"
     asked = words_of("each click on a link of the router opens twice")
     assert passage(text, asked, 60, COUNTER.count_tokens) == "Links open twice\nChanged: a/b.ts (go)"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "told"),
+    [
+        (
+            "Asked: The hook blocks on old findings of the linter. They are not of this change. How to go "
+            "on?\nThe user chose: mend the findings first",
+            "the hook blocks on findings of the linter",
+            "The user chose: mend the findings first",
+        ),
+        (
+            "Error (3 times): no such table: orders\nFrom: pytest tests/test_orders.py -k refund\n"
+            "Solved by: alembic upgrade head\nAsked: Refunds are booked twice, look into the orders, please.",
+            "no such table orders",
+            "Solved by: alembic upgrade head",
+        ),
+    ],
+)
+def test_a_question_or_an_error_is_not_told_without_its_answer(text: str, asked: str, told: str) -> None:
+    count = COUNTER.count_tokens
+    for limit in range(16, count(text)):
+        assert told in passage(text, words_of(asked), limit, count), limit
+    (shown,) = answers([(text, 0.6)], words_of(asked), 70, 18, count, lambda part: 0.0)
+    assert told in shown
 
 
 def test_the_sentence_with_the_prompt_s_rare_words_comes_first() -> None:

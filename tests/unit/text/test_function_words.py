@@ -81,6 +81,12 @@ def test_a_word_builds_sentences_in_its_own_language_only() -> None:
     assert is_function_word("weil", "de") and not is_function_word("Rechnung", "de")
 
 
+def test_a_word_in_katakana_shares_more_than_two_sounds() -> None:
+    assert set(pairs_in("トマトの苗")) & set(pairs_in("ヤマト運輸")) == set()
+    assert set(pairs_in("リンター")) & set(pairs_in("データセンター")) == set()
+    assert "データベ" in set(pairs_in("データベースを消す")) & set(pairs_in("検証用データベース"))
+
+
 def test_ideographs_count_in_pairs_without_those_that_only_build_sentences() -> None:
     pairs = pairs_in("令牌的 port")
     assert pairs == ["令牌", "牌的"]

@@ -16,6 +16,7 @@ from typing import Final
 
 from context_graph.text.phrases import sentences
 from context_graph.text.quoting import words_of
+from context_graph.text.sentences import shortened
 
 Count = Callable[[str], int]
 """The exact number of tokens of a text."""
@@ -25,7 +26,7 @@ Near = Callable[[str], float]
 _FILES: Final = ("Changed: ", "Looked at: ", "Worked on: ")
 _DETAILS: Final = "Details: "
 """How the line begins that says more of what a change was for: a prompt of the like says it better."""
-_LABEL: Final = re.compile(r"([A-Z][a-z]++(?: by)?+)(?: \(\d++ times\))?+: ?")
+_LABEL: Final = re.compile(r"(The user chose|[A-Z][a-z]++(?: by)?+)(?: \(\d++ times\))?+: ?")
 _WORTH: Final = {
     **{
         "Cause": 3.0,
@@ -39,6 +40,8 @@ _WORTH: Final = {
     **{"Learned": 2.6, "Plan": 2.0, "Tested": 0.6, "Commit": 0.6, "Ran": 0.2, "Then": 0.4, "Asked": 0.4},
 }
 """What a line says, by how it begins (`notes.make`, `context.summary`)."""
+_PAIRS: Final = {"Asked": "The user chose", "Error": "Solved by"}
+_FIRST_CHARS: Final = 160
 _MORE: Final = re.compile(r"\d{1,9} more")
 _MOST_PARTS: Final = 4000
 """Words, or letters, of a text that is cut."""
@@ -83,7 +86,7 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> st
     if not units:
         return shortened_to(content, limit, count)
     order = sorted(range(len(units)), key=lambda at: (-units[at].worth, at))
-    if count(units[order[0]].text) >= limit:
+    if count(units[order[0]].text) >= limit - 1:
         return shortened_to(units[order[0]].text, limit, count)
     kept, room = set[int](), limit - 1
     for at in order:
@@ -167,7 +170,7 @@ def _joined(units: list[_Unit], kept: set[int]) -> str:
 
 
 def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
-    for number, line in enumerate(content.splitlines()):
+    for number, line in enumerate(_paired(content.splitlines())):
         if line.startswith(_FILES):
             label, _, listed = line.partition(": ")
             for place, item in enumerate(listed.split("; ")):
@@ -177,8 +180,21 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
                     yield _Unit(first, _FILE - _LESS * place, is_file=True)
             continue
         label = match[1] if (match := _LABEL.match(line)) else ""
-        for part in sentences(line) or (line,):
+        for part in (line,) if label in _PAIRS.values() else sentences(line) or (line,):
             yield _Unit(part, _worth(part, label, number, asked))
+
+
+def _paired(lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines; what was chosen with the question, and what solved an error with that, are one line, in
+    this order: a question alone, or an error, helps nobody.
+    """
+    for first, second in _PAIRS.items():
+        begin = next((line for line in lines if line.startswith(first)), "")
+        end = next((line for line in lines if line.startswith(f"{second}: ")), "")
+        if begin and end:
+            yield f"{end.rstrip('.')}. {shortened(begin, _FIRST_CHARS)}"
+            lines = [line for line in lines if line not in (begin, end)]
+    yield from lines
 
 
 def _worth(part: str, label: str, number: int, asked: frozenset[str]) -> float:
