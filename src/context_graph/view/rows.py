@@ -327,6 +327,8 @@ class MapSession(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     at_ms: int
     goal: str
+    memory_id: str
+    """Its summary."""
     files: Mapping[str, int]
     """File -> how often it was changed there."""
 

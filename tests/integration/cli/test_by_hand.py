@@ -74,6 +74,7 @@ def at_terminal(cli: Cli, answer: str, *words: str, env: Mapping[str, str] | Non
     ("words", "meant"),
     [
         (["memory", "get", "1234"], "'show'"),
+        (["memory", "read", "1234"], "'show'"),
         (["memory", "rm", "1234"], "'forget'"),
         (["memory", "delete", "1234"], "'forget'"),
         (["memory", "add", "x"], "'store'"),

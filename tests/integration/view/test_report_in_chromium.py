@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
@@ -248,12 +249,23 @@ def test_a_telephone_reads_each_row_as_a_card_and_scrolls_only_down(chromium: Br
 
 
 def test_marks_and_ids_outside_of_tables_lead_to_their_rows_too(report: Opened) -> None:
-    for part, table in (("#map svg", "sessions"), ("#sessions details p", "ledger")):
+    for part, table in (("#map svg", "memories"), ("#sessions details p", "ledger")):
         mark = report.page.locator(f'{part} [data-table="{table}"]').first
         wanted = mark.get_attribute("data-id") or ""
         mark.dispatch_event("click")
         assert report.page.locator(f'[data-name="{table}"] input').input_value() == wanted
         assert report.status(table) != "nothing found"
+
+
+def test_the_id_of_a_session_that_was_imported_leads_nowhere(chromium: Browser, tmp_path: Path) -> None:
+    """Of it there are memories alone."""
+    made = gather(some_rows(30))
+    path = tmp_path / "report.html"
+    path.write_bytes(render(msgspec.structs.replace(made, sessions=made.sessions[1:])))
+    with opened(chromium, path) as found:
+        ids = found.page.locator('[data-name="memories"] tbody td:last-child')
+        leads = [ids.nth(at).get_by_role("button").count() for at in range(25)]
+        assert leads == [0] * 20 + [1] * 5
 
 
 def test_ten_thousand_memories_can_be_searched_and_sorted(chromium: Browser, tmp_path: Path) -> None:

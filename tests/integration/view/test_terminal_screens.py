@@ -210,7 +210,13 @@ def test_the_map_leads_from_a_file_to_sessions_notes_and_what_replaced_them() ->
 def test_a_map_of_many_sessions_and_files_keeps_one_line_for_each_file() -> None:
     drawn = rows.Map(
         sessions=[
-            rows.MapSession(id=str(at), at_ms=at, goal=f"goal {at}", files={f"src/{at % 700}.py": 1 + at % 5})
+            rows.MapSession(
+                id=str(at),
+                memory_id="",
+                at_ms=at,
+                goal=f"goal {at}",
+                files={f"src/{at % 700}.py": 1 + at % 5},
+            )
             for at in range(1, 5001)
         ]
     )

@@ -272,6 +272,7 @@ def _map(memories: int) -> rows.Map:
     sessions = [
         rows.MapSession(
             id=identifier("session", number),
+            memory_id=identifier("memory", number),
             at_ms=END_MS - number * 7_200_000,
             goal=f"Add a token bucket to the gateway, part {number}",
             files={f"src/gateway/part_{(number * step) % 40:02}/limits.py": step for step in range(1, 4)},

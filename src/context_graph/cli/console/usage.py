@@ -103,7 +103,7 @@ def _name(error: Any) -> str:
 
 
 _SYNONYMS: Final = {
-    **dict.fromkeys(("get", "cat", "view", "print", "open", "describe", "info"), ("show",)),
+    **dict.fromkeys(("get", "read", "cat", "view", "print", "open", "describe", "info"), ("show",)),
     **dict.fromkeys(("add", "remember", "save", "new", "create", "put", "note"), ("store", "init")),
     **dict.fromkeys(("find", "query", "ask", "grep", "lookup"), ("recall", "search")),
     **dict.fromkeys(("rm", "del", "delete", "remove", "drop", "erase"), ("forget", "clear", "prune")),
@@ -126,8 +126,22 @@ _SYNONYMS: Final = {
     **dict.fromkeys(("version",), ("--version",)),
 }
 """What other programs call it -> what it is called here; the first that is there counts."""
-_TAKES_AWAY: Final = frozenset(
-    {"forget", "clear", "prune", "remove", "restore", "repair", "stop", "consolidate", "leave", "revoke"}
+_CHANGES: Final = frozenset(
+    {
+        *(
+            "forget",
+            "clear",
+            "prune",
+            "remove",
+            "restore",
+            "repair",
+            "stop",
+            "consolidate",
+            "leave",
+            "revoke",
+        ),
+        *("reword", "adopt", "reindex"),
+    }
 )
 """Never proposed to who may have wanted to look: only by a synonym, or for what is surely a slip of it."""
 _LIKE: Final = 0.6
@@ -149,6 +163,6 @@ def meant_by(word: str, commands: Collection[str]) -> str:
             return by_last[name]
     for name in difflib.get_close_matches(word, by_last, n=3, cutoff=_LIKE):
         likeness = difflib.SequenceMatcher(None, word, name).ratio()
-        if name not in _TAKES_AWAY or (likeness >= _SLIP and name[0] == word[:1]):
+        if name not in _CHANGES or (likeness >= _SLIP and name[0] == word[:1]):
             return by_last[name]
     return ""

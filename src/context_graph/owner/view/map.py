@@ -57,6 +57,7 @@ def _session(node: MemoryNode, inside: Callable[[str, str], str]) -> MapSession:
     }
     return MapSession(
         id=node.session_id or "",
+        memory_id=str(node.id),
         at_ms=work.ended_ms or node.created_at_ms,
         goal=one_line(work.prompts[0] if work.prompts else node.content),
         files=files,

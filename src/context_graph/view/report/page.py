@@ -219,12 +219,12 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def matrix_of(drawn: Map, chars: int) -> Matrix | None:
-    """Return files and notes by sessions, the oldest left; None without any.
+    """Return files and notes by sessions, the newest left; None without any.
 
     The newest sessions, and the files that most of them changed: a table has the others.
     """
     graph = matrix(drawn)
-    sessions = list(reversed(graph.sessions[:_COLUMNS]))
+    sessions = graph.sessions[:_COLUMNS]
     columns = {session.id: at for at, session in enumerate(sessions)}
     rows = [row for row in graph.rows if any(name in columns for name in row.marks)]
     if not rows:

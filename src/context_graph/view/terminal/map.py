@@ -14,7 +14,7 @@ from textual.widgets import Input
 from context_graph.errors import ContextGraphError
 from context_graph.text.units import counted
 from context_graph.view.graph import DEEDS, KINDS, Matrix, Row, matrix
-from context_graph.view.rows import Map, MapNote
+from context_graph.view.rows import Map, MapNote, MapSession
 from context_graph.view.safe import one_line
 from context_graph.view.terminal.charts import along, cell, columns, moment
 from context_graph.view.terminal.page import Page
@@ -130,23 +130,22 @@ def row_page(row: Row, drawn: Map, width: int) -> Page:
         for session in reversed(drawn.sessions):
             if count := row.marks.get(session.id):
                 when = f"{moment(session.at_ms)} x{count}"
-                page.link(when, session.goal or session.id, ("session", session.id))
+                page.link(when, session.goal or session.id, ("memory", session.memory_id))
     texts = {note.id: note.text for note in drawn.notes}
-    goals = {session.id: session.goal for session in drawn.sessions}
+    sessions = {session.id: session for session in drawn.sessions}
     for kind, label in KINDS.items():
         notes = [note for note in row.notes if note.kind == kind]
         if notes:
             page.head(label.capitalize())
         for note in notes:
-            _note(page, note, texts, goals)
+            _note(page, note, texts, sessions)
     return page
 
 
-def _note(page: Page, note: MapNote, texts: Mapping[str, str], goals: Mapping[str, str]) -> None:
+def _note(page: Page, note: MapNote, texts: Mapping[str, str], sessions: Mapping[str, MapSession]) -> None:
     page.link(moment(note.at_ms), note.text, ("memory", note.id), "dim" if note.replaced_by else "")
-    if note.session_id:
-        goal = goals.get(note.session_id) or note.session_id
-        page.link(f"  {DEEDS[note.kind]}", goal, ("session", note.session_id))
+    if session := sessions.get(note.session_id):
+        page.link(f"  {DEEDS[note.kind]}", session.goal or session.id, ("memory", session.memory_id))
     if note.replaced_by:
         text = texts.get(note.replaced_by) or note.replaced_by
         page.link("  superseded by", text, ("memory", note.replaced_by), "yellow")

@@ -92,10 +92,16 @@
       this.box.scrollIntoView();
     }
 
+    has(id) {
+      const at = this.heads.findIndex((head) => head.textContent === "Id");
+      this.ids ??= new Set(this.rows.map((row) => this.text(row, at)));
+      return this.ids.has(id);
+    }
+
     filled(row, column) {
       const text = this.text(row, column);
       const goal = text && tables[this.columns[column].leads];
-      if (!goal) return text;
+      if (!goal || !goal.has(text)) return text; // of an imported session there are memories alone
       const button = element("button", { type: "button", className: "lead", textContent: text });
       button.addEventListener("click", () => goal.lookFor(text));
       return button;
