@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -16,8 +17,10 @@ from tests.support.owner.harness import PROGRAM, WAIT_S, OwnerHarness, wait_unti
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire import run_folder
+from context_graph.wire.client import spawn
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.client.request import request
+from context_graph.wire.client.silent import Silent
 from context_graph.wire.client.spawn import restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
@@ -85,6 +88,18 @@ def test_stop_waits_until_the_owner_is_gone(owner: OwnerHarness) -> None:
     assert not owner.held()
     assert owner.ended(process) == 0
     assert stop_owner(owner.root) is None
+
+
+def test_stop_names_an_owner_whose_lock_outlives_its_open_files(
+    owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = owner.start()
+    looks = itertools.chain(
+        [spawn.look_at(owner.root), Silent(0, "", "", "", 0, True)], itertools.repeat(None)
+    )
+    monkeypatch.setattr(spawn, "look_at", lambda _root: next(looks))
+    assert stop_owner(owner.root) == process.pid
+    assert owner.ended(process) == 0
 
 
 def test_stop_of_an_owner_that_does_not_listen_yet_ends_it_too(owner: OwnerHarness) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from context_graph.config import Location, lock_path, socket_path
 from context_graph.wire import run_folder
 from context_graph.wire.client.connection import connect, exchange
+from context_graph.wire.client.silent import look_at
 from context_graph.wire.frames import Reply, Request, encode_request
 
 PROGRAM = Path(__file__).with_name("echo_owner.py")
@@ -126,4 +127,7 @@ class OwnerHarness:
             with contextlib.suppress(OSError):
                 if pid and str(PROGRAM).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not self.held(), "the lock to be free after the test")
+        try:
+            wait_until(lambda: not self.held(), "the lock to be free after the test")
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {look_at(self.root)}") from late

@@ -173,14 +173,15 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     seen = look_at(root)
     if seen is None:
         return None
-    reached = False
+    pid, reached = seen.pid, False
     for seconds in _pauses(half):
         # One that is just being started can't be asked nor signalled yet: so again until it can.
         reached = reached or _ask_to_leave(root, seen, half) or _terminate(root, seen)
         time.sleep(seconds)
-        pid, seen = seen.pid, look_at(root)
+        seen = look_at(root)
         if seen is None:
             return pid
+        pid = seen.pid or pid  # one that is going has closed its files before its lock is free
     _terminate(root, seen)
     if _is_free_by(root, end):
         return seen.pid
