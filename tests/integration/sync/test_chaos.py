@@ -133,7 +133,7 @@ class Chaos:
         for _ in range(60):
             with suppress(psycopg.Error, subprocess.SubprocessError), self.server.admin():
                 return
-            with suppress(subprocess.SubprocessError):
+            with suppress(AssertionError, subprocess.SubprocessError):  # it still recovers
                 self.server.start_again()
             time.sleep(0.5)
         raise AssertionError("the server does not come up again")

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -277,6 +278,24 @@ def test_a_worker_that_is_killed_leaves_nothing_half_done(
         (project,) = json.loads(out)["projects"]
         assert project["failed"] == "" and project["merged"] > 0, error
         assert [row[0] for row in outcomes] == ["expired", "committed"]
+
+
+def test_work_ends_with_whoever_started_it() -> None:
+    """Else a command that was killed would commit what nobody waits for, and keep the next from beginning."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        env = {**os.environ, "CONTEXT_GRAPH_HUB_ADMIN_URL": f"host=127.0.0.1 port={silent.getsockname()[1]}"}
+        words = [sys.executable, "-P", "-m", "context_graph.sync.batch"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=env) as process:
+            assert process.stdin is not None
+            task = {"project": str(uuid4()), "name": "gateway", "mode": "deep", "command": str(uuid4())}
+            process.stdin.write(json.dumps({"tasks": [task] * 30}).encode() + b"\n")
+            process.stdin.flush()
+            silent.settimeout(100)
+            silent.accept()[0].close()  # a worker is at it
+            workers = psutil.Process(process.pid).children(recursive=True)
+            process.stdin.close()
+            assert process.wait(60) == 1
+            assert workers and psutil.wait_procs(workers, 60)[1] == []
 
 
 def _youngest(pid: int) -> int:

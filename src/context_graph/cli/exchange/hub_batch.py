@@ -120,11 +120,12 @@ def _worked(work: dict[str, Any], url: str) -> Iterator[dict[str, Any]]:
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        process.stdin.write(json.dumps(work).encode())
-        process.stdin.close()
+        process.stdin.write(json.dumps(work).encode() + b"\n")
+        process.stdin.flush()
         for line in process.stdout:
             yield json.loads(line)
     finally:
+        process.stdin.close()
         process.stdout.close()
         if process.wait() != 0:
             raise ContextGraphError("the work on the hub ended early; what is above went well")

@@ -1,14 +1,17 @@
 """Consolidates projects of a hub: `python -m context_graph.sync.batch`, started by `hub consolidate`.
 
-Standard input has a `Work` as JSON; standard output gets an `Outcome` a line as projects are done. The hub's
+Standard input has a `Work` as a line of JSON. When it closes, whoever was to hear of the work is gone: this
+ends, and its workers with it. Standard output gets an `Outcome` a line as projects are done. The hub's
 address is in the environment (`project.URL`); workers on other machines have it in theirs.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,7 +33,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 def main() -> int:
     """0; 1 if the scheduler can't be reached, with why on standard error."""
-    work = msgspec.json.decode(sys.stdin.buffer.read(), type=Work)
+    work = msgspec.json.decode(sys.stdin.buffer.readline(), type=Work)
+    threading.Thread(target=_end_with_starter, daemon=True).start()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with _client(work) as client:
@@ -41,6 +45,12 @@ def main() -> int:
         print(f"the scheduler can't be reached: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _end_with_starter() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
 
 
 def outcomes(client: Client, tasks: list[Task]) -> Iterator[Outcome]:
