@@ -31,28 +31,28 @@ help: ## Print the targets
 
 # A first build takes some minutes: each part says what it does and how long that takes.
 $(STAMPS)/venv:
-	@echo "1 of 4: a virtual environment in .venv (10 s)"
+	@echo "first a virtual environment in .venv (10 s)"
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "context-graph needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
 
 # The next two share nothing, so that `make -j2 build` compiles the launcher while pip fetches the tools.
 $(STAMPS)/launcher-wheel: $(STAMPS)/venv $(LAUNCHER_SOURCES)
-	@echo "2 of 4: the launcher, in Rust (about 1 min)"
+	@echo "1 of 3: the launcher, in Rust (about 1 min)"
 	@command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
 	@rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./ext/launcher || \
 	  { command -v cargo >/dev/null || echo "the launcher needs Rust, and none could be fetched: install it (https://rustup.rs) and run make again" >&2; exit 1; }
 	@touch $@
 
 $(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
-	@echo "3 of 4: tools for development, from the package index (about 1 min)"
+	@echo "2 of 3: tools for development, from the package index (about 1 min)"
 	@$(BIN)/python -m pip install --quiet --group dev && touch $@
 
 $(STAMPS)/launcher: $(STAMPS)/launcher-wheel $(STAMPS)/tools
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
 
 $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES) $(REDACTION_SOURCES)
-	@echo "4 of 4: the kernels in Cython, the redactor in Rust, and the package itself (about 2 min)"
+	@echo "3 of 3: the kernels in Cython, the redactor in Rust, and the package itself (about 2 min)"
 	@$(BIN)/python -m pip install --quiet --editable . && touch $@
 
 # What an editable install would keep as it was when it was made.
