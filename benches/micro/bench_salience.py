@@ -1,9 +1,8 @@
-"""Salience of blocks of memories: the kernel, its twin, Numba's, and plain NumPy on the same work.
+"""Salience of blocks of memories: the kernel, its twin, and plain NumPy on the same work.
 
 | workload | what |
 |---|---|
-| score | 4,096 rows, 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numba`` if installed, |
-| | ``numpy`` (whole matrices) |
+| score | 4,096 rows, 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numpy`` (whole matrices) |
 | gathered | the weighted sum of 4,096 rows |
 | telling | the words of 1,000 short texts |
 """
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -61,8 +59,6 @@ SCORERS: dict[str, Callable[..., None]] = {
     "reference": _reference_salience.score,
     "numpy": by_numpy,
 }
-if find_spec("numba") is not None:
-    SCORERS["numba"] = import_module("context_graph.kernels.just_in_time").score
 
 
 @pytest.mark.parametrize("centres", [0, 1, 20])

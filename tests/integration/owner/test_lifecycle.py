@@ -294,7 +294,6 @@ def test_the_owner_is_light(owner: OwnerHarness) -> None:
     assert "asyncio" in names
     heavy = {
         "numpy",
-        "numba",
         "typer",
         "pydantic",
         "jsonschema",
