@@ -21,8 +21,10 @@ FRAME_S: Final = 5.0
 """Time to deliver a frame once begun, and to take a reply."""
 _LEAVING_S: Final = 0.5
 """What a client that connected but sent nothing gets when the owner is leaving."""
-_RECV_BYTES: Final = 64 * 1024
-_LARGE_BYTES: Final = 256 * 1024
+RECV_BYTES: Final = 64 * 1024
+"""Bytes that are read at a time."""
+LARGE_BYTES: Final = 256 * 1024
+"""Bytes of one unfinished message from which on it is asked whether all together hold too much."""
 _HTTP_METHODS: Final = (b"POST", b"GET ", b"HEAD", b"PUT ")
 """How HTTP begins; frames begin with magic bytes of their own."""
 
@@ -100,13 +102,13 @@ class Channel(ABC):
     def _sent(self) -> None:
         """Called when the whole answer was sent."""
 
-    @abstractmethod
     def _expired(self) -> None:
         """Called when the time that `_arm` gave is over; the socket is closed next."""
+        self._server.expired(self)
 
-    @abstractmethod
     def _closed(self) -> None:
         """Called when the socket has just been closed."""
+        self._server.closed(self)
 
     @property
     def _is_closed(self) -> bool:
@@ -123,6 +125,16 @@ class Channel(ABC):
             self._out = memoryview(b"")
         self._socket.close()
         self._closed()
+
+    def _receive(self) -> bytes | None:
+        """Return what has arrived, b"" at its end; None where nothing has, or it failed and is closed now."""
+        try:
+            return self._socket.recv(RECV_BYTES)
+        except BlockingIOError:
+            self._read_on()
+        except OSError:
+            self.close()
+        return None
 
     def _send(self, data: bytes) -> None:
         """Send ``data``; nothing is read until the client has taken it all."""
@@ -225,17 +237,9 @@ class Connection(Channel):
         elif not self.served and not self._decoder.buffered:
             self._arm(_LEAVING_S)
 
-    def _closed(self) -> None:
-        self._server.closed(self)
-
     def _on_readable(self) -> None:
-        try:
-            data = self._socket.recv(_RECV_BYTES)
-        except BlockingIOError:
-            self._read_on()
-            return
-        except OSError:
-            self.close()
+        data = self._receive()
+        if data is None:
             return
         if not data:
             self._eof = True
@@ -283,7 +287,7 @@ class Connection(Channel):
             return self._server.refuse(error)
         if payload is not None:
             return self._server.answer(payload)
-        strained = self._server.too_much_held() if self._decoder.buffered > _LARGE_BYTES else None
+        strained = self._server.too_much_held() if self._decoder.buffered > LARGE_BYTES else None
         return None if strained is None else self._server.refuse(strained)
 
     def _on_writable(self) -> None:
@@ -306,6 +310,3 @@ class Connection(Channel):
         self._stop_reading()
         upgrade(socket.socket(fileno=self._socket.detach()), data)
         self._server.closed(self)
-
-    def _expired(self) -> None:
-        self._server.expired(self)

@@ -37,12 +37,6 @@ class _Telling(Channel):
     def _say(self, message: object) -> None:
         self._send(json.dumps(message).encode() + b"\n")
 
-    def _expired(self) -> None:
-        self._server.expired(self)
-
-    def _closed(self) -> None:
-        self._server.closed(self)
-
 
 class FollowConnection(_Telling):
     """Tells which parts of a store changed, at most four times a second.

@@ -26,13 +26,12 @@ import orjson
 
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, InvalidInputError, WireError
-from context_graph.owner.socket.connection import FRAME_S, Channel, Server
+from context_graph.owner.socket.connection import FRAME_S, RECV_BYTES, Channel, Server
 from context_graph.wire.build import owner_build
 from context_graph.wire.frames import Reply, Request
 
 BODY_MAX: Final = 4 * 1024 * 1024
 _HEAD_MAX: Final = 16 * 1024
-_RECV_BYTES: Final = 64 * 1024
 _PREFIX: Final = "/v1/"
 _JSON: Final = "application/json"
 _WAIT_MS: Final = 5_000
@@ -102,15 +101,9 @@ class HttpConnection(Channel):
         """Nothing to do: it ends with its answer, or when its time is over."""
 
     def _on_readable(self) -> None:
-        try:
-            data = self._socket.recv(_RECV_BYTES)
-        except BlockingIOError:
-            self._read_on()
-            return
-        except OSError:
-            self.close()
-            return
-        self._take(data)
+        data = self._receive()
+        if data is not None:
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         """Feed ``data`` ("" is the end) to the parser, and answer if the request is whole."""
@@ -138,7 +131,7 @@ class HttpConnection(Channel):
         while True:
             event = self._parser.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
-                strained = self._server.too_much_held() if self._received > _RECV_BYTES else None
+                strained = self._server.too_much_held() if self._received > RECV_BYTES else None
                 if strained is not None:
                     raise HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(strained))
                 return False
@@ -190,12 +183,6 @@ class HttpConnection(Channel):
 
     def _sent(self) -> None:
         self.close()
-
-    def _closed(self) -> None:
-        self._server.closed(self)
-
-    def _expired(self) -> None:
-        self._server.expired(self)
 
 
 def _check_length(count: int) -> None:

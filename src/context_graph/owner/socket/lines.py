@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 from context_graph.operations.mcp.endpoint import Endpoint
 from context_graph.operations.mcp.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
-from context_graph.owner.socket.connection import Channel, Server
+from context_graph.owner.socket.connection import LARGE_BYTES, Channel, Server
 
 LINE_MAX: Final = 2 * 1024 * 1024
 """Bytes of one message: 65,536 characters, each escaped twice (12 bytes), and ample room around them."""
@@ -29,8 +29,6 @@ _LINGER_S: Final = 0.25
 _LEAVING_S: Final = 0.05
 _HUNG_UP_S: Final = 1.0
 """How often it is looked whether a client that has said all still waits for its late answer."""
-_LARGE_BYTES: Final = 256 * 1024
-_RECV_BYTES: Final = 64 * 1024
 _QUEUED_MAX: Final = 256
 """Messages that wait; with more nothing is read."""
 _CANCELLED: Final = b"notifications/cancelled"
@@ -144,15 +142,11 @@ class LineConnection(Channel):
         self._late.clear()
         self._work = None
         self._endpoint.close()
-        self._server.closed(self)
+        super()._closed()
 
     def _on_readable(self) -> None:
-        try:
-            data = self._socket.recv(_RECV_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
+        data = self._receive()
+        if data is None:
             return
         if not data:
             self._eof = True
@@ -173,7 +167,7 @@ class LineConnection(Channel):
             if _CANCELLED in line and self._cancel(line):
                 continue
             self._queue.append(_Waiting(line))
-        if self._splitter.buffered > _LARGE_BYTES and self._server.too_much_held() is not None:
+        if self._splitter.buffered > LARGE_BYTES and self._server.too_much_held() is not None:
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
@@ -276,7 +270,7 @@ class LineConnection(Channel):
 
     def _expired(self) -> None:
         if self._out or self._splitter.buffered:
-            self._server.expired(self)
+            super()._expired()
 
 
 _STRUCTURE: Final = re.compile(rb'["{}\[\]]')
