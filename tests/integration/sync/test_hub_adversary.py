@@ -17,7 +17,6 @@ import psycopg
 import pytest
 from msgspec import structs
 from psycopg.conninfo import make_conninfo
-from tests.integration.sync.test_hub_transport import told_by_an_earlier_build
 from tests.integration.sync.test_merge import state, stores
 from tests.support.exchange.in_memory import InMemory
 from tests.support.exchange.postgres import Postgres, Team, team
@@ -26,7 +25,6 @@ from tests.support.memories import WHY
 
 from context_graph.sync.change import decode, digest, encode
 from context_graph.sync.exchange import OpenStore
-from context_graph.sync.hub import schema
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.run import exchange
@@ -122,8 +120,7 @@ WRITES = {
     "a function of their own": "CREATE FUNCTION context_graph.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "another's role": "SET ROLE context_graph_admin",
     "what a line says, asked freely": "SELECT context_graph.without('{}', '{}')",
-    "search without a limit": "SELECT context_graph.ask_freely("
-    "'{}', '', '{}', '{}', '', true, 1, 1, 1, '{}')",
+    "search without a limit": "SELECT context_graph.worded('{}', '', '{}', '{}', '0', '', 1)",
 }
 
 
@@ -349,46 +346,6 @@ def test_words_of_one_are_not_put_in_the_place_of_another(scene: Scene) -> None:
     scene.run("SELECT context_graph.put_index(%s, %s, 0, 3, %s, '{}')", scene.own.project, TWO, rows)
     assert scene.rows("SELECT FROM context_graph.memory WHERE project = %s", scene.own.project) == []
     assert Indexer(scene.ada).run() == 3
-
-
-def test_what_earlier_builds_let_in_is_made_good(server: Postgres) -> None:
-    """Each row that a member could write before: afterwards it silences nobody and erases nothing."""
-    name = "adversary_before"
-    with server.admin() as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-    old = replace(server, address=make_conninfo(server.address, dbname=name))
-    own = team(old, upto=3)
-    ada, mallory = (own.member(f"{name}_{one}", "writer") for one in ("ada", "mallory"))
-    told_by_an_earlier_build(ada, own, ONE, lines(1, 3))
-    wide = "{content,rationale,removed}"
-    with psycopg.connect(mallory, autocommit=True) as connection:
-        for number in range(5):
-            connection.execute(
-                "INSERT INTO context_graph.machine (project, machine, last, bytes) "
-                "VALUES (%s, %s, 1000000, -1e15)",
-                (own.project, f"{number:032x}"),
-            )
-        for seq, subject, fields, text in (
-            (1, "00000009-0000-4000-8000-000000000000", wide, ""),
-            (2, line(1).change.subject, "{importance}", "this is no json"),
-            (10**12, "x", "{}", "{}"),
-        ):
-            connection.execute(
-                "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
-                "VALUES (%s, %s, %s, %s, 1, 'm', %s, %s)",
-                (own.project, f"{0:032x}", seq, subject, fields, text),
-            )
-    with old.admin() as admin:
-        schema.migrate(admin)
-        left = admin.execute("SELECT machine, last, bytes > 0 FROM context_graph.machine").fetchall()
-    assert left == [(ONE, 3, True)]
-    place = Hub(ada, own.project)
-    try:
-        assert all_of(place, ONE) == lines(1, 3)
-        place.push(ONE, [line(4, subject=1)])
-        assert len(all_of(place, ONE)) == 4
-    finally:
-        place.close()
 
 
 def test_a_type_of_their_own_runs_nothing_with_the_hub_s_rights(scene: Scene) -> None:

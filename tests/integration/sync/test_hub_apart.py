@@ -21,7 +21,7 @@ from tests.support.memories import WHY
 from context_graph.sync.change import encode
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs, schema, teams
-from context_graph.sync.hub.apart import MOST_LOGS
+from context_graph.sync.hub.functions import MOST_LOGS
 from context_graph.sync.hub.memories import changes, composed
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.register import MAX_USERS, Origin, Register

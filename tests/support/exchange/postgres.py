@@ -20,7 +20,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from context_graph.sync.hub.schema import MEMBERS, MIGRATIONS, migrate
+from context_graph.sync.hub.schema import MEMBERS, migrate
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ class Team:
             admin.execute("UPDATE context_graph.member SET removed_at = now() WHERE login = %s", (name,))
 
 
-def team(server: Postgres, name: str = "", *, upto: int = len(MIGRATIONS)) -> Team:
-    """A new team with one project, in a hub of at least the version ``upto``."""
+def team(server: Postgres, name: str = "") -> Team:
+    """A new team with one project."""
     made, project = uuid4(), uuid4()
     with server.admin() as admin:
-        migrate(admin, upto)
+        migrate(admin)
         admin.execute(
             "INSERT INTO context_graph.team (id, name) VALUES (%s, %s)", (made, name or f"team {made}")
         )

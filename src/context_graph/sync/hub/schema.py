@@ -1,4 +1,4 @@
-"""The hub's tables, as numbered migrations, and who may read and write which rows.
+"""The hub's tables, as numbered migrations, and who may read which rows; what is written goes by functions.
 
 Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is
 seen by members of its project alone: the database's policies decide that by the login, not our code.
@@ -10,42 +10,14 @@ from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
-from context_graph.sync.hub.apart import APART
-from context_graph.sync.hub.guarded import GUARDED, TIGHTENED
-
-SETTLED: Final = r"""
--- A call does not see what another one, not yet committed, deletes for good or tells. Whoever indexes what
--- was told does so after its commit: the later of the two sees both.
-CREATE FUNCTION context_graph.take_out_deleted(of_project uuid, of_machine text, after bigint, upto bigint)
-  RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    WITH told AS (
-      SELECT DISTINCT subject FROM context_graph.change
-      WHERE project = of_project AND machine = of_machine AND seq > after AND seq <= upto
-    ), gone AS (
-      SELECT subject FROM told WHERE EXISTS (
-        SELECT FROM context_graph.change AS c
-        WHERE c.project = of_project AND c.subject = told.subject AND 'removed' = ANY (c.fields)
-      )
-    )
-    UPDATE context_graph.change SET line = '', fields = '{}' WHERE project = of_project
-      AND subject IN (SELECT subject FROM gone) AND line <> '' AND NOT 'removed' = ANY (fields)
-  $$;
-REVOKE EXECUTE ON FUNCTION context_graph.take_out_deleted FROM PUBLIC;
-DO $$ BEGIN
-  EXECUTE replace(
-    pg_get_functiondef('context_graph.put_index'::regproc), 'UPDATE context_graph.machine SET indexed',
-    'PERFORM context_graph.take_out_deleted(of_project, of_machine, after, upto);
-    UPDATE context_graph.machine SET indexed'
-  );
-END $$;
-"""
-
+from context_graph.sync.hub.functions import FUNCTIONS
+from context_graph.sync.hub.searching import SEARCHING
 
 SCHEMA: Final = "context_graph"
 MEMBERS: Final = "context_graph_member"
 """The role that every member's login is in."""
 
-_FIRST: Final = """
+_TABLES: Final = """
 CREATE TABLE context_graph.team (
   id uuid PRIMARY KEY,
   name text NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 64)
@@ -55,6 +27,8 @@ CREATE TABLE context_graph.project (
   team uuid NOT NULL REFERENCES context_graph.team,
   name text NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
   quota_bytes bigint NOT NULL DEFAULT 1073741824 CHECK (quota_bytes >= 0),
+  remote text NOT NULL DEFAULT '' CHECK (length(remote) <= 64),
+  audits bigint NOT NULL DEFAULT 0,
   UNIQUE (team, name)
 );
 CREATE TABLE context_graph.member (
@@ -72,6 +46,7 @@ CREATE TABLE context_graph.machine (
   last bigint NOT NULL DEFAULT 0,
   digest text NOT NULL DEFAULT '',
   bytes bigint NOT NULL DEFAULT 0,
+  indexed bigint NOT NULL DEFAULT 0,
   pushed_at timestamptz,
   PRIMARY KEY (project, machine)
 );
@@ -81,113 +56,26 @@ CREATE TABLE context_graph.change (
   seq bigint NOT NULL CHECK (seq > 0),
   subject text NOT NULL CHECK (octet_length(subject) <= 4096),
   clock bigint NOT NULL,
-  by text NOT NULL CHECK (octet_length(by) <= 64),
+  -- Ties between changes go by the bytes of an id, as on each machine; some languages sort "aa" behind "z".
+  by text COLLATE "C" NOT NULL CHECK (octet_length(by) <= 64),
   fields text[] NOT NULL,
   line text NOT NULL CHECK (octet_length(line) <= 2097152),
   at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (project, machine, seq),
   FOREIGN KEY (project, machine) REFERENCES context_graph.machine
 );
-CREATE INDEX change_subject ON context_graph.change (project, subject);
-
--- What later lines set is taken out of earlier ones, and all that was deleted for good out of every line, so
--- that a text that nobody has any more is not here either. The lines stay, as numbers of their logs.
-CREATE FUNCTION context_graph.without(line text, names text[]) RETURNS text
-  LANGUAGE sql STABLE SET search_path = ''
-  AS $$
-    SELECT json_build_object(
-      'v', line::json -> 'v', 'machine', line::json -> 'machine', 'seq', line::json -> 'seq',
-      'clock', line::json -> 'clock', 'by', line::json -> 'by', 'kind', line::json -> 'kind',
-      'subject', line::json -> 'subject', 'uses', line::json -> 'uses',
-      'fields', (
-        SELECT coalesce(json_object_agg(key, value), '{}') FROM json_each(line::json -> 'fields')
-        WHERE key <> ALL (names)
-      )
-    )::text
-  $$;
-CREATE FUNCTION context_graph.compact() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = ''
-  AS $$
-  BEGIN
-    UPDATE context_graph.change AS held SET line = '', fields = '{}'
-      FROM fresh WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project
-      AND held.subject = fresh.subject AND held.line <> '' AND NOT 'removed' = ANY (held.fields);
-    UPDATE context_graph.change AS late SET line = '', fields = '{}'
-      FROM fresh WHERE late.project = fresh.project AND late.machine = fresh.machine AND late.seq = fresh.seq
-      AND NOT 'removed' = ANY (fresh.fields) AND EXISTS (
-        SELECT FROM context_graph.change AS gone WHERE gone.project = fresh.project
-        AND gone.subject = fresh.subject AND 'removed' = ANY (gone.fields)
-      );
-    UPDATE context_graph.change AS held SET
-        line = context_graph.without(held.line, later.fields),
-        fields = ARRAY(SELECT unnest(held.fields) EXCEPT SELECT unnest(later.fields))
-      FROM (
-        SELECT older.project, older.machine, older.seq, array_agg(DISTINCT name) AS fields
-        FROM fresh CROSS JOIN unnest(fresh.fields) AS name
-        JOIN context_graph.change AS older ON older.project = fresh.project AND older.subject = fresh.subject
-          AND (older.clock, older.by) < (fresh.clock, fresh.by) AND older.fields @> ARRAY[name]
-        WHERE fresh.clock >> 16 <= extract(epoch FROM now()) * 1000 + 600000
-        GROUP BY older.project, older.machine, older.seq
-      ) AS later
-      WHERE held.project = later.project AND held.machine = later.machine AND held.seq = later.seq
-      AND held.line <> '';
-    RETURN NULL;
-  END $$;
-CREATE TRIGGER compact AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.compact();
-
-CREATE FUNCTION context_graph.projects_of_session(roles text[]) RETURNS SETOF uuid
-  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = ''
-  AS $$
-    SELECT project FROM context_graph.member
-    WHERE login = session_user AND removed_at IS NULL AND role = ANY (roles)
-  $$;
-
-ALTER TABLE context_graph.team ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.project ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.member ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.machine ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.change ENABLE ROW LEVEL SECURITY;
-
-CREATE POLICY seen ON context_graph.project FOR SELECT
-  USING (id IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.team FOR SELECT
-  USING (id IN (SELECT team FROM context_graph.project));
-CREATE POLICY seen ON context_graph.member FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.machine FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY begun ON context_graph.machine FOR INSERT
-  WITH CHECK (
-    login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
-  );
-CREATE POLICY moved ON context_graph.machine FOR UPDATE
-  USING (login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}')))
-  WITH CHECK (login = session_user);
-CREATE POLICY seen ON context_graph.change FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY told ON context_graph.change FOR INSERT
-  WITH CHECK (
-    project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
-    AND EXISTS (
-      SELECT FROM context_graph.machine AS own
-      WHERE own.project = change.project AND own.machine = change.machine AND own.login = session_user
-    )
-  );
-
-GRANT USAGE ON SCHEMA context_graph TO context_graph_member;
-GRANT SELECT ON context_graph.team, context_graph.project, context_graph.member, context_graph.machine,
-  context_graph.change, context_graph.migration TO context_graph_member;
-GRANT INSERT, UPDATE ON context_graph.machine TO context_graph_member;
-GRANT INSERT ON context_graph.change TO context_graph_member;
-"""
-
-_RUNS: Final = """
+CREATE INDEX change_subject ON context_graph.change (project, subject) WHERE fields <> '{}';
+-- Links by the memory that they lead to: what was superseded is found by it.
+CREATE INDEX change_target ON context_graph.change (project, split_part(subject, '/', 2))
+  WHERE split_part(subject, '/', 2) <> '';
 CREATE TABLE context_graph.run (
   project uuid NOT NULL REFERENCES context_graph.project,
   number bigint NOT NULL CHECK (number > 0),
   command uuid NOT NULL,
   login name NOT NULL DEFAULT session_user,
   mode text NOT NULL CHECK (length(mode) BETWEEN 1 AND 16),
+  host text NOT NULL DEFAULT '' CHECK (length(host) <= 128),
+  process text NOT NULL DEFAULT '' CHECK (length(process) <= 64),
   began_at timestamptz NOT NULL DEFAULT now(),
   lease_until timestamptz NOT NULL,
   ended_at timestamptz,
@@ -213,35 +101,6 @@ CREATE TABLE context_graph.undo (
   FOREIGN KEY (project, run) REFERENCES context_graph.run ON DELETE CASCADE
 );
 CREATE INDEX undo_subject ON context_graph.undo (project, subject);
-
-CREATE FUNCTION context_graph.keep_undo() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path = '' AS $$
-  BEGIN
-    DELETE FROM context_graph.undo AS kept USING fresh
-      WHERE kept.project = fresh.project AND kept.subject = fresh.subject
-      AND (kept.fields && fresh.fields OR 'removed' = ANY (fresh.fields));
-    RETURN NULL;
-  END $$;
-CREATE TRIGGER keep_undo AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.keep_undo();
-
-ALTER TABLE context_graph.run ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.undo ENABLE ROW LEVEL SECURITY;
-CREATE POLICY seen ON context_graph.run FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY begun ON context_graph.run FOR INSERT
-  WITH CHECK (login = session_user AND project IN (SELECT context_graph.projects_of_session('{owner}')));
-CREATE POLICY moved ON context_graph.run FOR UPDATE
-  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
-CREATE POLICY owned ON context_graph.undo FOR ALL
-  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
-GRANT SELECT, INSERT ON context_graph.run TO context_graph_member;
-GRANT UPDATE (lease_until, ended_at, outcome, machine, first, last, counts, undone_by)
-  ON context_graph.run TO context_graph_member;
-GRANT SELECT, INSERT, DELETE ON context_graph.undo TO context_graph_member;
-"""
-
-_MEMORIES: Final = """
 -- By what a member's question finds memories that are not on their machine: the words of each as hashes, and,
 -- where the server has pgvector, what it means (_VECTORS). The text stands in the lines alone.
 CREATE TABLE context_graph.memory (
@@ -252,127 +111,52 @@ CREATE TABLE context_graph.memory (
   PRIMARY KEY (project, subject)
 );
 CREATE INDEX memory_terms ON context_graph.memory USING gin (terms);
-ALTER TABLE context_graph.machine ADD COLUMN indexed bigint NOT NULL DEFAULT 0;
--- Links by the memory that they lead to: what was superseded is found by it.
-CREATE INDEX change_target ON context_graph.change (project, split_part(subject, '/', 2))
-  WHERE split_part(subject, '/', 2) <> '';
-
-CREATE FUNCTION context_graph.forget_memory() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path = '' AS $$
-  BEGIN
-    DELETE FROM context_graph.memory AS held USING fresh
-      WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project AND held.subject = fresh.subject;
-    RETURN NULL;
-  END $$;
-CREATE TRIGGER forget_memory AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.forget_memory();
--- Whoever may write may index any log of the project: the machine that wrote it may never come again.
-CREATE FUNCTION context_graph.note_indexed(of_project uuid, of_machine text, upto bigint) RETURNS void
-  LANGUAGE sql SECURITY DEFINER SET search_path = ''
-  AS $$
-    UPDATE context_graph.machine SET indexed = greatest(indexed, least(upto, last))
-    WHERE project = of_project AND machine = of_machine
-    AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
-  $$;
-
--- What holds all of the words, or the weightiest part of them. Set after set is looked up until there is
--- enough, or time is over, so nothing is read that has one common word alone. Of equals the nearest is first.
-CREATE FUNCTION context_graph.worded(
-  may uuid[], of_provider text, words bigint[], weights float8[], distance text, vector text, most int
-) RETURNS TABLE (of_project uuid, of_subject text)
-  LANGUAGE plpgsql SET search_path = '' SET enable_seqscan = off SET gin_fuzzy_search_limit = 50000
-  AS $$
-  DECLARE
-    until timestamptz := clock_timestamp() + interval '60 ms';
-    projects uuid[] := '{}';
-    subjects text[] := '{}';
-    ranks float8[] := '{}';
-    distances float8[] := '{}';
-    part record;
-    found record;
-  BEGIN
-    FOR part IN
-      SELECT array_agg(w.word) AS words, sum(w.weight) AS weight
-      FROM generate_series(1, (1 << cardinality(words)) - 1) AS mask
-      JOIN unnest(words, weights) WITH ORDINALITY AS w (word, weight, at) ON mask >> (w.at - 1)::int & 1 = 1
-      GROUP BY mask ORDER BY 2 DESC LIMIT 200
-    LOOP
-      EXIT WHEN cardinality(subjects) >= most OR clock_timestamp() > until;
-      EXECUTE 'SELECT array_agg(project) AS projects, array_agg(subject) AS subjects,
-          array_agg(distance) AS distances FROM (
-        SELECT project, subject, (' || distance || ')::float8 AS distance FROM context_graph.memory
-        WHERE terms OPERATOR(pg_catalog.@>) $1 AND project = ANY ($2) AND provider = $3
-        AND subject <> ALL ($4) LIMIT 1000
-      ) AS held' INTO found USING part.words, may, of_provider, subjects, vector;
-      CONTINUE WHEN found.subjects IS NULL;
-      projects := projects || found.projects;
-      subjects := subjects || found.subjects;
-      distances := distances || found.distances;
-      ranks := ranks || array_fill(part.weight, ARRAY[cardinality(found.subjects)]);
-    END LOOP;
-    RETURN QUERY SELECT u.p, u.s FROM unnest(projects, subjects, ranks, distances) AS u (p, s, rank, distance)
-      ORDER BY u.rank DESC, u.distance LIMIT most;
-  END $$;
--- Candidates for a question by meaning and by words, all that is told of each, and links that supersede it.
--- Under policies no index of words could be used, for their operators may tell what they see: so the function
--- looks with its owner's rights, in the projects of whoever asks and in no others.
-CREATE FUNCTION context_graph.ask(
-  among uuid[], of_provider text, words bigint[], weights float8[], vector text, exact boolean, breadth int,
-  nearest int, most int, superseding text[]
-) RETURNS TABLE (of_project uuid, of_subject text, of_login name, of_line text)
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' SET enable_seqscan = off
-  AS $$
-  DECLARE
-    may uuid[] := ARRAY(
-      SELECT p FROM context_graph.projects_of_session('{reader,writer,owner}') AS p WHERE p = ANY (among)
-    );
-    near text := '';
-    distance text := '0';
-    place name;
-  BEGIN
-    SELECT n.nspname INTO place FROM pg_catalog.pg_attribute AS a
-      JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
-      JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
-      WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' AND NOT a.attisdropped;
-    IF place IS NOT NULL AND vector <> '' THEN
-      PERFORM set_config('hnsw.ef_search', breadth::text, true);
-      PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
-      distance := format('embedding OPERATOR(%I.<#>) $5::%I.halfvec', place, place);
-      near := format(
-        '(SELECT project, subject FROM context_graph.memory '
-        'WHERE project = ANY ($1) AND provider = $2 AND embedding IS NOT NULL '
-        'ORDER BY (%s) %s LIMIT $6) UNION ',
-        distance, CASE WHEN exact THEN '+ 0' ELSE '' END
-      );
-    END IF;
-    RETURN QUERY EXECUTE '
-      WITH wanted AS MATERIALIZED (' || near || '(
-        SELECT of_project AS project, of_subject AS subject
-        FROM context_graph.worded($1, $2, $3, $4, $9, $5, $7)
-      ))
-      SELECT c.project, c.subject, m.login, c.line FROM wanted AS w
-      JOIN context_graph.change AS c ON c.project = w.project AND c.subject = w.subject
-      JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
-      WHERE c.line <> ''''
-      UNION ALL
-      SELECT c.project, c.subject, m.login, c.line FROM wanted AS w
-      JOIN context_graph.change AS c
-        ON c.project = w.project AND split_part(c.subject, ''/'', 2) = w.subject
-      JOIN context_graph.machine AS m ON m.project = c.project AND m.machine = c.machine
-      WHERE split_part(c.subject, ''/'', 2) <> '''' AND split_part(c.subject, ''/'', 3) = ANY ($8)
-      AND c.line <> '''''
-      USING may, of_provider, words, weights, vector, nearest, most, superseding, distance;
-  END $$;
-
-ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;
-CREATE POLICY seen ON context_graph.memory FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY written ON context_graph.memory FOR ALL
-  USING (project IN (SELECT context_graph.projects_of_session('{writer,owner}')));
-GRANT SELECT, INSERT, UPDATE, DELETE ON context_graph.memory TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST, _RUNS, _MEMORIES, GUARDED, TIGHTENED, SETTLED, APART)
+_RIGHTS: Final = """
+CREATE TRIGGER compact AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.compact();
+CREATE TRIGGER keep_undo AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.keep_undo();
+CREATE TRIGGER forget_memory AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.forget_memory();
+
+ALTER TABLE context_graph.team ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.project ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.member ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.machine ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.change ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.undo ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;
+CREATE POLICY seen ON context_graph.project FOR SELECT
+  USING (id IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.team FOR SELECT
+  USING (id IN (SELECT team FROM context_graph.project));
+CREATE POLICY seen ON context_graph.member FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.machine FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.change FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.run FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY owned ON context_graph.undo FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
+CREATE POLICY seen ON context_graph.memory FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+
+GRANT USAGE ON SCHEMA context_graph TO context_graph_member;
+GRANT SELECT ON ALL TABLES IN SCHEMA context_graph TO context_graph_member;
+-- No function is anybody's that is not named here.
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA context_graph FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION context_graph.projects_of_session, context_graph.tell, context_graph.mend,
+  context_graph.begin_run, context_graph.renew_run, context_graph.end_run, context_graph.keep_reversals,
+  context_graph.mark_undone, context_graph.to_index, context_graph.put_index, context_graph.ask
+  TO context_graph_member;
+"""
+
+MIGRATIONS: Final = (_TABLES + FUNCTIONS + SEARCHING + _RIGHTS,)
 """Never changed once a hub may have them; a new one is added at the end."""
 
 _BASE: Final = f"""
@@ -423,14 +207,14 @@ def version_of(connection: Any) -> int:
     )
 
 
-def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
+def migrate(connection: Any) -> int:
     """Bring the hub's tables to this build's version, each migration in a transaction; how many were run.
 
     Raises:
         ConfigError: The hub is of a later version.
     """
     done = 0
-    for number in range(1, upto + 1):
+    for number, migration in enumerate(MIGRATIONS, 1):
         with connection.transaction():
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute(_BASE)
@@ -439,11 +223,10 @@ def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
             check_version(there)
             if there >= number:
                 continue
-            connection.execute(MIGRATIONS[number - 1])
+            connection.execute(migration)
             connection.execute("INSERT INTO context_graph.migration (number) VALUES (%s)", (number,))
             done += 1
-    if upto == len(MIGRATIONS):
-        _add_vectors(connection)
+    _add_vectors(connection)
     return done
 
 
