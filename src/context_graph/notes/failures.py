@@ -7,6 +7,7 @@ something is kept by nobody: told again, it would be advice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -17,6 +18,10 @@ from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
+_SNIPPET: Final = linear(
+    r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-[ce](?:[\s\"'$]|$)|-(?:\s|$)|<<)"
+)
+"""A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
 _STEPS: Final = 6
@@ -104,6 +109,12 @@ class Lesson:
     def destroys(self) -> bool:
         """Whether a command of what solved it deletes, discards or forces something."""
         return any(destroys(step) for step in self.solved_by if not step.startswith(_EDIT))
+
+
+def is_trial(command: str, own: Iterable[str] = ()) -> bool:
+    """Return whether a command gives an interpreter its text, or runs one of the scripts that its session
+    wrote: what fails in it has hardly anything to do with another such text."""
+    return bool(_SNIPPET.match(command)) or any(path in command for path in own)
 
 
 @dataclass(slots=True)

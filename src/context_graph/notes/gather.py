@@ -18,7 +18,7 @@ from context_graph.notes.changes import Files
 from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
-from context_graph.notes.failures import Failures
+from context_graph.notes.failures import Failures, is_trial
 from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
 from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
 from context_graph.notes.remarks import REMARK_CHARS
@@ -52,10 +52,6 @@ _BINDS: Final = linear(
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
-_SNIPPET: Final = linear(
-    r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-[ce](?:[\s\"'$]|$)|-(?:\s|$)|<<)"
-)
-"""A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_ANSWER: Final = 200
@@ -349,13 +345,13 @@ class Gathered:
         scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
         if failed:
             command = _tried(command_text)[-1]
-            unlike = scratch or bool(_SNIPPET.match(command))
+            unlike = scratch or is_trial(command)
             self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
             return
         self._take_success(turn, number, event, command_text)
         scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
         for command in _tried(command_text):
-            if not (scratch or _SNIPPET.match(command)):
+            if not (scratch or is_trial(command)):
                 self.failures.worked(command, number, event.at_ms)
 
     def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> None:

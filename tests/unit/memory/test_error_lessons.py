@@ -78,19 +78,39 @@ def test_among_many_lessons_no_wrong_one_is_told() -> None:
     assert wrong == []
 
 
+def summary_with(session: str, work: dict[str, Any]) -> MemoryNode:
+    return MemoryNode(
+        id=uuid4(),
+        content="Goal: run it",
+        rationale="a summary of a session",
+        created_at_ms=NOW - 86_400_000,
+        last_accessed_ms=NOW,
+        importance=0.5,
+        session_id=session,
+        metadata={"capture": work},
+    )
+
+
+def test_what_failed_in_a_session_s_own_script_is_no_error_that_nobody_solved() -> None:
+    """Unless the environment lacks something: that is so for other scripts, too."""
+    trials = (
+        ("python3 try_out.py", "ValueError: the settings of the shop are not configured yet", False),
+        ('python -c "import shop; shop.run()"', "ValueError: the settings of the shop are missing", False),
+        ("python3 try_out.py", "ModuleNotFoundError: No module named 'shop_settings'", True),
+        ("python manage.py check", "ValueError: the settings of the shop are not configured yet", True),
+    )
+    for command, error, is_told in trials:
+        known = ErrorLessons()
+        for number in range(2):
+            work = {"failures": {command: error}, "made": ["try_out.py"]}
+            known.take([summary_with(f"s{number}", work)])
+        line = known.line("now", command, error, (), now_ms=NOW)
+        assert (line is not None) == is_told, command
+
+
 def test_an_error_that_two_sessions_left_is_said_to_be_unsolved() -> None:
     def summary(session: str, error: str) -> MemoryNode:
-        work = {"failures": {"python app.py": error}}
-        return MemoryNode(
-            id=uuid4(),
-            content="Goal: run it",
-            rationale="a summary of a session",
-            created_at_ms=NOW - 86_400_000,
-            last_accessed_ms=NOW,
-            importance=0.5,
-            session_id=session,
-            metadata={"capture": work},
-        )
+        return summary_with(session, {"failures": {"python app.py": error}})
 
     error = "ImportError: libvips.so.42: cannot open shared object file: No such file or directory"
     lessons = ErrorLessons()

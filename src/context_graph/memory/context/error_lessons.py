@@ -18,7 +18,7 @@ from uuid import UUID
 from context_graph.memory.context.following import Follower, keep_newest
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
-from context_graph.notes.failures import ABSENT, normalised
+from context_graph.notes.failures import ABSENT, is_trial, normalised
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import error_line
 from context_graph.text.quoting import Line, day_text, quoted
@@ -121,9 +121,15 @@ class ErrorLessons(Follower):
             self._take_lesson(node)
             return
         work = node.metadata.get("capture")
-        failures = work.get("failures") if isinstance(work, dict) else None
+        capture = work if isinstance(work, dict) else {}
+        failures = capture.get("failures")
         if isinstance(failures, Mapping):
-            errors = frozenset(normalised(why) for why in failures.values() if isinstance(why, str))
+            own = [str(path) for path in capture.get("made", ())]
+            errors = frozenset(
+                normalised(why)
+                for command, why in failures.items()
+                if isinstance(why, str) and (ABSENT.found(why) or not is_trial(command, own))
+            )
             row = node.session_id or "", node.created_at_ms, errors
             keep_newest(self._unsolved, node.id, row, _UNSOLVED)
 
