@@ -395,7 +395,7 @@ def _map(found: Sequence[rows.MemoryRow], now: int) -> rows.Map:
     sessions = [
         rows.MapSession(
             id=session_id(at),
-            memory_id=found[at % len(found)].id,
+            memory_id=found[at % len(found)].id if found else "",
             at_ms=now - at * HOUR_MS,
             goal=f"Goal {at}: fix the limiter",
             files={"src/gateway/limits.py": 1 + at % 4, **({"tests/test_limits.py": 1} if at % 2 else {})},
