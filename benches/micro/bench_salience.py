@@ -1,8 +1,9 @@
-"""Salience of blocks of memories: the kernel, its twin, and plain NumPy on the same work.
+"""Salience of blocks of memories: the kernel, its twin, Numba's, and plain NumPy on the same work.
 
 | workload | what |
 |---|---|
-| score | 4,096 rows, 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numpy`` (whole matrices) |
+| score | 4,096 rows, 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numba`` if installed, |
+| | ``numpy`` (whole matrices) |
 | gathered | the weighted sum of 4,096 rows |
 | telling | the words of 1,000 short texts |
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -59,6 +61,8 @@ SCORERS: dict[str, Callable[..., None]] = {
     "reference": _reference_salience.score,
     "numpy": by_numpy,
 }
+if find_spec("numba") is not None:
+    SCORERS["numba"] = import_module("context_graph.kernels.just_in_time").score
 
 
 @pytest.mark.parametrize("centres", [0, 1, 20])

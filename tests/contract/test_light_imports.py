@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 HEAVY = {
-    *("numpy", "rocksdict", "typer", "click", "msgspec", "orjson", "re2", "mcp", "pydantic"),
+    *("numpy", "numba", "rocksdict", "typer", "click", "msgspec", "orjson", "re2", "mcp", "pydantic"),
     *("detect_secrets", "jsonschema", "requests", "asyncio", "ssl", "argparse", "subprocess", "shutil"),
 }
 OURS = {"client", "config", "errors", "model", "system", "wire"}

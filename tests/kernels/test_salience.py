@@ -1,7 +1,8 @@
-"""Salience space by space: the twin, and the compiled kernel in each kind."""
+"""Salience space by space: the twin, the compiled kernel in each kind, and Numba's where installed."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
 
@@ -12,15 +13,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.oracles import salience as _reference_salience
 
+from context_graph import kernels
 from context_graph.model.spaces import DIM, SLICES, SPACES
 
 COMPILED = import_module("context_graph.kernels.salience")
 UNREAD = 0.6
 
 
-@pytest.fixture(params=["reference", "compiled"])
+@pytest.fixture(params=["reference", "compiled", "numba"])
 def module(request: pytest.FixtureRequest) -> ModuleType:
+    if request.param == "numba":
+        return numba_kernel()
     return COMPILED if request.param == "compiled" else _reference_salience
+
+
+def numba_kernel() -> ModuleType:
+    """Numba's, or the test is skipped."""
+    pytest.importorskip("numba", reason="the extra `numba` is not installed")
+    return import_module("context_graph.kernels.just_in_time")
 
 
 def rows(count: int, seed: int, *, empty: float = 0.0) -> NDArray[np.float32]:
@@ -129,9 +139,32 @@ def test_twins_agree_to_the_last_bit(
     assert ((expected >= 0.0) & (expected <= 1.0)).all()
 
 
+@pytest.mark.parametrize("centres", [0, 1, 3, 9])
+def test_numba_agrees_within_single_precision(centres: int) -> None:
+    numba, chance = numba_kernel(), np.random.default_rng(centres)
+    block, near = rows(64, 5, empty=0.3), rows(centres, 6)
+    given = (block, chance.random(64), chance.random(64), near, chance.random(centres), UNREAD)
+    found, expected = np.empty((64, 13)), np.empty((64, 13))
+    numba.score(*given, found)
+    _reference_salience.score(*given, expected)
+    assert np.abs(found - expected).max() < 1e-6
+
+
 def test_an_unknown_kind_is_refused(module: ModuleType) -> None:
     with pytest.raises(ValueError, match="kind must be one of"):
         block = rows(1, 1)
         module.score(
             block, np.zeros(1), np.zeros(1), rows(0, 1), np.zeros(0), UNREAD, np.zeros((1, 13)), "none"
         )
+
+
+def test_numba_is_taken_for_a_run_that_pays_and_only_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "context_graph.kernels.just_in_time"
+    monkeypatch.setitem(sys.modules, name, _reference_salience)
+    plain = kernels.salience_for(0)
+    assert kernels.salience_for(kernels.NUMBA_PAYS - 1) is plain is kernels.salience
+    assert kernels.salience_for(kernels.NUMBA_PAYS) is _reference_salience
+    monkeypatch.setitem(sys.modules, name, None)
+    assert kernels.salience_for(10 * kernels.NUMBA_PAYS) is plain

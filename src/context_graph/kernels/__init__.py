@@ -58,3 +58,19 @@ def __getattr__(name: str) -> ModuleType:
     if name not in _BATCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.{name}")
+
+
+NUMBA_PAYS: Final = 20_000_000
+"""Rows times centres from which loading Numba is paid back (docs/dev/adr/0014-batch-kernels.md)."""
+
+
+def salience_for(comparisons: int) -> ModuleType:
+    """Return the kernel `salience` for a run of so many rows times centres.
+
+    The compiled one; for a large run Numba's, if the extra ``numba`` is installed.
+    """
+    name = "just_in_time" if comparisons >= NUMBA_PAYS else "salience"
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ImportError:
+        return import_module(f"{__name__}.salience")

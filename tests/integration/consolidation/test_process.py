@@ -211,7 +211,7 @@ def test_light_starts_without_what_only_the_longer_modes_need(folder: Path) -> N
         "import sys; from pathlib import Path; from context_graph.consolidation import messages, run;"
         "from context_graph.consolidation.request import Request;"
         "run.compute(Path(sys.argv[1]), Request(), lambda update: None);"
-        "heavy = {'graspologic_native', 'scipy'};"
+        "heavy = {'graspologic_native', 'scipy', 'numba'};"
         "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
     )
     found = subprocess.run(

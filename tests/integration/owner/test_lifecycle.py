@@ -294,6 +294,7 @@ def test_the_owner_is_light(owner: OwnerHarness) -> None:
     assert "asyncio" in names
     heavy = {
         "numpy",
+        "numba",
         "typer",
         "pydantic",
         "jsonschema",

@@ -32,6 +32,7 @@ from pathlib import Path
 from setproctitle import setproctitle
 
 _LEFT_OUT = (
+    "context_graph.kernels.just_in_time",
     "context_graph.sync.batch",
     "context_graph.view",
 )

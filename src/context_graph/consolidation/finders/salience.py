@@ -103,14 +103,13 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
     worth = np.clip(2.0 * snap.importance, 0.0, 1.0)
     centres, most = _centres(snap, used, goals)
     scores = np.zeros((count, len(SPACES)))
+    kernel = kernels.salience_for(count * len(centres))
     for start, block in snap.blocks():
         rows = slice(start, start + len(block))
         words = _telling(snap, start, block)
         informative = 1.0 - np.exp(-words / TELLS)
         base = (1.0 + words * worth[rows]) ** -BY_WORDS * left[rows]
-        kernels.salience.score(
-            np.ascontiguousarray(block), informative, base, centres, most, UNREAD, scores[rows]
-        )
+        kernel.score(np.ascontiguousarray(block), informative, base, centres, most, UNREAD, scores[rows])
         progress(rows.stop, count)
     return scores
 
@@ -199,7 +198,9 @@ def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
         return total, 0.0
     value -= value.mean()
     for start, block in snap.blocks():
-        kernels.salience.add_weighted(np.ascontiguousarray(block), value[start : start + len(block)], total)
+        kernels.salience_for(0).add_weighted(
+            np.ascontiguousarray(block), value[start : start + len(block)], total
+        )
     evidence = float(np.abs(value).sum()) ** 2 / float(value @ value)
     return total, evidence / (evidence + PRIOR)
 
