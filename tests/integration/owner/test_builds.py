@@ -117,7 +117,7 @@ def test_what_was_installed_over_a_running_owner_is_seen_when_a_session_begins(
     (replaced,) = cli.launcher.parent.parent.rglob("context_graph/errors.py")
     os.utime(replaced, (LATEST, LATEST), follow_symlinks=False)
     begin_session(cli, "after")
-    assert owner_of(cli)[1] == build(LATEST)
+    wait_until(lambda: owner_of(cli)[1] == build(LATEST), "the owner of what is installed")
     log = (cli.root / "log" / "owner.log").read_text()
     assert f"{build(LATEST)} is installed, and this owner is {build(EARLIER)}" in log
 

@@ -238,12 +238,13 @@ def test_a_project_that_fails_stops_no_other(
             "SELECT %s, team, 'second' FROM context_graph.project WHERE id = %s",
             (uuid4(), own.project),
         )
-    held = runs.begin(hub(), uuid4(), "deep")
+    holder = hub()
+    held = runs.begin(holder, uuid4(), "deep")
     done = consolidate("--team", name_of(own), "--workers", "2")
     failed = {one["name"]: one["failed"] for one in done["projects"]}
     assert done["code"] == 1 and done["failed"] == 1
     assert "goes on" in failed["gateway"] and failed["second"] == ""
-    runs.fail(hub(), held)
+    runs.fail(holder, held)
     assert consolidate("--team", name_of(own))["code"] == 0
 
 
