@@ -212,20 +212,19 @@ def test_a_hub_that_hangs_is_given_up_and_what_is_here_is_told(
     """Hooks and other commands wait for nothing meanwhile; the next question is answered again."""
     ada, _ = pair
     found(ada, "payment")
-    backends = [
-        one.pid
-        for one in psutil.Process(server.server.get_pid()).children()
-        if "postgres:" in " ".join(one.cmdline())
-    ]
-    for pid in backends:
+    first = psutil.Process(server.server.get_pid())
+    # The first one first: on a busy machine it may have been asked anew, and would make another that answers.
+    whole = [one.pid for one in (first, *first.children())]
+    for pid in whole:
         os.kill(pid, signal.SIGSTOP)
     try:
         began = time.monotonic()
         told = found(ada, "which port does staging of the gateway listen on")
         assert time.monotonic() - began < WAIT_S
-        assert told["nodes"][0]["content"] == PORT and "did not answer" in told["hub"]
+        assert told["nodes"][0]["content"] == PORT
+        assert "did not answer" in told["hub"] or "can't be reached" in told["hub"]
     finally:
-        for pid in backends:
+        for pid in whole:
             os.kill(pid, signal.SIGCONT)
     until(lambda: QUEUE in json.dumps(found(ada, "payment message redelivered")), "it was not asked again")
 
