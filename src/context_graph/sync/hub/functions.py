@@ -169,8 +169,8 @@ CREATE FUNCTION context_graph.tell(of_project uuid, of_machine text, told text, 
     newest bigint;
   BEGIN
     PERFORM context_graph.must(of_project, '{writer,owner}');
-    IF size > 8388608 OR size = 0 OR end_digest !~ '^[0-9a-f]{32}$' THEN
-      RAISE EXCEPTION USING ERRCODE = 'CG004', MESSAGE = 'a call takes 1 to 8388608 bytes and a digest';
+    IF size > {MOST_BYTES} OR size = 0 OR end_digest !~ '^[0-9a-f]{32}$' THEN
+      RAISE EXCEPTION USING ERRCODE = 'CG004', MESSAGE = 'a call takes 1 to {MOST_BYTES} bytes and a digest';
     END IF;
     INSERT INTO context_graph.machine (project, machine) VALUES (of_project, of_machine)
       ON CONFLICT DO NOTHING;
@@ -315,4 +315,4 @@ CREATE FUNCTION context_graph.mark_undone(of_project uuid, of_number bigint, by_
     PERFORM context_graph.must(of_project, '{owner}');
     UPDATE context_graph.run SET undone_by = by_number WHERE project = of_project AND number = of_number;
   END $$;
-""".replace("{MOST_LOGS}", str(MOST_LOGS))
+""".replace("{MOST_LOGS}", str(MOST_LOGS)).replace("{MOST_BYTES}", str(MOST_BYTES))

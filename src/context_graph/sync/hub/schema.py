@@ -113,6 +113,13 @@ CREATE TABLE context_graph.memory (
 CREATE INDEX memory_terms ON context_graph.memory USING gin (terms);
 """
 
+_SEEN: Final = "".join(
+    f"""
+CREATE POLICY seen ON context_graph.{table} FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{{reader,writer,owner}}')));"""
+    for table in ("member", "machine", "change", "run", "memory")
+)
+"""A row of these is seen by whoever is a member of its project."""
 _RIGHTS: Final = """
 CREATE TRIGGER compact AFTER INSERT ON context_graph.change
   REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.compact();
@@ -133,18 +140,8 @@ CREATE POLICY seen ON context_graph.project FOR SELECT
   USING (id IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
 CREATE POLICY seen ON context_graph.team FOR SELECT
   USING (id IN (SELECT team FROM context_graph.project));
-CREATE POLICY seen ON context_graph.member FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.machine FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.change FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.run FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
 CREATE POLICY owned ON context_graph.undo FOR SELECT
   USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
-CREATE POLICY seen ON context_graph.memory FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
 
 GRANT USAGE ON SCHEMA context_graph TO context_graph_member;
 GRANT SELECT ON ALL TABLES IN SCHEMA context_graph TO context_graph_member;
@@ -156,7 +153,7 @@ GRANT EXECUTE ON FUNCTION context_graph.projects_of_session, context_graph.tell,
   TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_TABLES + FUNCTIONS + SEARCHING + _RIGHTS,)
+MIGRATIONS: Final = (_TABLES + FUNCTIONS + SEARCHING + _RIGHTS + _SEEN,)
 """Never changed once a hub may have them; a new one is added at the end."""
 
 _BASE: Final = f"""

@@ -50,6 +50,14 @@ CREATE FUNCTION context_graph.worded(
     RETURN QUERY SELECT u.p, u.s FROM unnest(projects, subjects, ranks, distances) AS u (p, s, rank, distance)
       ORDER BY u.rank DESC, u.distance LIMIT most;
   END $$;
+-- The schema of pgvector's types; NULL while the hub searches by words alone.
+CREATE FUNCTION context_graph.place_of_vectors() RETURNS name
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT n.nspname FROM pg_catalog.pg_attribute AS a
+    JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+    WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' AND NOT a.attisdropped
+  $$;
 -- Candidates for a question by meaning and by words, all that is told of each, and links that supersede it.
 -- Under policies no index of words could be used, for their operators may tell what they see: so the function
 -- looks with its owner's rights, in the projects of whoever asks and in no others.
@@ -73,10 +81,7 @@ CREATE FUNCTION context_graph.ask(
     ) IS NOT TRUE THEN
       RAISE EXCEPTION USING ERRCODE = 'CG004', MESSAGE = 'a question has at most 8 words and 1000 candidates';
     END IF;
-    SELECT n.nspname INTO place FROM pg_catalog.pg_attribute AS a
-      JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
-      JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
-      WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' AND NOT a.attisdropped;
+    place := context_graph.place_of_vectors();
     IF place IS NOT NULL AND vector <> '' THEN
       PERFORM set_config('hnsw.ef_search', breadth::text, true);
       PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
@@ -157,10 +162,7 @@ CREATE FUNCTION context_graph.put_index(
         WHERE project = of_project AND machine = of_machine AND seq > after AND seq <= upto
       )
       ON CONFLICT (project, subject) DO UPDATE SET provider = excluded.provider, terms = excluded.terms;
-    SELECT n.nspname INTO place FROM pg_catalog.pg_attribute AS a
-      JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
-      JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
-      WHERE a.attrelid = 'context_graph.memory'::regclass AND a.attname = 'embedding' AND NOT a.attisdropped;
+    place := context_graph.place_of_vectors();
     IF place IS NOT NULL THEN
       EXECUTE format(
         'UPDATE context_graph.memory AS m SET embedding = r.embedding::%I.halfvec
