@@ -61,8 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=left_out)
-    long = {item.path for item in items if item.get_closest_marker("thorough")}
-    items.sort(key=lambda item: (_kind(item) in _QUICK, item.path not in long))
+    items.sort(key=lambda item: _kind(item) in _QUICK)
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from tests.support.memories import WHY, figures
 
 from context_graph.consolidation.commit import Prepared, Result, commit
-from context_graph.consolidation.messages import leftovers
 from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
 from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
@@ -28,7 +26,6 @@ __all__ = [
     "Prune",
     "Reweight",
     "exported",
-    "folders",
     "judge",
     "plan_of",
     "planted",
@@ -74,11 +71,6 @@ def planted(memex: Memex, *, days: int = 10) -> dict[str, list[UUID]]:
         "duplicates": keep([FACTS[0].upper(), f"  {FACTS[1]}.  "], importance=0.25),
         "empty": keep(EMPTY, importance=0.1),
     }
-
-
-def folders(store: Path) -> list[Path]:
-    """What runs left in the store's folder."""
-    return leftovers(store)
 
 
 def plan_of(memex: Memex, **changes: Any) -> Plan:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 from tests.support.cli import Cli
 
-from context_graph.consolidation.messages import leftovers
-
-__all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_session"]
+__all__ = ["context_of", "hook", "memory", "remember", "work_session"]
 
 _EVENTS = {
     "session-start": "SessionStart",
@@ -60,11 +57,6 @@ def remember(cli: Cli, content: str, *words: str) -> str:
     """Store a memory by command; its id."""
     found: str = memory(cli, "store", "-", "--rationale", "kept by a test", *words, stdin=content)["id"]
     return found
-
-
-def run_folders(store: Path) -> list[Path]:
-    """What the store's consolidations have on disk while they run; the last one takes the folder along."""
-    return leftovers(store)
 
 
 def work_session(cli: Cli, session: str, *, stop: bool = True, end: bool = True) -> None:

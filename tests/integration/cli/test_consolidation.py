@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from tests.support.cli import Cli
 from tests.support.owner.harness import wait_until
-from tests.support.sessions import memory, remember, run_folders
+from tests.support.sessions import memory, remember
+
+from context_graph.consolidation.messages import leftovers
 
 OLD = ("--occurred-at", "2025-01-31T09:30:00Z")
 FACTS = [
@@ -162,12 +164,12 @@ def test_a_signal_ends_the_run_with_nothing_changed(cli: Cli, number: signal.Sig
     command = [str(cli.launcher), "memory", "consolidate"]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=cli.project, env=cli.env, text=True, **pipes) as process:
-        wait_until(lambda: run_folders(store), "the run to begin", 20)
+        wait_until(lambda: leftovers(store), "the run to begin", 20)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
     assert "nothing was changed" in err
-    wait_until(lambda: not run_folders(store), "the run's folder to go")
+    wait_until(lambda: not leftovers(store), "the run's folder to go")
     assert ids(cli) == every
     assert memory(cli, "runs")["runs"] == []
 
@@ -179,9 +181,9 @@ def test_a_run_ends_with_a_client_that_is_killed(cli: Cli) -> None:
     store = Path(memory(cli, "stats")["store"])
     command = [str(cli.launcher), "memory", "consolidate"]
     with subprocess.Popen(command, cwd=cli.project, env=cli.env, stdin=subprocess.DEVNULL) as process:
-        wait_until(lambda: run_folders(store), "the run to begin", 20)
+        wait_until(lambda: leftovers(store), "the run to begin", 20)
         process.kill()
-    wait_until(lambda: not run_folders(store), "the run's folder to go")
+    wait_until(lambda: not leftovers(store), "the run's folder to go")
     assert ids(cli) == every
     assert memory(cli, "runs")["runs"] == []
 

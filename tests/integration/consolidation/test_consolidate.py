@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.consolidation import FACTS, folders, planted
+from tests.support.consolidation import FACTS, planted
 from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.messages import leftovers
 from context_graph.consolidation.plan import Mode
 from context_graph.consolidation.progress import Cancelled, Update
 from context_graph.consolidation.request import Consciousness, ModeNotAllowedError
@@ -30,7 +31,7 @@ def test_duplicates_become_one_and_empty_words_go(memex: Memex, mode: Mode) -> N
         assert memex.get(one) is None
     for one in known["facts"]:
         assert memex.get(one) is not None
-    assert folders(memex.core.folder) == []
+    assert leftovers(memex.core.folder) == []
     again = consolidate(memex, mode)
     assert again.as_dict()["merged_count"] == again.as_dict()["pruned_count"] == 0
 
@@ -101,7 +102,7 @@ def test_a_run_that_is_cancelled_changes_nothing(memex: Memex, stage: str) -> No
     with pytest.raises(Cancelled):
         consolidate(memex, "rem", progress=stop)
     assert memex.seq == before
-    assert folders(memex.core.folder) == []
+    assert leftovers(memex.core.folder) == []
 
 
 def test_the_store_is_free_while_it_works_and_what_changed_meanwhile_is_left_alone(memex: Memex) -> None:
@@ -146,7 +147,7 @@ def test_a_wrong_argument_is_named(memex: Memex, given: dict[str, object], field
     with pytest.raises(InvalidParamsError) as refused:
         consolidate(memex, **given)  # type: ignore[arg-type]
     assert refused.value.parameter == field
-    assert folders(memex.core.folder) == []
+    assert leftovers(memex.core.folder) == []
 
 
 def test_what_a_dead_process_left_is_removed(memex: Memex) -> None:

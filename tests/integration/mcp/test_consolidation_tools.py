@@ -15,10 +15,11 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.clients.mcp_client import Peer, connected
 from tests.support.owner.harness import wait_until
-from tests.support.sessions import memory, run_folders
+from tests.support.sessions import memory
 
 from context_graph import Memex
 from context_graph.config import lock_path, socket_path
+from context_graph.consolidation.messages import leftovers
 from context_graph.wire import run_folder
 
 OLD = "2025-01-31T09:30:00Z"
@@ -287,13 +288,13 @@ def test_a_cancelled_run_leaves_no_trace(cli: Cli, monkeypatch: pytest.MonkeyPat
         connection.sendall(json.dumps(opening).encode() + b"\n")
         assert json.loads(connection.recv(65536))["id"] == 0
         connection.sendall(json.dumps({**seed_request(1), "id": 1}).encode() + b"\n")
-        wait_until(lambda: run_folders(store), "the run to begin")
+        wait_until(lambda: leftovers(store), "the run to begin")
         if ending == "notification":
             cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
             ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
             connection.sendall(json.dumps(cancelled).encode() + b"\n" + json.dumps(ping).encode() + b"\n")
             assert json.loads(connection.recv(65536))["id"] == 2, "no answer to what was cancelled"
-    wait_until(lambda: not run_folders(store), "the run's folder to go")
+    wait_until(lambda: not leftovers(store), "the run's folder to go")
     assert memory(cli, "list") == before
     assert memory(cli, "runs")["runs"] == []
 
@@ -306,7 +307,7 @@ def test_an_owner_that_dies_in_a_run_costs_the_client_nothing(cli: Cli) -> None:
         found: list[dict[str, Any]] = []
         worker = threading.Thread(target=lambda: found.append(peer.ask("consolidate_memories")))
         worker.start()
-        wait_until(lambda: run_folders(store), "the run to begin")
+        wait_until(lambda: leftovers(store), "the run to begin")
         holder = run_folder.read_holder(lock_path(Path(cli.env["CONTEXT_GRAPH_HOME"])))
         assert holder is not None
         os.kill(holder.pid, signal.SIGKILL)
@@ -314,7 +315,7 @@ def test_an_owner_that_dies_in_a_run_costs_the_client_nothing(cli: Cli) -> None:
         assert [one["merged_count"] for one in found] == [len(FACTS)]
         assert len(memory(cli, "list")["nodes"]) == len(FACTS)
         assert len(memory(cli, "runs")["runs"]) == 1
-        wait_until(lambda: not run_folders(store), "both runs' folders to go")
+        wait_until(lambda: not leftovers(store), "both runs' folders to go")
 
 
 def test_two_clients_that_ask_at_once_are_served_one_after_the_other(cli: Cli) -> None:

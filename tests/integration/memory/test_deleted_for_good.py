@@ -15,13 +15,14 @@ from tests.support.cli import Cli, end_process
 from tests.support.consolidation import Merge, Prune, exported, judge, prepared_of, run
 from tests.support.memories import REDACTOR, WHY, again, open_memex
 from tests.support.owner.harness import wait_until
-from tests.support.sessions import memory, remember, run_folders
+from tests.support.sessions import memory, remember
 from tests.support.store import run as run_python
 
 from context_graph.config import data_root, store_dir
 from context_graph.consolidation.commit import commit
 from context_graph.consolidation.consolidate import consolidate
 from context_graph.consolidation.map import decode_map
+from context_graph.consolidation.messages import leftovers
 from context_graph.errors import GraphQueryError
 from context_graph.memory.memex import Memex
 from context_graph.store.graph.history import HistoryTable
@@ -352,12 +353,12 @@ def test_a_delete_while_a_consolidation_runs_leaves_nothing_when_that_has_ended(
         [str(cli.launcher), "memory", "consolidate"],
         cwd=cli.project, env=cli.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
-        wait_until(lambda: run_folders(store), "the run to begin", 20)
+        wait_until(lambda: leftovers(store), "the run to begin", 20)
         memory(cli, "forget", kept, "--permanent", "--yes")
         if killed:
             end_process(cli.owner_pid())
         process.wait(timeout=60)
     assert memory(cli, "list")["nodes"] == [] and lost
     cli.run("owner", "stop")
-    wait_until(lambda: not run_folders(store), "the run's folder to go")
+    wait_until(lambda: not leftovers(store), "the run's folder to go")
     assert holding(store) == []

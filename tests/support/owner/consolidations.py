@@ -16,6 +16,7 @@ from tests.support.cli import Cli
 from tests.support.memories import open_memex
 
 from context_graph.config import Location, locate
+from context_graph.consolidation.messages import leftovers
 from context_graph.errors import OwnerUnavailableError
 from context_graph.memory.memex import Memex
 from context_graph.wire.client.follow import Following, follow
@@ -162,8 +163,7 @@ class Owner:
 
     def folders(self) -> list[Path]:
         """Folders of runs below the store."""
-        folder = self.location.store / "dream"
-        return [path for path in folder.iterdir() if path.is_dir()] if folder.exists() else []
+        return leftovers(self.location.store)
 
     def pid(self) -> int:
         """Of the owner's process."""
