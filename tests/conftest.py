@@ -53,7 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files with long tests come first: at the end no worker waits for another one's."""
+    """Leave out what is long and what only root can do; quick tests come last, where they fill what is left."""
     for item in items:
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="only root can act as somebody else: make test-root"))
@@ -114,6 +114,7 @@ def _places(home: Path) -> dict[str, str]:
         "CONTEXT_GRAPH_HOME": str(home / "cg"),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local" / "share"),
+        "HOLD_RUNS": str(home / "hold-runs"),  # tests/support/owner/consolidations
     }
 
 

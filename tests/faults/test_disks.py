@@ -14,6 +14,7 @@ import pytest
 from tests.faults.shim import Shim
 from tests.faults.world import LONG, World
 from tests.support.cli import Cli
+from tests.support.owner.harness import wait_until
 
 SESSIONS = 4
 
@@ -101,11 +102,8 @@ def _read_only(world: World, rounds: int) -> None:
 
 def _remount(home: Path, mode: str) -> None:
     """The killed owner's files close a moment after it."""
-    for _ in range(200):
-        done = subprocess.run(["mount", "-o", f"remount,{mode}", str(home)], capture_output=True)
-        if done.returncode == 0:
-            return
-    raise AssertionError(done.stderr)
+    command = ["mount", "-o", f"remount,{mode}", str(home)]
+    wait_until(lambda: subprocess.run(command, capture_output=True).returncode == 0, f"mounted {mode}")
 
 
 def _slow(world: World, shim: Shim, rounds: int) -> None:

@@ -28,7 +28,8 @@ from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import HEADER_BYTES, Request, decode_request, encode_request
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "40"))
-WAIT_S = 60.0
+WAIT_S = 240.0
+"""A consolidation among the calls takes idle time only."""
 VERBS = (
     *("owner.ping", "owner.status", "hooks.pre-tool", "hooks.post-tool", "hooks.stop", "hooks.prompt-submit"),
     *("session.show", "session.list", "session.export", "memory.store", "memory.recall", "memory.list"),

@@ -69,9 +69,10 @@ def test_a_queued_crisis_has_a_light_run_and_is_answered(cli: Cli) -> None:
 def test_a_query_ends_the_owner_s_own_run_which_comes_back(cli: Cli) -> None:
     """No run of its own stays while a query is answered, and none is lost by it."""
     owner = _owner(cli)
+    owner.hold_next()
     _crisis(owner)
     assert _queued(owner)
-    pid = until(owner.running, "the run")["pid"]
+    pid = owner.held()
     with stopped(pid):
         assert owner.ask("memory.recall", query="where does the bucket keep its settings?")["nodes"]
         until(lambda: not Path(f"/proc/{pid}").exists(), "the process's end")
@@ -85,9 +86,10 @@ def test_a_query_ends_the_owner_s_own_run_which_comes_back(cli: Cli) -> None:
 @pytest.mark.thorough
 def test_who_asks_goes_before_the_owner_s_own_run(cli: Cli) -> None:
     owner = _owner(cli)
+    owner.hold_next()
     _crisis(owner)
     assert _queued(owner)
-    pid = until(owner.running, "the run")["pid"]
+    pid = owner.held()
     with stopped(pid):
         asked = owner.start(mode="light")
         assert asked.result()["merged_count"] == TWINS

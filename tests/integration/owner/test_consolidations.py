@@ -31,12 +31,6 @@ def _gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def _held(owner: Owner) -> int:
-    """The pid of the process that computes the run that is under way."""
-    running = until(owner.running, "a run")
-    return int(running["pid"])
-
-
 def _count(owner: Owner) -> int:
     return int(owner.ask("memory.stats")["memory"]["nodes"])
 
@@ -80,8 +74,9 @@ def test_wrong_parameters_are_named_at_once(dreaming: Owner, given: dict[str, ob
 
 
 def test_a_cancelled_run_changes_nothing_and_leaves_nothing(dreaming: Owner) -> None:
+    dreaming.hold_next()
     job = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         assert job.cancel()["state"] == "cancelled"
         until(lambda: _gone(pid), "the process's end")
@@ -91,8 +86,9 @@ def test_a_cancelled_run_changes_nothing_and_leaves_nothing(dreaming: Owner) -> 
 
 
 def test_a_run_that_was_asked_for_goes_on_beside_queries_and_hooks(dreaming: Owner) -> None:
+    dreaming.hold_next()
     job = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         assert dreaming.ask("memory.recall", query="where does the bucket keep its settings?")["nodes"]
         assert not _gone(pid) and job.state == "running"
@@ -100,8 +96,9 @@ def test_a_run_that_was_asked_for_goes_on_beside_queries_and_hooks(dreaming: Own
 
 
 def test_runs_follow_one_another(dreaming: Owner) -> None:
+    dreaming.hold_next()
     first = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         second, third = dreaming.start(mode="light"), dreaming.start(mode="light", dry_run=True)
         assert second.state == "queued"
@@ -114,8 +111,9 @@ def test_runs_follow_one_another(dreaming: Owner) -> None:
 
 def test_a_memory_that_changes_during_a_run_is_left_as_it_is(dreaming: Owner) -> None:
     pairs = dreaming.start(dry_run=True).result()["merged"]
+    dreaming.hold_next()
     job = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         dreaming.ask("memory.forget", id=pairs[0]["survivor"])
     found = job.result()
@@ -125,8 +123,9 @@ def test_a_memory_that_changes_during_a_run_is_left_as_it_is(dreaming: Owner) ->
 
 
 def test_the_death_of_its_process_fails_a_run_and_nothing_else(dreaming: Owner) -> None:
+    dreaming.hold_next()
     job = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         os.kill(pid, signal.SIGKILL)
         view = job.end()
@@ -138,8 +137,9 @@ def test_the_death_of_its_process_fails_a_run_and_nothing_else(dreaming: Owner) 
 
 @pytest.mark.thorough
 def test_an_owner_that_leaves_ends_its_run_first(dreaming: Owner) -> None:
+    dreaming.hold_next()
     dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         assert dreaming.cli.run("owner", "stop").returncode == 0
         assert _gone(pid)
@@ -149,8 +149,9 @@ def test_an_owner_that_leaves_ends_its_run_first(dreaming: Owner) -> None:
 
 
 def test_a_killed_owner_leaves_no_process_and_the_next_one_no_file(dreaming: Owner) -> None:
+    dreaming.hold_next()
     dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         end_process(dreaming.pid())
     until(lambda: _gone(pid), "the process to notice")
@@ -169,8 +170,9 @@ def test_an_empty_store_is_told_that_there_was_nothing_to_do(cli: Cli) -> None:
 
 def test_the_end_of_whoever_waits_ends_a_run(dreaming: Owner) -> None:
     """One that has gone before the owner looks, too."""
+    dreaming.hold_next()
     job = dreaming.start(mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     with stopped(pid):
         job.leave()
         until(lambda: _gone(pid), "the process's end")
@@ -184,8 +186,9 @@ def test_an_owner_that_says_nothing_is_asked_whether_it_still_answers(
 ) -> None:
     # The package exports a function under the module's own name.
     monkeypatch.setattr(sys.modules["context_graph.wire.client.follow"], "_SILENT_S", 1.0)
+    dreaming.hold_next()
     following = dreaming.follow("memory.consolidate", mode="light")
-    pid = _held(dreaming)
+    pid = dreaming.held()
     lines = iter(following)
     with stopped(pid), stopped(dreaming.pid()), pytest.raises(DeadlineExceededError):
         for _ in lines:

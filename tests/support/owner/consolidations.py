@@ -140,6 +140,20 @@ class Owner:
         _succeeded(following.reply)
         return Waiting(following)
 
+    def hold_next(self) -> None:
+        """Stop the next run where it begins: the one that `held` returns."""
+        self._hold.touch()
+
+    def held(self) -> int:
+        """The pid of the process that computes the run that was to be held."""
+        pid = int(until(self.running, "a run")["pid"])
+        self._hold.unlink()
+        return pid
+
+    @property
+    def _hold(self) -> Path:
+        return Path(self.cli.env["HOLD_RUNS"])
+
     def follow(self, verb: str, **given: Any) -> Following:
         """Ask for long work, to be told how far it is."""
         self.ask("owner.ping")
