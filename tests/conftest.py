@@ -53,7 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is long and what only root can do; quick tests come last, where they fill what is left."""
+    """Leave out what is long and what only root can do. Quick tests come last and fill what is left."""
     for item in items:
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="only root can act as somebody else: make test-root"))

@@ -100,16 +100,18 @@ def test_what_was_learned_at_a_file_is_told_there(cli: Cli) -> None:
     assert "learned on " in text and "project.license must be a string" in text
 
 
-def test_where_nobody_said_why_nothing_is_told(cli: Cli) -> None:
-    """That it was changed, and what the commit is called, its history says."""
+def test_where_nobody_said_why_it_is_told_for_what_it_was_changed_and_how_it_was_tested(cli: Cli) -> None:
+    """Not what the commit is called: its history says that."""
     hook(cli, "session-start", "s-1", source="startup")
     hook(cli, "prompt-submit", "s-1", prompt=GOAL)
     edit(cli, "s-1", "src/bucket.py")
+    shell(cli, "s-1", "pytest -q tests/test_bucket.py")
     shell(cli, "s-1", "git commit -am 'Refactor the token bucket'")
     hook(cli, "stop", "s-1", last_assistant_message="Refactored `src/bucket.py` and moved the tests.")
     hook(cli, "session-end", "s-1", reason="exit")
     begin(cli, "s-2")
-    assert edit(cli, "s-2", "src/bucket.py", "pre-tool") == ""
+    text = edit(cli, "s-2", "src/bucket.py", "pre-tool")
+    assert f'"For: {GOAL} | Tested with: pytest -q tests/test_bucket.py"' in text
 
 
 def test_what_was_said_of_another_file_is_told_there(cli: Cli) -> None:
@@ -169,13 +171,13 @@ def test_a_command_that_names_a_file_is_a_touch(cli: Cli) -> None:
     assert GOAL in shell(cli, "s-2", "sed -n 1,40p src/bucket.py")
 
 
-def test_the_first_file_of_a_prompt_is_told_about_at_once_and_the_next_at_its_sixth_touch(cli: Cli) -> None:
+def test_the_first_file_of_a_prompt_is_told_about_at_once_and_the_next_at_its_third_touch(cli: Cli) -> None:
     """Most files that are opened are only looked at. The next prompt's work has a first file of its own."""
     for name in ("app", "bucket", "clock"):
         session(cli, f"s-{name}", f"src/{name}.py", goal=f"{GOAL}, for {name}")
     begin(cli, "s-9")
     assert "for bucket" in read(cli, "s-9", "src/bucket.py")
-    assert [bool(read(cli, "s-9", "src/app.py")) for _ in range(7)] == [*[False] * 5, True, False]
+    assert [bool(read(cli, "s-9", "src/app.py")) for _ in range(7)] == [*[False] * 2, True, *[False] * 4]
     hook(cli, "prompt-submit", "s-9", prompt="Now write the minutes of our meeting down")
     assert "for clock" in read(cli, "s-9", "src/clock.py")
 

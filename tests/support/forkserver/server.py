@@ -275,7 +275,7 @@ def _become(start: Start) -> None:
         sys.orig_argv = list(start.words)
         sys.executable = start.words[0]
         if program[1] == "context_graph.consolidation" and os.path.exists(start.env.get("HOLD_RUNS", "")):
-            os.kill(os.getpid(), signal.SIGSTOP)  # a test wants to see a run that is under way, not the end of one
+            os.kill(os.getpid(), signal.SIGSTOP)  # a test wants to see a run under way, not its end
         code = _run(*program)
     except BaseException:
         traceback.print_exc()

@@ -6,7 +6,7 @@ session was asked.
 
 Most files that are opened are only looked at. So a file is told about at once where the prompt names it, or
 where it is the first one that a prompt's work comes to and something speaks for the note; any other one once
-it was touched again and again, or is about to change. docs/dev/capture.md has figures.
+it is touched again, or is about to change. docs/dev/capture.md has figures.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from context_graph.text.patterns import linear
 from context_graph.text.quoting import words_of
 
 FILE_TOKENS: Final = 120
-TOUCHES: Final = 6
+TOUCHES: Final = 3
 """Touches after which a file is told about that is not the first one of a prompt's work."""
-TOUCHES_UNSURE: Final = 4
+TOUCHES_UNSURE: Final = 2
 """Touches of the first one, where nothing speaks for the note."""
 _KEPT: Final = 16
 """Memories of one path, the newest."""

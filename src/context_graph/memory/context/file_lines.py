@@ -1,6 +1,6 @@
 """Says in a line what a note says of a file: why something was so, what was decided, what mended it.
 
-What only names the act, as a commit's subject does, stands in the project's history: of that nothing is told.
+Of a change of which nobody said why: what it was made for, and how it was tested.
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ _DID: Final = {NoteKind.CHANGE: "changed", NoteKind.LESSON: "learned", NoteKind.
 
 
 def line_about(
-    node: MemoryNode, path: str, *, now_ms: int, fits: Callable[[str], bool], evidence: str = ""
+    node: MemoryNode,
+    path: str,
+    *,
+    now_ms: int,
+    fits: Callable[[str], bool],
+    work: Callable[[str], SessionWork],
+    evidence: str = "",
 ) -> Line | None:
     """Return the line of what a note, or a memory that somebody stored, says of ``path``; what has no room
     goes without its last parts. None if it says nothing of that file, or nothing of it fits.
@@ -43,6 +49,7 @@ def line_about(
     Args:
         path: The file, relative to the checkout's top.
         fits: Whether a text has room.
+        work: A session's id -> what it did.
         evidence: How what a stored memory rests on is today; a change's file has changed since, of course.
 
     Cost: 1 ms for a long note.
@@ -61,6 +68,9 @@ def line_about(
     if not parts:
         names = names_of(path, symbols).union(spoken_of.get(here, ()))
         parts = _said_of(node.content, names, list(changed), here, kind)
+    if not parts and kind is NoteKind.CHANGE and path in own.get("files", ()):
+        goal, *_ = node.content.splitlines()
+        parts = [f"For: {shortened(goal, _GOAL_CHARS)}", *_tested(work(node.session_id or ""))]
     shown = f" ({', '.join(symbols[:_SYMBOLS])})" if symbols else ""
     return _fitted(f"{path}{shown}, {_DID.get(kind, 'noted')} on {day}", parts, str(node.id), fits)
 
@@ -91,8 +101,13 @@ def _did(work: SessionWork) -> list[str]:
     parts = [f"For: {shortened(work.prompts[0], _GOAL_CHARS)}"]
     parts += [f"Failed: {shortened(broke, _SHORT_CHARS)}" for broke in [_what_broke(work)] if broke]
     parts += [f"Decided: {shortened(choice, _PART_CHARS)}" for choice in work.chosen()[-1:]]
+    return [*parts, *_tested(work)]
+
+
+def _tested(work: SessionWork) -> list[str]:
+    """Return how a session ran its tests the last time."""
     tests = [way["example"] for way in work.ways.values() if way["kind"] == "test" and way["example"]]
-    return [*parts, *(f"Tested with: {shortened(test, _SHORT_CHARS)}" for test in tests[-1:])]
+    return [f"Tested with: {shortened(test, _SHORT_CHARS)}" for test in tests[-1:]]
 
 
 def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], bool]) -> Line | None:

@@ -18,6 +18,7 @@ from context_graph.store.layout import ALIKE_FACT
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.profile import Profile
+    from context_graph.memory.context.summary import SessionWork
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
     from context_graph.text.quoting import Line
@@ -165,7 +166,7 @@ class CallLines:
         from context_graph.memory.context.file_lines import line_about
 
         by_id = {str(node.id): node for node in nodes}
-        about = partial(line_about, path=path, now_ms=event.at_ms, fits=fits)
+        about = partial(line_about, path=path, now_ms=event.at_ms, fits=fits, work=self._work)
         lines = [
             (by_id[node_id], line)
             for node_id, stands in self._holds(nodes, event.cwd).items()
@@ -176,6 +177,11 @@ class CallLines:
             key=lambda row: (files.shares(event.session_id, row[1].text), row[0].created_at_ms),
             default=(None, None),
         )
+
+    def _work(self, session_id: str) -> SessionWork:
+        from context_graph.memory.capture import capture_id, work_of
+
+        return work_of(self._memex().get(capture_id(session_id)))
 
     def _speaks_for(self, node: MemoryNode, event: HookEvent) -> bool:
         """Return whether a note is of what the session works on: it names what the call read,
