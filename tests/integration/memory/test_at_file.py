@@ -128,7 +128,8 @@ def test_what_was_said_of_another_file_is_told_there(cli: Cli) -> None:
     hook(cli, "stop", "s-1", last_assistant_message=said)
     hook(cli, "session-end", "s-1", reason="exit")
     begin(cli, "s-2")
-    assert "the installer copies it alone" in edit(cli, "s-2", "src/clock.py", "pre-tool")
+    text = edit(cli, "s-2", "src/clock.py", "pre-tool")
+    assert "src/clock.py, noted on " in text and "the installer copies it alone" in text
     assert edit(cli, "s-2", "src/a/index.py", "pre-tool") == ""
 
 

@@ -70,9 +70,17 @@ def line_about(
         parts = _said_of(node.content, names, list(changed), here, kind)
     if not parts and kind is NoteKind.CHANGE and path in own.get("files", ()):
         goal, *_ = node.content.splitlines()
-        parts = [f"For: {shortened(goal, _GOAL_CHARS)}", *_tested(work(node.session_id or ""))]
+        if goal.partition(":")[0] not in _UNTOLD | _LABELS:
+            parts = [f"For: {shortened(goal, _GOAL_CHARS)}", *_tested(work(node.session_id or ""))]
     shown = f" ({', '.join(symbols[:_SYMBOLS])})" if symbols else ""
-    return _fitted(f"{path}{shown}, {_DID.get(kind, 'noted')} on {day}", parts, str(node.id), fits)
+    act = _act(kind, node.content, is_own=path in own.get("files", ()))
+    return _fitted(f"{path}{shown}, {act} on {day}", parts, str(node.id), fits)
+
+
+def _act(kind: NoteKind, content: str, *, is_own: bool) -> str:
+    if kind is NoteKind.CHANGE and "\nWorked on: " in content:
+        return "looked at"  # nothing was seen to change
+    return _DID[kind] if is_own and kind in _DID else "noted"
 
 
 def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
