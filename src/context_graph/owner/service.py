@@ -458,8 +458,10 @@ class OwnerService:
         """
         if not is_account(account) or self._max_stores == 1:  # one beside the project's
             return None
+        if not (make or os.path.isdir(f"{self._root}/stores/{account}")):
+            return None
         folder = self._root / "stores" / account
-        if folder == of or not (make or os.path.isdir(folder)):
+        if folder == of:
             return None
         if of in self._stores:
             self._stores.move_to_end(of)

@@ -49,6 +49,7 @@ class SessionWorks:
         self.account = ""
         """The store of what the served client's user says of all his work."""
         self._clients: dict[str, SaidAlready] = {}
+        self._named: str | None = None
         self.serve({})
         self.branches: dict[str, str] = {}
         """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
@@ -59,6 +60,9 @@ class SessionWorks:
         The owner's own environment would say where those of the client are that started it.
         """
         named = env.get(CLAUDE_CONFIG_DIR, "")
+        if named == self._named:  # nearly always the client that was served last
+            return
+        self._named = named
         self.env = {"HOME": os.path.expanduser("~"), **({CLAUDE_CONFIG_DIR: named} if named else {})}
         self.account = account_of(self.env)
 
