@@ -120,7 +120,9 @@ def _sessions_agree(sessions: SessionStore) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [False, True], ids=["fails", "kills"])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(False, marks=pytest.mark.thorough, id="fails"), pytest.param(True, id="kills")]
+)
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_whole_or_not_there(
     base: Path, writes: Writes, tmp_path: Path, name: str, kills: bool

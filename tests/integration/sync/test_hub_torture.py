@@ -227,7 +227,10 @@ def held(own: Team, word: str) -> bool:
 
 
 @pytest.mark.parametrize("is_author_there", [True, False])
-@pytest.mark.parametrize("first", [1, 3, 5])
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(1, marks=pytest.mark.thorough), 3, pytest.param(5, marks=pytest.mark.thorough)],
+)
 def test_a_hole_in_a_log_is_named_and_filled(
     tmp_path: Path, server: Postgres, hubs: Hubs, is_author_there: bool, first: int
 ) -> None:

@@ -60,7 +60,10 @@ def test_the_ledger_says_what_brought_a_memory_and_what_was_near() -> None:
     assert "Brought by" not in shown_page(ledger.rows[1], ledger.days, 80).text.plain
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x50"])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param(NARROW, id="80x24"), pytest.param(WIDE, marks=pytest.mark.thorough, id="160x50")],
+)
 @pytest.mark.parametrize("part", PARTS)
 def test_each_screen_says_what_an_empty_store_lacks(part: str, size: tuple[int, int]) -> None:
     async def scenario(view: Driver) -> None:
