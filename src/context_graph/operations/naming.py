@@ -36,7 +36,7 @@ def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
     start = text.strip().removeprefix("[").removesuffix("]").removeprefix("node_")
     digits = start.replace("-", "")
     if not set(digits.lower()) <= _HEX or len(digits) > 32:
-        raise InvalidParamsError.of(parameter, f"is {text!r:.80}, must be a UUID or its first digits")
+        raise InvalidParamsError.of(parameter, f"is {text!r:.80}; give a UUID or its first digits")
     if len(digits) < _MIN_CHARS:
         raise InvalidParamsError.of(
             parameter,

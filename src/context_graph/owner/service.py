@@ -29,6 +29,7 @@ from context_graph.errors import (
 )
 from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
+from context_graph.owner.client_paths import check_project, check_root
 from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
@@ -410,6 +411,7 @@ class OwnerService:
         store = request.store
         if store is None or not store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
+        check_project(request.project)
         store = self._canonical(store)
         context = self._stores.get(store) or self._open(store, request.project)
         self._stores.move_to_end(store)
@@ -434,6 +436,7 @@ class OwnerService:
             context.abandon()
 
     def _open(self, store: Path, project: Path | None) -> StoreContext:
+        check_root(self._root, store, project)
         settings = load_settings(project) if project else self._settings
         while len(self._stores) >= self._max_stores:  # before: the descriptors may not do for both
             _, oldest = self._stores.popitem(last=False)

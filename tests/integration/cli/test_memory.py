@@ -107,7 +107,7 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
         (["recall", "x", "--cursor", "nonsense"], "cursor"),
         (["inject", "x", "--mode", "poetic"], "poetic"),
         (["list", "--deleted", "--injected"], "two lists"),
-        (["show", "zz"], "must be a UUID or its first digits"),
+        (["show", "zz"], "give a UUID or its first digits"),
         (["show", "5f3c1a2b"], "no memory '5f3c1a2b'"),
         (["restore", "5f3c1a2b"], "no memory '5f3c1a2b'"),
         (["export", "--format", "markdown"], "--output"),
@@ -120,7 +120,7 @@ def test_a_wrong_argument_is_named_with_its_cure(shared_cli: Cli, words: list[st
     """EC-CORE-001..006 in a command's words; 1 is what is right as it stands, and is not there."""
     done = shared_cli.run("memory", *words)
     absent = said.startswith(
-        ("no memory", "/nowhere", "nothing to import", "must be a UUID", "cursor", "no embed")
+        ("no memory", "/nowhere", "nothing to import", "give a UUID", "cursor", "no embed")
     )
     assert done.returncode == (1 if absent else 2) and said in done.stderr, done
     assert "Traceback" not in done.stderr and done.stdout == ""

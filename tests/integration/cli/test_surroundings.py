@@ -145,6 +145,55 @@ def test_a_segment_that_can_t_be_read_is_named_and_locks_nobody_out(plain: Cli) 
     assert (folder / foreign).exists(), "what can't be read is left where it is"
 
 
+def _elsewhere(cli: Cli, mount: tuple[Path, Path], *words: str, **env: str) -> tuple[int, str]:
+    """Exit code and output of a command that sees the first folder of ``mount`` at the second."""
+    line = 'mount --bind "$1" "$2" || exit 77; shift 2; exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", line, "sh", *map(str, mount), str(cli.launcher), *words],
+        capture_output=True, text=True, env={**cli.env, **env}, cwd=cli.project, timeout=60, check=False,
+    )  # fmt: skip
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("may not make a mount namespace here")
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_an_owner_to_whom_the_data_root_is_another_folder_says_so(cli: Cli, tmp_path: Path) -> None:
+    """As outside a container: it answered with nothing, and kept what was stored where nobody finds it."""
+    cli.run("memory", "store", "Staging listens on 8443")
+    root, inside = Path(cli.env["CONTEXT_GRAPH_HOME"]), tmp_path / "inside"
+    inside.mkdir()
+    for words in (["memory", "list"], ["memory", "store", "Deploys wait for the review"], ["status"]):
+        code, text = _elsewhere(cli, (root, inside), *words, CONTEXT_GRAPH_HOME=str(inside))
+        assert code != 0 and f"the data root is {root}; here it is {inside}. One" in text, text
+    assert not any(inside.iterdir()), "nothing is written where the owner sees another folder"
+    stopped, listed = (
+        _elsewhere(cli, (root, inside), *words, CONTEXT_GRAPH_HOME=str(inside))
+        for words in (("owner", "stop"), ("memory", "list"))
+    )
+    assert "owner stopped" in stopped[1] and "8443" in listed[1]
+    cli.run("owner", "stop")
+
+
+def test_an_owner_that_does_not_see_the_project_says_so(cli: Cli, tmp_path: Path) -> None:
+    cli.run("owner", "start")
+    hidden, inside = tmp_path / "hidden", tmp_path / "inside"
+    (hidden / "project").mkdir(parents=True)
+    inside.mkdir()
+    project = inside / "project"
+    code, text = _elsewhere(cli, (hidden, inside), "memory", "list", CLAUDE_PROJECT_DIR=str(project))
+    assert code != 0 and f"no folder {project}. One" in text, text
+
+
+def test_a_data_root_behind_a_link_is_the_same(cli: Cli, tmp_path: Path) -> None:
+    cli.run("memory", "store", "Staging listens on 8443")
+    (tmp_path / "link").symlink_to(cli.env["CONTEXT_GRAPH_HOME"])
+    behind = {"CONTEXT_GRAPH_HOME": str(tmp_path / "link")}
+    assert "8443" in cli.run("memory", "list", env=behind).stdout
+    cli.run("owner", "stop")
+    assert "8443" in cli.run("memory", "list", env=behind).stdout
+    assert "8443" in cli.run("memory", "list").stdout
+
+
 def test_a_file_of_another_user_s_in_the_run_folder_is_named(plain: Cli) -> None:
     root = Path(plain.env["CONTEXT_GRAPH_HOME"])
     others(root / "run" / "owner.lock")

@@ -38,7 +38,7 @@ _FOREIGN = (
         ),
         (["memory", "list", "one", "two"], "too many words: one two"),
         (["memory", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),
-        (["memory", "show", "zzzz"], "ID is 'zzzz', must be a UUID or its first digits"),
+        (["memory", "show", "zzzz"], "ID is 'zzzz'; give a UUID or its first digits"),
         (["memory", "show", "12"], "ID is '12', too short to name a memory"),
         (["memory", "inject", "x", "--mode", "poetic"], "--mode is 'poetic'; choose one of auto, raw,"),
         (["memory", "export", "--format", "yaml"], "--format is 'yaml'; choose one of jsonl, markdown"),

@@ -500,7 +500,7 @@ def test_a_memory_can_be_named_as_a_context_names_it(peer: Peer) -> None:
     assert peer.ask("get_memory", node_id=short)["node"]["id"] == node_id
     assert peer.ask("get_memory", node_id=node_id[:8])["node"]["content"] == FACTS[0]
     assert peer.ask("forget_memory", node_id=short)["node_id"] == node_id
-    for start, said in ((node_id[:3], "too short"), ("node_", "too short"), ("nobody", "must be a UUID")):
+    for start, said in ((node_id[:3], "too short"), ("node_", "too short"), ("nobody", "give a UUID")):
         assert said in peer.fail("get_memory", node_id=start).message
 
 

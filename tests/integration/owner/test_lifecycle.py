@@ -20,7 +20,7 @@ from context_graph.wire import run_folder
 from context_graph.wire.client import spawn
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.client.request import request
-from context_graph.wire.client.silent import Silent
+from context_graph.wire.client.silent import Silent, look_at
 from context_graph.wire.client.spawn import restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
@@ -130,6 +130,21 @@ def test_stop_does_nothing_to_who_holds_the_lock_and_is_no_owner(owner: OwnerHar
             stop_owner(owner.root, timeout_s=0.2)
     finally:
         os.close(lock)
+
+
+def test_who_started_an_owner_is_not_called_a_stranger_that_holds_its_lock(owner: OwnerHarness) -> None:
+    """The kernel lists who took the lock, which has handed it over by then."""
+    owner.start()
+    assert stop_owner(owner.root) is not None
+    lock_path(owner.root).write_text("")
+    lock = run_folder.take_lock(lock_path(owner.root))
+    assert lock is not None
+    starting = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[lock])
+    os.close(lock)
+    seen = look_at(owner.root)
+    starting.communicate()
+    assert seen is not None and (seen.pid, seen.is_owner) == (0, True)
+    assert "still starting" in seen.text()
 
 
 def test_restart_gives_another_process(owner: OwnerHarness) -> None:

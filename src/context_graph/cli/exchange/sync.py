@@ -126,7 +126,7 @@ def _checked(name: str) -> str:
     plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in name).strip(".-")
     if not plain or len(name) > _MAX_NAME or plain != name.strip(".-"):
         raise CommandLineError(
-            f"--name {name[:_MAX_NAME]!r} must be 1 to {_MAX_NAME} letters, digits, '-', '_' or '.'"
+            f"--name is {name[:_MAX_NAME]!r}; give 1 to {_MAX_NAME} letters, digits, '-', '_' or '.'"
         )
     return plain
 

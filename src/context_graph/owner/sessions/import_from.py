@@ -111,7 +111,7 @@ class ImportFrom:
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
-            raise InvalidInputError(f"--from {self.source[:40]!r} must be one of {', '.join(SOURCES)}")
+            raise InvalidInputError(f"--from is {self.source[:40]!r}; give one of {', '.join(SOURCES)}")
         self.files = self._files()
         self._work = self._steps()
 

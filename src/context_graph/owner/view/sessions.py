@@ -22,6 +22,7 @@ from context_graph.owner.view.runs import run_rows
 from context_graph.store.sessions import sessions
 from context_graph.text.flattening import relative_path, root_of
 from context_graph.text.units import counted, span
+from context_graph.view.health import COURSES
 from context_graph.view.rows import (
     EventRow,
     Line,
@@ -239,11 +240,11 @@ def _facts(live: LiveSession) -> Iterator[Line]:
     if live.events_duplicate:
         yield Line("sent twice", str(live.events_duplicate))
     if live.has_evidence:
-        yield Line(
-            "continuity", f"{live.snapshot.last_ic:.2f}, lowest {min(live.ic_history, default=0.0):.2f}"
-        )
+        course = COURSES[str(classify_ic(live.snapshot.last_ic))]
+        lowest = min(live.ic_history, default=0.0)
+        yield Line("identity", f"{course} (IC {live.snapshot.last_ic:.2f}, lowest {lowest:.2f})")
     else:
-        yield Line("continuity", "nothing measured yet")
+        yield Line("identity", "nothing measured yet")
 
 
 def _event_row(event: HookEvent) -> EventRow:

@@ -81,7 +81,7 @@ def invite(
         InvalidInputError: The login is the server's own, or the role is unknown.
     """
     if role not in ROLES:
-        raise InvalidInputError(f"--role is {role[:20]!r}, must be one of {', '.join(ROLES)}")
+        raise InvalidInputError(f"--role is {role[:20]!r}; give one of {', '.join(ROLES)}")
     wanted = project_id(admin, team, project)
     with admin.transaction():
         password = _make_login(admin, login, new_password)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from context_graph.config import lock_path
-from context_graph.system import processes
 from context_graph.wire import run_folder
 from context_graph.wire.run_folder import process_state, read_work
 
@@ -34,7 +33,8 @@ class Silent:
 
     def text(self) -> str:
         """Return one sentence, without its full stop."""
-        who = f"the owner (pid {self.pid or 'unknown'})"
+        starts = "the owner, which is still starting or runs where its process is not seen from here,"
+        who = f"the owner (pid {self.pid})" if self.pid else starts
         if not self.is_owner:
             return f"process {self.pid} holds the owner's lock but is not an owner"
         parts = [f"{who} does not answer"]
@@ -78,7 +78,7 @@ def look_at(root: Path) -> Silent | None:
     holder = run_folder.read_holder(path)
     named = holder.pid if holder is not None and run_folder.has_open(holder.pid, path) else 0
     pid = named or run_folder.holding_pid(path)
-    if not processes.exists(pid):
+    if not named and not run_folder.has_open(pid, path):
         pid = 0  # whoever took the lock has handed it over to one that starts
     work = read_work(root)
     doing = work if work is not None and work.pid == pid and work.what else None
