@@ -1,7 +1,8 @@
 """Writes into records what other machines told: ordinary commits, so that index, recall and view see them.
 
-What can't be written yet, such as a link whose memories have not come, waits. Writing the same again changes
-nothing, so a process that died in between only does it once more.
+What can't be written yet, such as a link whose memories have not come, waits under the id of what it waits
+for, and is looked at again when that has come, not before. Writing the same again changes nothing, so a
+process that died in between only does it once more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import TOLD_BY, USER_REQUESTED, MemoryNode, Tombstone
 from context_graph.store.graph.node_records import Access
 from context_graph.sync import values
-from context_graph.sync.change import MEMORY
+from context_graph.sync.change import LINK, MEMORY
 from context_graph.sync.notes import SyncNotes
 from context_graph.sync.register import GONE, KEPT, TOMBSTONE, Register
 
@@ -42,16 +43,15 @@ class _Batch:
     done: list[Register] = field(default_factory=list)
 
 
-def apply_waiting(core: Core, notes: SyncNotes) -> None:
-    """Write what waits and can be written: memories first, then links. Raises StoreError."""
-    waiting = notes.waiting()
-    memories = [register for register in waiting if register.kind == MEMORY]
-    for at in range(0, len(memories), _AT_ONCE):
-        _write_memories(core, notes, memories[at : at + _AT_ONCE])
-    for register in waiting:
-        if register.kind != MEMORY:
-            _write_link(core, notes, register)
+def apply_queued(core: Core, notes: SyncNotes) -> bool:
+    """Write _AT_ONCE memories, and as many links; whether there are more. Raises StoreError."""
+    if memories := notes.queued(MEMORY, _AT_ONCE):
+        _write_memories(core, notes, memories)
+    notes.queue_awaited(_AT_ONCE)
+    for register in notes.queued(LINK, _AT_ONCE):
+        _write_link(core, notes, register)
     notes.commit()
+    return notes.has_queued()
 
 
 def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> None:
@@ -70,6 +70,7 @@ def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> N
             _done(notes, register)
             continue
         if node is None:
+            notes.unqueue(register, awaited=register.subject)
             continue
         batch.nodes.append(node)
         stone = register.values.get(TOMBSTONE)
@@ -80,6 +81,7 @@ def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> N
     for register in batch.done:
         _write_uses(core, notes, register)
         _done(notes, register)
+        notes.come(register.subject)
     notes.commit()
 
 
@@ -139,9 +141,9 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
         _done(notes, register)
         return
     fresh = {name: value for name, value in register.values.items() if name not in KEPT}
-    if any(core.store.read(end.bytes) is None for end in (source, target)):
-        return
-    if there is None and "id" not in fresh:
+    missing = next((end for end in (source, target) if core.store.read(end.bytes) is None), None)
+    if missing is not None or (there is None and "id" not in fresh):
+        notes.unqueue(register, awaited="" if missing is None else str(missing))
         return
     known: dict[str, Any] = {} if there is None else records.edge_to_json(there)
     parts = {**{name: value for name, value in known.items() if name in values.EDGE_FIELDS}, **fresh}
@@ -150,6 +152,7 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
         editing.remove_edge(core, there.id)
         there = None
     if there is None and core.store.edges.get(wanted.id.bytes) is not None:
+        notes.unqueue(register, awaited=str(wanted.id))
         return  # another link has that id; a poisoned change, and nothing that may replace it
     if there is not None:
         wanted = replace(
@@ -173,4 +176,4 @@ def _leave_out(subject: str, error: Exception) -> None:
 def _done(notes: SyncNotes, register: Register) -> None:
     register.forget_values()
     notes.keep(register)
-    notes.wait(register, False)
+    notes.unqueue(register)

@@ -17,7 +17,7 @@ from context_graph.memory.memex import Memex
 from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
 from context_graph.store.graph.tables import SyncTable
 from context_graph.sync import values
-from context_graph.sync.applying import apply_waiting
+from context_graph.sync.applying import apply_queued
 from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode, is_ahead
 from context_graph.sync.notes import Place, SyncNotes
 from context_graph.sync.register import KEPT, Register, value_digest
@@ -181,7 +181,7 @@ class Exchange:
                 new += 1
                 _sign(register, change, part.author)
                 notes.keep(register)
-                notes.wait(register)
+                notes.queue(register)
         read = read if waits else max(read, part.upto)
         gaps = without(place.gaps.pop(machine, []), after, read)
         if gaps := sorted([*gaps, *((a, min(b, read)) for a, b in part.missing if a <= read)])[:_MAX_GAPS]:
@@ -190,8 +190,11 @@ class Exchange:
             place.read[machine], place.marks[machine] = read, "" if waits else part.mark
         notes.keep_place(name, place)
         notes.commit()
-        apply_waiting(self._core, notes)
-        return Merged(new, read, refused, waits)
+        return Merged(new, read, refused, waits, self.apply())
+
+    def apply(self) -> bool:
+        """Write some of what was taken and can be written; whether there is more."""
+        return apply_queued(self._core, self.notes)
 
     def known(self, name: str) -> Known:
         """Return what was read at that place, and what has to be seen to there."""
@@ -365,6 +368,11 @@ class OpenStore:
         """As `Exchange.merge`."""
         with self._core.operation("sync", writes=True) as core:
             return Exchange(core).merge(place, part)
+
+    def apply(self) -> bool:
+        """As `Exchange.apply`."""
+        with self._core.operation("sync", writes=True) as core:
+            return Exchange(core).apply()
 
     def forget_told(self, place: str) -> int:
         """As `Exchange.forget_told`."""

@@ -136,4 +136,7 @@ def merged(side: Side, transport: Transport, report: Report, machine: str, page:
     done = side.merge(transport.name, part)
     report.heard += done.new
     report.refuse(done.refused)
+    more = done.more
+    while more:
+        more = side.apply()
     return done

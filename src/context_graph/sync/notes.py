@@ -2,7 +2,8 @@
 
 All of it are notes (`store/graph/tables.py`): ``machine``; ``m:`` and ``l:`` registers of memories and
 links; ``e:`` the link that an edge's id was; ``v:`` the register of each version; ``q:`` registers with
-values that no record has yet; ``p:`` places.
+values that are to be written; ``w:`` those that wait for a memory, by its id; ``c:`` memories that have come
+since and that something waited for; ``p:`` places.
 """
 
 from __future__ import annotations
@@ -141,21 +142,57 @@ class SyncNotes:
         for key in (name, _version(register.was), f"q:{name}"):
             self.table.remove(self._batch, key)
 
-    def wait(self, register: Register, waits: bool = True) -> None:
-        """Note whether it has values that no record has yet."""
-        name = "q:" + register_name(register.kind, register.subject)
-        if waits:
-            self.table.put(self._batch, name, {})
-        else:
-            self.table.remove(self._batch, name)
+    def queue(self, register: Register) -> None:
+        """Note that it has values that no record has yet."""
+        self.table.put(self._batch, "q:" + register_name(register.kind, register.subject), {})
 
-    def waiting(self) -> list[Register]:
-        """Return the registers that wait, memories first, as of the last commit."""
-        names = sorted(
-            (name[2:] for name, _ in self.table.scan("q:")), key=lambda name: (name[0] != "m", name)
-        )
-        registers = (self.named(name) for name in names)
-        return [register for register in registers if register is not None]
+    def unqueue(self, register: Register, awaited: str = "") -> None:
+        """Note that it was tried; what can't be written yet is once ``awaited`` has `come`, a memory's id."""
+        name = register_name(register.kind, register.subject)
+        self.table.remove(self._batch, f"q:{name}")
+        if awaited:
+            self.table.put(self._batch, f"w:{awaited}/{name}", {})
+
+    def queued(self, kind: str, limit: int) -> list[Register]:
+        """Return at most so many registers that are to be written, as of the last commit."""
+        some = []
+        for name, _ in [*self.table.scan("q:m:" if kind == MEMORY else "q:l:", limit=limit)]:
+            register = self.named(name.removeprefix("q:"))
+            if register is None:
+                self.table.remove(self._batch, name)
+            else:
+                some.append(register)
+        return some
+
+    def is_awaited(self, node_id: str) -> bool:
+        """Return whether anything waits for that memory."""
+        return next(self.table.scan(f"w:{node_id}/", limit=1), None) is not None
+
+    def come(self, node_id: str) -> None:
+        """Note that a memory has come, if anything waits for it."""
+        if self.is_awaited(node_id):
+            self.table.put(self._batch, f"c:{node_id}", {})
+
+    def queue_awaited(self, limit: int) -> None:
+        """Queue at most so many registers whose memories have come, as of the last commit, and commit."""
+        markers = [name for name, _ in self.table.scan("c:", limit=limit)]
+        for marker in markers:
+            some = [name for name, _ in self.table.scan(f"w:{marker.removeprefix('c:')}/", limit=limit)]
+            for name in some:
+                register = self.named(name.split("/", 1)[1])
+                if register is not None and register.is_unwritten:
+                    self.queue(register)
+                self.table.remove(self._batch, name)
+            if len(some) == limit:
+                break
+            self.table.remove(self._batch, marker)
+            limit -= len(some)
+        if markers:
+            self.commit()
+
+    def has_queued(self) -> bool:
+        """Return whether anything can be written, as of the last commit."""
+        return any(next(self.table.scan(prefix, limit=1), None) for prefix in ("q:", "c:"))
 
     def link_of(self, edge_id: str) -> Register | None:
         """Return the link that was told of an edge."""

@@ -87,7 +87,10 @@ class OwnerSide:
             if reply["waits_for_clock"]:
                 break
             after = reply["read"] if after is not None else None
-        return Merged(new, reply["read"], refused, reply["waits_for_clock"])
+        return Merged(new, reply["read"], refused, reply["waits_for_clock"], reply["more"])
+
+    def apply(self) -> bool:
+        return bool(self._ask("apply")["more"])
 
 
 def _outgoing(reply: Any) -> Outgoing:

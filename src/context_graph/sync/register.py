@@ -75,6 +75,11 @@ class Register:
         return bool(self.values.get(TOMBSTONE) or self.values.get(GONE))
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether it has values that no record has yet."""
+        return bool(set(self.values) - KEPT)
+
+    @property
     def times(self) -> int:
         """Uses by all machines."""
         return min(sum(times for times, _ in self.uses.values()), MAX_USES)

@@ -48,6 +48,8 @@ class Merged(NamedTuple):
     refused: Sequence[Refusal]
     waits_for_clock: bool
     """A line from later than our clock allows: its log waits there."""
+    more: bool
+    """Some of it is not written yet: `Side.apply`."""
 
 
 Gaps = list[tuple[int, int]]
@@ -118,6 +120,9 @@ class Side(Protocol):
         """Return all that the store knows, in slices from ""."""
 
     def merge(self, place: str, part: Stretch) -> Merged: ...
+
+    def apply(self) -> bool:
+        """Write some of what was merged; whether there is more."""
 
 
 def without(gaps: Iterable[tuple[int, int]], after: int, upto: int) -> Gaps:

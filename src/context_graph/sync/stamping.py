@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
@@ -12,7 +12,7 @@ from context_graph.memory.core import Core
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.sync import values
-from context_graph.sync.applying import apply_waiting
+from context_graph.sync.applying import apply_queued
 from context_graph.sync.change import LINK, MEMORY, after, is_ahead, latest, packed
 from context_graph.sync.notes import SyncNotes
 from context_graph.sync.register import GONE, REMOVED, TOMBSTONE, Register, Stamp, value_digest
@@ -73,18 +73,31 @@ class Stamping:
 
     def stamp(self) -> bool:
         """Stamp what was changed here since the last time; whether there is more to look at."""
-        apply_waiting(self._core, self.notes)
-        machine, ops = self.notes.machine, dict[bytes, list[tuple[int, int]]]()
-        count = 0
-        for change in self._store.changes_after(machine.seq):
-            machine.seq, count = change.seq, count + 1
+        if apply_queued(self._core, self.notes):
+            return True
+        ops = dict[bytes, list[tuple[int, int]]]()
+        changes = list(islice(self._store.changes_after(self.notes.machine.seq), SLICE))
+        for change in changes:
             ops.setdefault(change.subject, []).append((change.op, change.at_ms))
-            if count == SLICE:
-                break
+        if self._is_any_awaited(ops):
+            return True
         for subject, done in ops.items():
             self._stamp_one(subject, done)
+        if changes:
+            self.notes.machine.seq = changes[-1].seq
         self.notes.commit()
-        return count == SLICE
+        return len(changes) == SLICE
+
+    def _is_any_awaited(self, ids: Iterable[bytes]) -> bool:
+        """Note which of these memories, imported perhaps, something waits for: what others told is written
+        before what was done here is stamped."""
+        names = [(node_id, str(UUID(bytes=node_id))) for node_id in ids if len(node_id) == 16]
+        come = [name for node_id, name in names if self.notes.is_awaited(name) and self._store.read(node_id)]
+        for name in come:
+            self.notes.come(name)
+        if come:
+            self.notes.commit()
+        return bool(come)
 
     def stamp_uses(self, after_id: bytes = b"") -> bytes | None:
         """Stamp this machine's own uses of SLICE memories; the id to go on after, None at the end."""
@@ -143,6 +156,7 @@ class Stamping:
     def _stamp_link(self, edge_id: bytes, at_ms: int) -> None:
         name, edge = str(UUID(bytes=edge_id)), self._store.edges.get(edge_id)
         if edge is None:
+            self.notes.come(name)
             register = self.notes.link_of(name)
             if register is not None and register.stamps.get("id", ("", "", ""))[2] == value_digest(name):
                 self._set(register, {GONE: True}, at_ms)

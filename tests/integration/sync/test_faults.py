@@ -315,7 +315,7 @@ def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
             page = pages[machine]
             mine.merge("place", Stretch(machine, [one.line for one in page.changes], page.upto))
         with third.core.operation("sync", writes=True) as core:
-            assert not Exchange(core).notes.waiting()
+            assert not Exchange(core).notes.has_queued()
         assert len(third.edges(a)) == 1
 
 

@@ -107,7 +107,7 @@ WRITES = {
     "SELECT id, 1, gen_random_uuid(), 'deep', now() + interval '1 year' FROM context_graph.project",
     "a run's end": "UPDATE context_graph.run SET lease_until = now()",
     "what undoes a run": "DELETE FROM context_graph.undo",
-    "a migration": "INSERT INTO context_graph.migration (number) VALUES (999)",
+    "a migration": "INSERT INTO context_graph.migration (number, digest) VALUES (999, '')",
     "a locked table": "LOCK TABLE context_graph.machine IN ACCESS EXCLUSIVE MODE",
     "a table locked for writing": "LOCK TABLE context_graph.run IN SHARE ROW EXCLUSIVE MODE",
     "locked rows": "SELECT FROM context_graph.machine FOR UPDATE",
@@ -235,7 +235,7 @@ def test_the_quota_is_the_server_s(scene: Scene) -> None:
         admin.execute(
             "UPDATE context_graph.project SET quota_bytes = 100000 WHERE id = %s", (scene.own.project,)
         )
-    with pytest.raises(REFUSED, match="an owner can raise the quota"):
+    with pytest.raises(REFUSED, match="an administrator can raise its quota_bytes"):
         scene.tell(claim(fields={"content": "x" * 200_000}))
     for number in range(1, 200):
         text = claim(seq=number, fields={"content": "x" * 5_000})

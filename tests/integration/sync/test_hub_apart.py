@@ -21,6 +21,7 @@ from tests.support.memories import WHY
 from context_graph.sync.change import encode
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs, schema, teams
+from context_graph.sync.hub.connecting import connect
 from context_graph.sync.hub.functions import MOST_LOGS
 from context_graph.sync.hub.memories import changes, composed
 from context_graph.sync.hub.transport import Hub
@@ -176,6 +177,8 @@ def test_an_operator_of_a_member_s_own_runs_in_nobody_else_s_session(scene: Scen
     try:
         with place.asking() as connection:
             assert teams.status(connection, place.project)["machines"]
+        with connect(cable.through(scene.own.server.address)) as admin:
+            admin.execute("SELECT extract(epoch FROM now()) * 1000")
         assert scene.rows("SELECT * FROM public.caught") == []
     finally:
         place.close()

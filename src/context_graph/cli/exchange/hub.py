@@ -96,7 +96,7 @@ def join(token: str | None, project: str | None, as_json: bool, db_path: str | N
     Example: context-graph-cli hub join - < token.txt
     """
     need_psycopg()
-    from context_graph.sync.hub.connecting import connect, limited
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import join as note
     from context_graph.sync.hub.membership import membership_in, stores_with_hubs
     from context_graph.sync.hub.teams import status, with_password
@@ -107,7 +107,7 @@ def join(token: str | None, project: str | None, as_json: bool, db_path: str | N
     else:
         membership = membership_in(sys.stdin.read(8192) if token == "-" else token)
     membership = with_password(membership, stores_with_hubs(location.root))
-    with connect(membership.url) as connection, limited(connection):
+    with connect(membership.url) as connection:
         seen = status(connection, membership.project)
     if not _is_here(seen, project):
         raise InvalidInputError("nothing was joined")
@@ -151,13 +151,13 @@ def _is_here(seen: dict[str, Any], named: str | None) -> bool:
 
 def _by_address(url: str, name: str) -> Membership:
     """Return the one project of that name which the login at ``url`` is a member of."""
-    from context_graph.sync.hub.connecting import connect, limited
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import Membership
     from context_graph.sync.hub.teams import projects_of
 
     if not url:
         raise ConfigError("no TOKEN, and no setting hub_url; ask an administrator for a token (`hub invite`)")
-    with connect(url) as connection, limited(connection):
+    with connect(url) as connection:
         projects = [project for project in projects_of(connection) if project[2] == name]
     if len(projects) != 1:
         raise ConfigError(f"the hub has {len(projects)} projects {name!r} of yours; join with a token")
@@ -226,7 +226,7 @@ def status(as_json: bool, db_path: str | None) -> None:
     Example: context-graph-cli hub status
     """
     need_psycopg()
-    from context_graph.sync.hub.connecting import connect, limited
+    from context_graph.sync.hub.connecting import connect
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.runs import last_run
     from context_graph.sync.hub.teams import status as asked
@@ -234,7 +234,7 @@ def status(as_json: bool, db_path: str | None) -> None:
     membership = joined(locate(db_path).store)
     if membership is None:
         raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
-    with connect(membership.url) as connection, limited(connection):
+    with connect(membership.url) as connection:
         seen = asked(connection, membership.project)
         seen["consolidated"] = last_run(connection, membership.project)
     _show(seen, _status_text(seen), as_json)

@@ -97,7 +97,12 @@ def _merge(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
         "read": merged.read,
         "refused": [list(row) for row in merged.refused],
         "waits_for_clock": merged.waits_for_clock,
+        "more": merged.more,
     }
+
+
+def _apply(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
+    return {"more": side.apply()}
 
 
 def _forget(side: OpenStore, body: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +129,8 @@ def _as(kind: Any, body: dict[str, Any], name: str) -> Any:
 _Answer = Callable[["OpenStore", dict[str, Any]], Any]
 _ANSWERS: Final[dict[str, _Answer]] = {
     **{"stamp": _stamp, "machine": _machine, "outgoing": _outgoing, "again": _again, "pushed": _pushed},
-    **{"known": _known, "keep": _keep, "stamps": _stamps, "merge": _merge, "forget": _forget},
+    **{"known": _known, "keep": _keep, "stamps": _stamps, "merge": _merge, "apply": _apply},
+    "forget": _forget,
 }
 
 

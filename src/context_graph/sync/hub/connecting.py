@@ -1,4 +1,7 @@
-"""Connects to a hub's server: with limits, and with TLS and a checked certificate off this machine."""
+"""Connects to a hub's server: with limits, and with TLS and a checked certificate off this machine.
+
+Whoever has a connection has the limits: `connect` is the only way to one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Conninfo
+from psycopg.pq import Conninfo, TransactionStatus
 
 from context_graph.errors import ConfigError
 from context_graph.sync.transport import TransportError
@@ -28,6 +31,10 @@ _LIMITS: Final = {
 }
 """So that the server, too, ends what this side has given up; and no operator is used that another login has
 put into a schema where everybody may make some."""
+_GET_LIMITS: Final = b"SELECT " + b", ".join(f"current_setting('{name}')".encode() for name in _LIMITS)
+_SET_LIMITS: Final = b"SELECT " + b", ".join(
+    f"set_config('{name}', '{value}', true)".encode() for name, value in _LIMITS.items()
+)
 _NO_OPTIONS: Final = "unsupported startup parameter"
 """Said by a pooler that hands its connections from one client to the next after each transaction, unless it
 drops them without a word (`ignore_startup_parameters`)."""
@@ -92,8 +99,29 @@ def _is_local(hosts: str, addresses: str) -> bool:
     return near and named
 
 
+class _Pooled(Connection):
+    """Through a pooler, which takes no limits at the start: each transaction begins with them."""
+
+    @contextmanager
+    def transaction(self, *args: Any, **kwargs: Any) -> Iterator[psycopg.Transaction]:
+        is_first = self.info.transaction_status == TransactionStatus.IDLE
+        with super().transaction(*args, **kwargs) as transaction:
+            if is_first:
+                super().execute(_SET_LIMITS)
+            yield transaction
+
+    def execute(self, *args: Any, **kwargs: Any) -> psycopg.Cursor[tuple[object, ...]]:
+        if self.info.transaction_status != TransactionStatus.IDLE:
+            return super().execute(*args, **kwargs)
+        with self.transaction():
+            return super().execute(*args, **kwargs)
+
+
 def connect(url: str) -> Connection:
-    """Return a connection that commits each statement by itself. Raises TransportError, ConfigError."""
+    """Return a connection that commits each statement by itself, each with limits on the server.
+
+    Raises TransportError, ConfigError.
+    """
     address = checked_url(url)
     try:
         connection = _opened(address)
@@ -112,30 +140,19 @@ def connect(url: str) -> Connection:
 
 
 def _opened(address: str) -> Connection:
-    """Return a connection whose server keeps our limits; with a pooler, which drops or refuses them, one
-    without."""
+    """Return a connection whose server keeps our limits, also where a pooler drops or refuses them."""
     try:
         connection = psycopg.connect(address, autocommit=True)
-        if connection.execute("SHOW lock_timeout").fetchone() == (_LIMITS["lock_timeout"],):
+        with bounded(connection, CONNECT_S):
+            limits = connection.execute(_GET_LIMITS).fetchone()
+        if limits == tuple(_LIMITS.values()):
             return connection
         connection.close()
     except psycopg.OperationalError as error:
         if _NO_OPTIONS not in str(error):
             raise
     plain = {name: value for name, value in conninfo_to_dict(address).items() if name != "options"}
-    return psycopg.connect(make_conninfo("", **plain), autocommit=True, prepare_threshold=None)
-
-
-@contextmanager
-def limited(connection: Connection) -> Iterator[None]:
-    """Have the server keep our limits within; where a pooler took none at the start, in one transaction."""
-    if "options" in connection.info.get_parameters():
-        yield
-        return
-    names = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _LIMITS.items())
-    with connection.transaction():
-        connection.execute(f"SELECT {names}".encode())
-        yield
+    return _Pooled.connect(make_conninfo("", **plain), autocommit=True, prepare_threshold=None)
 
 
 @contextmanager

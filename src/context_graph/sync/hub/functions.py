@@ -194,7 +194,8 @@ CREATE FUNCTION context_graph.tell(of_project uuid, of_machine text, told text, 
     END IF;
     IF used + size > quota THEN
       RAISE EXCEPTION USING ERRCODE = 'CG002', MESSAGE = format(
-        'the project''s %s bytes in the hub are used up (%s); an owner can raise the quota', quota, used
+        'the project''s %s bytes in the hub are used up (%s); an administrator can raise its quota_bytes',
+        quota, used
       );
     END IF;
     WITH fresh AS (

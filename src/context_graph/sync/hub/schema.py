@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
+from context_graph.sync.change import digest
 from context_graph.sync.hub.functions import FUNCTIONS
 from context_graph.sync.hub.searching import SEARCHING
 
@@ -154,7 +155,8 @@ GRANT EXECUTE ON FUNCTION context_graph.projects_of_session, context_graph.tell,
 """
 
 MIGRATIONS: Final = (_TABLES + FUNCTIONS + SEARCHING + _RIGHTS + _SEEN,)
-"""Never changed once a hub may have them; a new one is added at the end."""
+"""Never changed once a hub may have them; a new one is added at the end. A hub keeps the digest of each."""
+_DIGESTS: Final = tuple(digest(migration.encode()) for migration in MIGRATIONS)
 
 _BASE: Final = f"""
 DO $$ BEGIN
@@ -165,7 +167,9 @@ DO $$ BEGIN
   IF to_regclass('{SCHEMA}.migration') IS NULL THEN
     CREATE SCHEMA IF NOT EXISTS {SCHEMA};
     REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC;
-    CREATE TABLE {SCHEMA}.migration (number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+    CREATE TABLE {SCHEMA}.migration (
+      number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), digest text NOT NULL
+    );
   END IF;
 EXCEPTION WHEN duplicate_schema OR duplicate_table OR unique_violation THEN NULL;  -- another's, just now
 END $$;
@@ -195,20 +199,30 @@ _LOCK: Final = f"LOCK TABLE {SCHEMA}.migration IN SHARE ROW EXCLUSIVE MODE"
 
 
 def version_of(connection: Any) -> int:
-    """Return the number of the hub's last migration; 0 without any."""
+    """Return the number of the hub's last migration; 0 without any.
+
+    Raises ConfigError where one of them was another than this build's: nothing turns such tables into these.
+    """
     row = connection.execute("SELECT to_regclass('context_graph.migration') IS NOT NULL AS there").fetchone()
     if not row[0]:
         return 0
-    return int(
-        connection.execute("SELECT coalesce(max(number), 0) FROM context_graph.migration").fetchone()[0]
-    )
+    done = connection.execute(  # builds before this one kept no digest
+        "SELECT number, to_jsonb(m) ->> 'digest' FROM context_graph.migration AS m ORDER BY number"
+    ).fetchall()
+    if any(kept != own for (_, kept), own in zip(done, _DIGESTS, strict=False)):
+        raise ConfigError(
+            "the hub's tables were made by a development version of context-graph, and can't be brought up "
+            "to date; an administrator makes the hub anew: `hub init` in a new database, new tokens, then "
+            "one `sync` by each member, whose machine has the memories"
+        )
+    return int(done[-1][0]) if done else 0
 
 
 def migrate(connection: Any) -> int:
     """Bring the hub's tables to this build's version, each migration in a transaction; how many were run.
 
     Raises:
-        ConfigError: The hub is of a later version.
+        ConfigError: The hub is of a later version, or of a development version.
     """
     done = 0
     for number, migration in enumerate(MIGRATIONS, 1):
@@ -221,7 +235,10 @@ def migrate(connection: Any) -> int:
             if there >= number:
                 continue
             connection.execute(migration)
-            connection.execute("INSERT INTO context_graph.migration (number) VALUES (%s)", (number,))
+            connection.execute(
+                "INSERT INTO context_graph.migration (number, digest) VALUES (%s, %s)",
+                (number, _DIGESTS[number - 1]),
+            )
             done += 1
     _add_vectors(connection)
     return done

@@ -1,4 +1,4 @@
-"""Carries logs in PostgreSQL: pushed with COPY, pulled in pages. Every wait has an end."""
+"""Carries logs in PostgreSQL: told to one function, pulled in pages. Every wait has an end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psycopg
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
 from context_graph.sync.hub import place_name
-from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line, limited
+from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line
 from context_graph.sync.hub.functions import AHEAD, CONFLICT, MOST_BYTES, QUOTA, UNFIT
 from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
@@ -259,9 +259,9 @@ class Hub(Transport):
         try:
             if self._open is None or self._open.closed:
                 self._open = connect(self._url)
-                with bounded(self._open, ANSWER_S), limited(self._open):
+                with bounded(self._open, ANSWER_S):
                     check_version(version_of(self._open), exactly=True)
-            with bounded(self._open, self._answer_s or ANSWER_S), limited(self._open):
+            with bounded(self._open, self._answer_s or ANSWER_S):
                 yield self._open
         except psycopg.Error as error:
             self.close()
