@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from context_graph.text.patterns import linear
@@ -13,6 +14,9 @@ from context_graph.text.patterns import linear
 MAX_FILES: Final = 48
 MAX_SYMBOLS: Final = 16
 _MADE: Final = 64
+_EDITS: Final = 4
+_EDIT_CHARS: Final = 90
+"""Of what an edit takes away or puts in: what is longer is not told."""
 _SCRATCH_NAME: Final = linear(
     r"(?i)^(?:repro|scratch|tmp|temp|debug|try_|verify|check_|demo_|poc|playground|test_(?:issue|fix|repro|case|bug|edge|simple|quick))"
 )
@@ -36,6 +40,20 @@ class Files:
     """Files that the session wrote as new ones."""
     ran: list[str] = field(default_factory=list)
     """Files among `made` that the session ran as scripts."""
+    edits: list[list[str]] = field(default_factory=list)
+    """[file, what was there, what is there now] of the last short edits; "" for nothing."""
+
+    def edited(self, path: str, old: str, new: str) -> None:
+        """Note what an edit put in place of what, if both are short; one that goes on from an earlier edit is
+        told with it, and what was put back is not told.
+        """
+        before, after = replaced(old, new)
+        earlier = next((row for row in self.edits if row[0] == path and row[2] == before != ""), None)
+        if earlier is not None:
+            self.edits.remove(earlier)
+            before = earlier[1]
+        if before != after and max(len(before), len(after)) <= _EDIT_CHARS:
+            self.edits = [*self.edits, [path, before, after]][-_EDITS:]
 
     def changed(self, path: str, symbols: list[str], *, new: bool = False) -> None:
         """Note that ``path`` was changed, and what in it."""
@@ -77,6 +95,30 @@ def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
     if folder:
         return any(_SCRATCH_FOLDER.found(part) for part in folder.split("/"))
     return path in ran or (os.path.splitext(name)[1] in _SCRIPT and _SCRATCH_NAME.found(name))
+
+
+def replaced(old: str, new: str) -> tuple[str, str]:
+    """Return the lines of ``old`` that ``new`` has not, and those it has in their place, each in one line."""
+    before, after = ([line.strip() for line in text.splitlines() if line.strip()] for text in (old, new))
+    start = _common(before, after)
+    before, after = before[start:], after[start:]
+    end = _common(before[::-1], after[::-1])
+    return " ".join(before[: len(before) - end]), " ".join(after[: len(after) - end])
+
+
+def _common(lines: Sequence[str], others: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
+
+
+def edits_text(edits: Sequence[Sequence[str]], files: Collection[str]) -> list[str]:
+    """Return a line for each edit of ``files``: ``Edit: a.py: `x = 1` -> `x = right` ``."""
+    return [f"Edit: {path}: {_act(before, after)}" for path, before, after in edits if path in files]
+
+
+def _act(before: str, after: str) -> str:
+    if before and after:
+        return f"`{before}` -> `{after}`"
+    return f"added `{after}`" if after else f"removed `{before}`"
 
 
 @lru_cache(maxsize=1024)  # the same folders are asked for again and again

@@ -307,6 +307,8 @@ class Gathered:
         symbols = parts.symbols or self._guessed(path, parts.old_text, f"{parts.new_text} {turn.prompt}")
         turn.files.changed(path, symbols, new=new)
         self.made.changed(path, symbols, new=new)
+        if event.tool_name != "Write":
+            turn.files.edited(path, parts.old_text, parts.new_text)
         if new:
             note_script(self.scripts, path, parts.writes)
         if not self.made.is_scratch(path):

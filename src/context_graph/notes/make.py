@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
-from context_graph.notes.changes import Files, files_text, is_test
+from context_graph.notes.changes import Files, edits_text, files_text, is_test
 from context_graph.notes.command_lines import commands_in, line_of
 from context_graph.notes.compaction import Bullet
 from context_graph.notes.failures import Lesson, normalised
@@ -202,7 +202,7 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
     lines += [f"Changed: {shown}"] if shown else []
     lines += [f"Removed: {'; '.join(turn.gone)}"] if turn.gone else []
     core = _core(units, _CORE_CHARS)
-    lines += core
+    lines += core or edits_text(turn.files.edits, files)
     if not (core or turn.commits or any(files.values()) or turn.gone or turn.prompt):
         return None
     whole = "\n".join([*lines, *(_commit_text(*commit[:2]) for commit in turn.commits)])

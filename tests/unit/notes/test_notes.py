@@ -64,6 +64,29 @@ def test_a_change_says_what_for_where_why_and_how() -> None:
     assert note.files == ("shop/basket.py", "tests/test_basket.py") and "total" in note.symbols
 
 
+def test_where_nobody_said_how_the_short_edits_are_told_as_they_ended() -> None:
+    """One that goes on from an earlier one is told with it; what was put back, or is long, is not told."""
+    path, ask = f"{ROOT}/shop/basket.py", prompt("Totals are off by a cent in this basket, please fix.")
+    changed = (
+        edit(path, "    x = 1\n    return sum(x)", "    x = right\n    return sum(x)"),
+        edit(path, "    x = right", "    x = right + left"),
+        edit(path, "a = 1", "a = 2"),
+        edit(path, "a = 2", "a = 1"),
+        edit(path, "def f():", "def f():\n    guard()"),
+        edit(path, "import os\nimport re", "import os"),
+        edit(path, "b = 1", "b = " + "1 + " * 40),
+        edit("/tmp/other.py", "c = 1", "c = 2"),
+    )
+    (note,) = notes(ask, *changed, kind=NoteKind.CHANGE)
+    assert note.text.splitlines()[2:] == [
+        "Edit: shop/basket.py: `x = 1` -> `x = right + left`",
+        "Edit: shop/basket.py: added `guard()`",
+        "Edit: shop/basket.py: removed `import re`",
+    ]
+    (note,) = notes(ask, *changed, stop("The cause was that `x` lost the right side."), kind=NoteKind.CHANGE)
+    assert "Cause: " in note.text and "Edit: " not in note.text
+
+
 def test_scratch_is_no_change_whether_it_was_removed_or_left() -> None:
     assert not any("repro" in one.text for one in notes(*SESSION))
     made = notes(
@@ -123,7 +146,7 @@ def test_the_title_of_a_long_prompt_is_a_line_of_its_own() -> None:
     """A later prompt of the like says itself what is wrong: it is told the title and the files."""
     asked = prompt("Totals are off by a cent\n\n### Description\nBaskets of three show 9.99, not 10.00.")
     (change,) = notes(asked, *SESSION[1:5], kind=NoteKind.CHANGE)
-    title, details, changed = change.text.split("\n")
+    title, details, changed, _ = change.text.split("\n")
     assert title == "Totals are off by a cent" and changed == "Changed: shop/basket.py (Basket, total)"
     assert details.startswith("Details: ") and "Baskets of three" in details
     (change,) = notes(

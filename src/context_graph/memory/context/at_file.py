@@ -153,7 +153,8 @@ class FileMemories(Follower):
 
         Args:
             shown: Ids of memories that the session's context has already.
-            editing: Whether the call is about to change the file: then it is time to tell.
+            editing: Whether the call is about to change the file. An edit is told about before it or, if
+                nobody waited that long, with its result.
         """
         session = self._session(event.session_id)
         for path in self.touched(event, editing=editing):
@@ -164,7 +165,7 @@ class FileMemories(Follower):
             untold = [row for row in rows if str(row.node_id) not in shown]
             if path in session.files_shown or not untold:
                 session.done.append(path)
-            elif editing or path == session.first or self._is_sure(session, path, untold):
+            elif event.tool_name in EDITING or path == session.first or self._is_sure(session, path, untold):
                 yield path, untold
 
     def is_time(self, session_id: str, path: str, rows: Sequence[About], speaks: Callable[[], bool]) -> bool:
@@ -222,7 +223,7 @@ class FileMemories(Follower):
         root = root_of(event.cwd)
         if event.tool_name in EDITING | _READING:
             path = relative_path(event.parts.file_path, root)
-            if path and (event.tool_name in EDITING) == editing:
+            if path and (event.tool_name in EDITING or not editing):
                 yield self.inside(event.cwd, path)
         elif event.tool_name in SHELLS | _SEARCHING and not editing:
             text = relative_paths(f"{event.parts.command} {event.parts.file_path}", root)

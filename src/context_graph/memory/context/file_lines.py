@@ -69,9 +69,8 @@ def line_about(
         names = names_of(path, symbols).union(spoken_of.get(here, ()))
         parts = _said_of(node.content, names, list(changed), here, kind)
     if not parts and kind is NoteKind.CHANGE and path in own.get("files", ()):
-        goal, *_ = node.content.splitlines()
-        if goal.partition(":")[0] not in _UNTOLD | _LABELS:
-            parts = [f"For: {shortened(goal, _GOAL_CHARS)}", *_tested(work(node.session_id or ""))]
+        parts = list(_made_for(node.content, here))
+        parts += _tested(work(node.session_id or "")) if parts else []
     shown = f" ({', '.join(symbols[:_SYMBOLS])})" if symbols else ""
     act = _act(kind, node.content, is_own=path in own.get("files", ()))
     return _fitted(f"{path}{shown}, {act} on {day}", parts, str(node.id), fits)
@@ -147,6 +146,18 @@ def _said_of(content: str, names: frozenset[str], changed: list[str], path: str,
                 text = shortened(unit.text, _PART_CHARS)
                 kept.append(replace(unit, text=f"{label}: {text}" if label in _LABELS else text))
     return [unit.text for unit in best_of(kept, _PARTS_CHARS)]
+
+
+def _made_for(content: str, path: str) -> Iterator[str]:
+    """Yield what a change was for, by its commit or else by what was asked, and its short edits of a
+    file; nothing if neither says what it was for.
+    """
+    first, *lines = content.splitlines()
+    commit, edit = "Commit: ", f"Edit: {path}: "
+    goal = next((line.removeprefix(commit) for line in (first, *lines) if line.startswith(commit)), first)
+    if goal.partition(":")[0] not in _UNTOLD | _LABELS:
+        yield f"For: {shortened(goal, _GOAL_CHARS)}"
+        yield from (f"Edit: {line.removeprefix(edit)}" for line in lines if line.startswith(edit))
 
 
 def _solved(content: str) -> Iterator[str]:

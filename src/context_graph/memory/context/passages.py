@@ -36,6 +36,7 @@ _WORTH: Final = {
         "Error": 2.6,
         "Decided": 2.6,
         "The user chose": 3.0,
+        "Edit": 2.6,
     },
     **{"Learned": 2.6, "Plan": 2.0, "Tested": 0.6, "Commit": 0.6, "Ran": 0.2, "Then": 0.4, "Asked": 0.4},
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings
 from context_graph.identity.earlier_work import ALIKE_ENOUGH
-from context_graph.model import SHELLS, EventKind, HookEvent
+from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.rules_and_lessons import RulesAndLessons
 from context_graph.store.layout import ALIKE_FACT
@@ -44,6 +44,7 @@ class CallLines:
         holds: Of memories the ids of those that no other one superseded, with their state.
         profile: What the project's sessions have in common.
         alike: Sessions whose work is like a session's, and how much, [0, 1].
+        is_awaited: Whether the hook that is served still waits for its answer.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class CallLines:
         holds: Callable[[Sequence[MemoryNode], str], dict[str, str]],
         profile: Callable[[], Profile],
         alike: Callable[[str, str], tuple[Mapping[str, float], bool]],
+        is_awaited: Callable[[], bool],
     ) -> None:
         self._memex, self._rules, self._brief = memex, rules, brief
         self._holds, self._profile, self._alike = holds, profile, alike
+        self._is_awaited = is_awaited
         self.files: FileMemories | None = None
         """None until a session's start has it built."""
         self._ways: OrderedDict[str, frozenset[str]] = OrderedDict()
@@ -143,10 +146,12 @@ class CallLines:
         for path, rows in files.untold(event, shown, editing=editing):
             nodes = [node for row in rows if (node := self._memex().get(row.node_id)) is not None]
             node, line = self._best(files, path, nodes, event, fits)
-            if node is not None and not editing:
+            if node is not None and event.tool_name not in EDITING:
                 speaks = partial(self._speaks_for, node, event)
                 if not files.is_time(session_id, path, rows, speaks):
                     continue
+            if not self._is_awaited():  # then the next call may bring it
+                return []
             files.note_shown(session_id, path)
             if line is not None:
                 return [line]

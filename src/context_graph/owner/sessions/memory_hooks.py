@@ -107,7 +107,8 @@ class MemoryHooks:
         self.compactions = Compactions(store)
         self.works = SessionWorks(store, memex, has_memory, self._due, project)
         self._rules = RulesAndLessons(memex, lambda: (self.works.account, self._of_user()), brief)
-        self._calls = CallLines(memex, self._rules, brief, self._holding, self.works.profile, alike)
+        known = (self._holding, self.works.profile, alike, lambda: self.injections.is_awaited())
+        self._calls = CallLines(memex, self._rules, brief, *known)
 
     @property
     def has_work(self) -> bool:
