@@ -243,6 +243,15 @@ def test_a_question_or_an_error_is_not_told_without_its_answer(text: str, asked:
     assert told in shown
 
 
+def test_what_an_earlier_session_was_asked_answers_nobody() -> None:
+    text = (
+        "Asked: Explore how the scheduler wakes its workers\nFrom: rg scheduler src\nThe pool polls a pipe."
+    )
+    asked, count = words_of("how does the scheduler wake its workers?"), COUNTER.count_tokens
+    (shown,) = answers([(text, 0.6)], asked, 70, 18, count, lambda part: 0.9 if "pipe" in part else 0.5)
+    assert "polls a pipe" in shown and "Asked" not in shown and "From" not in shown
+
+
 def test_the_sentence_with_the_prompt_s_rare_words_comes_first() -> None:
     """`review` is everywhere in it, `ETS` in one sentence; a heading alone says nothing."""
     lines = [f"The review page {n} shows the review's open points." for n in range(12)]

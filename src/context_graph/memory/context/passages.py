@@ -42,6 +42,7 @@ _WORTH: Final = {
 }
 """What a line says, by how it begins (`notes.make`, `context.summary`)."""
 _PAIRS: Final = {"Asked": "The user chose", "Error": "Solved by"}
+_NO_ANSWERS: Final = ("Asked: ", "From: ")
 _FIRST_CHARS: Final = 160
 _MORE: Final = re.compile(r"\d{1,9} more")
 _MOST_PARTS: Final = 4000
@@ -132,7 +133,11 @@ def answers(
 
 
 def _adds(text: str, asked: frozenset[str]) -> bool:
-    """Return whether a sentence may answer: not if it asks what is asked."""
+    """Return whether a sentence may answer: not what an earlier session was asked or ran, nor what asks the
+    same.
+    """
+    if text.startswith(_NO_ANSWERS):
+        return False
     return not text.endswith(("?", "？")) or not _are_said(words_of(text), asked)
 
 
