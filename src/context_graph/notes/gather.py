@@ -106,7 +106,7 @@ class Turn:
         if not self.title:
             return [shortened(self.prompt, limit)] if self.prompt else []
         details = shortened(self.prompt[self.title :].strip(), limit - self.title)
-        return [self.prompt[: self.title], f"Details: {details}"]
+        return [self.prompt[: self.title], *([f"Details: {details}"] if details else [])]
 
     @property
     def came_of_it(self) -> bool:
