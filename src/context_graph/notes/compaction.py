@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from context_graph.notes.message import is_under_way, plain, section_words
+from context_graph.notes.message import headings, is_under_way, plain
 from context_graph.text.patterns import linear
 
 MAX_CHARS: Final = 32_768
@@ -107,8 +107,8 @@ def _section(line: str) -> str | None:
     heading = _HEADING.match(line.strip())
     if not heading:
         return None
-    name = (heading[1] or heading[3] or "").lower()
-    for role, words in section_words().items():
-        if role.startswith("compaction.") and any(word in name for word in words):
+    name = heading[1] or heading[3] or ""
+    for role, words in headings().items():
+        if role.startswith("compaction.") and words.found(name):
             return role.removeprefix("compaction.")
     return None

@@ -51,6 +51,7 @@ _LEAST_BYTES: Final = 16
 _LEAST_SENTENCE: Final = 15
 """Characters of a sentence that a full stop ends: `e.g.` and `v2.` end none."""
 _WIDE: Final = frozenset("。！？")
+_WIDE_LETTER: Final = linear(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,7 @@ def best_of(units: Sequence[Unit], limit: int, roles: Sequence[str] = ()) -> lis
 
 def role_of_heading(heading: str) -> str:
     """Return what a section of that heading says; "" for a heading that does not tell."""
-    lower = heading.lower()
-    return next((role for role in _ROLES if any(word in lower for word in section_words()[role])), "")
+    return next((role for role in _ROLES if headings()[role].found(heading)), "")
 
 
 @cache
@@ -164,13 +164,18 @@ def _data(name: str) -> dict[str, Any]:
 
 
 @cache
-def section_words() -> dict[str, tuple[str, ...]]:
-    """Role -> words of headings; those of a compaction's summary as "compaction.goal" and so on."""
+def headings() -> dict[str, Linear]:
+    """Role -> what a heading of it has; those of a compaction's summary as "compaction.goal" and so on."""
     raw = _data("sections.toml")
-    inside = raw.pop("compaction")
-    return {name: tuple(words) for name, words in raw.items()} | {
-        f"compaction.{name}": tuple(words) for name, words in inside.items()
-    }
+    inside = {f"compaction.{name}": words for name, words in raw.pop("compaction").items()}
+    return {name: _heads(words) for name, words in {**raw, **inside}.items()}
+
+
+def _heads(words: Sequence[str]) -> Linear:
+    """Return what has one of ``words`` as a whole word; of a script without spaces, anywhere."""
+    parts = [word for word in words if _WIDE_LETTER.found(word)]
+    whole = "|".join(word for word in words if word not in parts)
+    return linear("|".join([rf"(?i)(?:^|\W)(?:{whole})(?:\W|$)", *parts]))
 
 
 def _parts(message: str) -> Iterator[tuple[str, str]]:

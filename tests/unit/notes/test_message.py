@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.message import best_of, is_polite, most_informative, units_of, worth_of
+from context_graph.notes.message import (
+    best_of,
+    is_polite,
+    most_informative,
+    role_of_heading,
+    units_of,
+    worth_of,
+)
 
 REPORT = """Perfect! I've successfully fixed the issue. Here's a summary of what was done:
 
@@ -93,6 +100,34 @@ def test_what_says_something_stays(text: str) -> None:
 )
 def test_sections_have_names_in_other_languages(text: str, role: str) -> None:
     assert [unit.role for unit in units_of(text)] == [role]
+
+
+@pytest.mark.parametrize(
+    ("heading", "role"),
+    [
+        ("Debugging the parity check", ""),
+        ("Contextual menus", ""),
+        ("Greatest hits", ""),
+        ("Prefixes", ""),
+        ("Interchange of files", ""),
+        ("Redesigned pages", ""),
+        ("Bugs", "cause"),
+        ("Bugfixes in the parser", "fix"),
+        ("Implementation", "fix"),
+        ("Changes made", "fix"),
+        ("Modifications", "fix"),
+        ("Unit tests:", "test"),
+        ("Trade-offs", "decision"),
+        ("Follow-ups", "left"),
+        ("Fehlerursachen", "cause"),
+        ("Änderungen", "fix"),
+        ("Исправления", "fix"),
+        ("本次修改内容", "fix"),
+        ("残りの作業", "left"),
+    ],
+)
+def test_a_heading_counts_by_its_whole_words(heading: str, role: str) -> None:
+    assert role_of_heading(heading) == role
 
 
 @pytest.mark.parametrize(
