@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +14,9 @@ from tests.support.cli import Cli, stopped
 from tests.support.gates.in_process import git
 from tests.support.owner.harness import wait_until
 from tests.support.sessions import hook
+
+PATIENCE_MS = 3000
+"""What a PostToolUse waits for an answer (docs/hooks.md)."""
 
 
 def timed(cli: Cli, number: int) -> float:
@@ -31,14 +33,12 @@ def test_tool_calls_do_not_wait_for_an_owner_that_is_stopped(cli: Cli) -> None:
     hook(cli, "session-start", "s-1", source="startup")
     pid = cli.owner_pid()
     timed(cli, 0)
-    answered = statistics.median(timed(cli, number) for number in range(1, 6))
-    wait_until(lambda: events(cli)["post-tool"] == 6, "the owner to have applied them")
+    wait_until(lambda: events(cli)["post-tool"] == 1, "the owner to have applied it")
     hook(cli, "pre-tool", "s-1", tool_name="Bash", tool_input={"command": "echo"})  # it has the first brief
     with stopped(pid):
-        alone = statistics.median(timed(cli, number) for number in range(6, 11))
-        print(f"beside an owner that answers {answered:.1f} ms, beside one that does not {alone:.1f} ms")
-        assert alone < 3 * answered
-    wait_until(lambda: events(cli)["post-tool"] == 11, "those beside the stopped owner to be applied", 30)
+        assert timed(cli, 1) < PATIENCE_MS / 2, "the first that asks waits as long as its event allows"
+        timed(cli, 2)
+    wait_until(lambda: events(cli)["post-tool"] == 3, "those beside the stopped owner to be applied", 30)
 
 
 def events(cli: Cli) -> dict[str, int]:
