@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from context_graph.text.patterns import linear
 from context_graph.text.shell_lines import ShellCommand, read_line
 
 _FORCES: Final = frozenset("--force -force --hard --no-verify --force-with-lease".split())  # noqa: SIM905
@@ -24,6 +25,17 @@ _MADE_AGAIN: Final = frozenset(
     .gradle .dart_tool .turbo .parcel-cache .tox coverage""".split()  # noqa: SIM905
 )
 """Folders that the next build or install makes again."""
+_TELLS: Final = linear(
+    r"(?i)(?:^|\W)(?:delet|remov|drop|discard|wip(?:e|ing)|reset|revert|purg|truncat|kill|forc(?:e|ing)|overwr|"
+    r"eras|bypass|disabl|skip)"
+)
+_CODE: Final = linear(r"`([^`]+)`")
+
+
+def tells_of_destroying(text: str) -> bool:
+    """Return whether a sentence says that something was deleted, forced or switched off, or quotes a command
+    that does so."""
+    return _TELLS.found(text) or any(destroys(match[1]) for match in _CODE.finditer(text))
 
 
 def destroys(line: str) -> bool:

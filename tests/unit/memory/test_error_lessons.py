@@ -7,6 +7,7 @@ solution helps.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -120,3 +121,89 @@ def test_an_error_that_two_sessions_left_is_said_to_be_unsolved() -> None:
     line = lessons.line("s-9", "python x.py", error, (), now_ms=NOW)
     assert line is not None and "seen in 2 earlier sessions" in line.text and "libvips" not in line.text
     assert lessons.line("s-9", "python x.py", "ImportError: no", (), now_ms=NOW) is None
+
+
+def test_what_solved_an_error_stays_whole_where_the_error_has_no_room() -> None:
+    cure = "pip install --index-url https://pypi.internal/simple --upgrade shop-settings==4.2.17 shop-things"
+    error = f"ImportError: the settings of the shop are missing in {'one of many folders ' * 9}"
+    lessons = ErrorLessons()
+    lessons.take(lessons_of("python -m jobs.sync", error, [cure]))
+
+    def text_in(room: int) -> str:
+        again = "python x.py", error
+        line = lessons.line("s-2", *again, (), now_ms=NOW, fits=lambda text: len(text) <= room)
+        return line.text if line is not None else ""
+
+    texts = [text_in(room) for room in (400, 220, 160, 120)]
+    assert all(cure in text for text in texts[:3]) and "it was" in texts[1] and "it was" not in texts[2]
+    assert "pip install --index-url" in texts[3] and "…" in texts[3], "cut only where it alone has no room"
+    assert text_in(10) == ""
+
+
+def lesson_in_words(text: str) -> MemoryNode:
+    return replace(summary_with("s-1", {}), content=text, metadata={KIND: "lesson", NOTE: {}})
+
+
+LIBRARY = "ImportError: libpq.so.5: cannot open shared object file"
+DATABASE = "OperationalError: no such table: shop_orders in the database that the tests use"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "cure"),
+    [
+        (
+            f"{DATABASE}: Fixed by running the migrations of the second database",
+            DATABASE,
+            "running the migrations of the second database",
+        ),
+        (
+            f"{LIBRARY}\n- Resolved by adding libpq5 to the Dockerfile",
+            f"{LIBRARY}: No such file or directory",
+            "libpq5",
+        ),
+        (
+            'It was wrong: the compiler said "Cannot accept these fields, because they are no attributes." '
+            "Fixed by adding the field to the attributes block.",
+            "** (Spark) Cannot accept these fields, because they are no attributes",
+            "attributes block",
+        ),
+    ],
+)
+def test_what_a_compaction_says_of_an_error_and_its_cure_is_told(text: str, error: str, cure: str) -> None:
+    lessons = ErrorLessons()
+    lessons.take([lesson_in_words(text)])
+    line = lessons.line("s-2", "make it", error, (), now_ms=NOW)
+    assert line is not None and cure in line.text
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (f"{DATABASE}: Fixed by deleting the database and making it anew", DATABASE),
+        (f"{DATABASE}: Solved by `rails db:reset`", DATABASE),
+        (f"{DATABASE}: that is still so", DATABASE),
+        (
+            "AssertionError: the sum of both prices is wrong: Fixed by adding the tax",
+            "AssertionError: the sum of both prices is wrong",
+        ),
+        (
+            f"{LIBRARY}\n- Resolved by adding libpq5 to the Dockerfile",
+            "ImportError: libGL.so.1: cannot open shared object file",
+        ),
+    ],
+    ids=["deletes", "a command that deletes", "no cure", "a test of one's own", "another library"],
+)
+def test_of_what_a_compaction_says_nothing_wrong_is_told(text: str, error: str) -> None:
+    lessons = ErrorLessons()
+    lessons.take([lesson_in_words(text)])
+    assert lessons.line("s-2", "make it", error, (), now_ms=NOW) is None
+
+
+def test_what_a_test_runner_puts_before_an_error_hides_no_lesson() -> None:
+    error = "ImportError: the settings of the shop are missing"
+    lessons = ErrorLessons()
+    lessons.take(
+        lessons_of("pytest -q", f"FAILED tests/test_a.py::test_b - {error}", ["pip install shop-settings"])
+    )
+    line = lessons.line("s-2", "python x.py", error, (), now_ms=NOW)
+    assert line is not None and "shop-settings" in line.text

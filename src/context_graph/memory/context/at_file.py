@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from context_graph.memory.context.error_lessons import teaches
 from context_graph.memory.context.following import Follower
+from context_graph.memory.context.lesson_text import has_form, taught_by, teaches
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import EDITING, SHELLS, HookEvent
 from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
@@ -123,8 +123,7 @@ class FileMemories(Follower):
         if kind is not None:
             note = node.metadata.get(NOTE)
             own = note if isinstance(note, dict) and kind in TOLD_AT_FILES else {}
-            error = node.content.split("\n", 1)[0].removeprefix("Error: ")
-            if kind is NoteKind.LESSON and (not teaches(error) or _UNFINISHED.found(error)):
+            if kind is NoteKind.LESSON and not _may_teach(node.content, str(own.get("error", ""))):
                 return  # its cure was the work itself
             own_files = (files or own["files"]) if own.get("files") else ()
             yield from (path for path in (*own_files, *own.get(NAMES, ())) if isinstance(path, str))
@@ -237,3 +236,12 @@ class FileMemories(Follower):
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(session_id)
         return session
+
+
+def _may_teach(content: str, known_error: str) -> bool:
+    """Return whether a lesson is more than a step of its session's own work."""
+    taught = taught_by(content, known_error)
+    if taught is None and has_form(content):
+        return False
+    error = taught.error if taught else content.split("\n", 1)[0]
+    return teaches(error) and not _UNFINISHED.found(error)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.following import Follower, keep_newest
+from context_graph.memory.context.lesson_text import quoted_in, taught_by, teaches, telling, without_runner
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import ABSENT, is_trial, normalised
@@ -26,15 +27,16 @@ from context_graph.text.sentences import shortened
 
 _LESSONS: Final = 512
 _UNSOLVED: Final = 1024
-_SOLVED_CHARS: Final = 200
-_ERROR_CHARS: Final = 100
-_SOLVED: Final = "Solved by: "
+_ERROR_CHARS: Final = (100, 60, 30)
+_STEPS_CHARS: Final = (200, 140, 100, 60)
+"""Of what solved an error, where it has no room as a whole."""
+_STEP_CHARS: Final = 24
+_JOINT: Final = "; then "
 _EDIT: Final = "edit of "
-_ERROR: Final = linear(r"Error(?: \(\d+ times\))?: ")
 _ALIKE: Final = 0.6
 """Share of the words of two errors, names and numbers aside, from which they are the same."""
-_LEAST_WORDS: Final = 3
-"""Words of an error that tell one from another: an exit code alone says nothing."""
+_WORDS_ALONE: Final = 5
+"""Words of an error without a name, from which somebody's word of what solved it is told."""
 _SEEN: Final = 2
 """Sessions that met an error and did not solve it, before that is told."""
 _ALIKE_BESIDE: Final = 0.8
@@ -49,16 +51,12 @@ _WHOLE: Final = frozenset(
 _LINES: Final = 60
 """Lines of an output that are looked at, from its end; the cause of an error stands above its last line,
 too."""
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_NAMED: Final = linear(r"[\"'`“”‘’«»]([^\"'`“”‘’«»]{1,80})[\"'`“”‘’«»]")
 _NAME_LIKE: Final = linear(r"[\w@-]+(?:[./:\\][\w@-]+)+|[\w-]*\d[\w.-]*|[a-z]+_\w+|(?:^|\s)-l\w+")
 _PLACE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*|\S*(?:Error|Exception|ERROR):?")
 """Where an error is, and what it is called."""
-_LINE_OF_FILE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*")
 _NAMES_ERROR: Final = linear(
     r"(?i)error|exception|fatal|cannot|could not|can't|not found|denied|refused|unable"
 )
-_BEHIND_TEST: Final = linear(r"^(?:E\s+|(?:FAILED|ERROR) \S+ - )")
 _BEFORE: Final = linear(r"([\w.+-]+): (?:command )?not found|(?:port |::|[\d*]:|host:)(\d{4,5})(?:\W|$)")
 _INSTALLS: Final = linear(r" (?:install|add|get)((?: +(?:-[\w-]+|[\w./@:=<>~^-]+))+)")
 _PIECE: Final = re.compile(r"[^\W_]{3,}")
@@ -67,11 +65,6 @@ _BY_NAME: Final = linear(
     r"no module|missing|permission denied|unable to|no matching|did not match|unknown"
 )
 """Errors that are about one thing: what mended another thing of the kind may mend nothing here."""
-_OF_A_TEST: Final = linear(
-    r"(?i)^E?\s*assert |assertionerror|^FAILED |^--- FAIL|"
-    r"expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
-)
-"""What a test of one's own says of the code under work: its cure was an edit of that code."""
 
 
 @dataclass(slots=True)
@@ -85,11 +78,12 @@ class _Lesson:
     """Pieces of names in the error that must stand in another one that it is to solve."""
     text: str
     solved_by: str
+    in_words: bool
 
     def is_for(self, error: str, here: str) -> bool:
         """Return whether it is about what an error, its command and its output, in lower case, name."""
         if self.solved_by.startswith(_EDIT) and (
-            quoted_in(error) != quoted_in(self.text) or _telling(error) != self.words
+            quoted_in(error) != quoted_in(self.text) or telling(error) != self.words
         ):
             return False
         if self.names:
@@ -136,33 +130,41 @@ class ErrorLessons(Follower):
     def _take_lesson(self, node: MemoryNode) -> None:
         note = node.metadata.get(NOTE)
         extra: Mapping[str, Any] = note if isinstance(note, dict) else {}
-        lines = node.content.splitlines()
-        solved = next((line.removeprefix(_SOLVED) for line in lines if line.startswith(_SOLVED)), "")
-        head = _ERROR.match(lines[0]) if lines else None
-        text = lines[0][head.end() :] if head else str(extra.get("error", ""))
-        error, words = normalised(text), _telling(text)
-        if not solved or not _teach(words, text):
+        taught = taught_by(node.content, str(extra.get("error", "")))
+        if taught is None:
             return
-        needed = _needed(text, solved)
+        text, words = taught.error, telling(taught.error)
+        needed = _names(text) if taught.in_words else _needed(text, taught.solved)
+        if taught.in_words and not needed and len(words) < _WORDS_ALONE:
+            return
+        session, error = node.session_id or "", normalised(text)
         lesson = _Lesson(
-            node.id, node.created_at_ms, node.session_id or "", error, words, needed, text, solved
+            node.id, node.created_at_ms, session, error, words, needed, text, taught.solved, taught.in_words
         )
         keep_newest(self._lessons, node.id, lesson, _LESSONS)
 
     def line(
-        self, session_id: str, command: str, output: str, shown: Container[str], *, now_ms: int
+        self,
+        session_id: str,
+        command: str,
+        output: str,
+        shown: Container[str],
+        *,
+        now_ms: int,
+        fits: Callable[[str], bool] = bool,
     ) -> Line | None:
         """Return what is told of the error in ``output``; None if nothing is known, or all of it was shown.
 
         Args:
             output: Of the call, its end at least.
             shown: Ids of what the session was told.
+            fits: Whether a text has room: the error gives way to what solved it.
         """
         here, alike = f"{command} {output}".casefold(), list[tuple[bool, int, _Lesson]]()
         errors = _errors_of(output)
         for number, error in enumerate(errors):
-            words, same = _telling(error), normalised(error)
-            if not _teach(words, error):
+            words, same = telling(error), normalised(error)
+            if not teaches(error):
                 continue
             share = _ALIKE if number == 0 else _ALIKE_BESIDE
             alike += [
@@ -174,7 +176,7 @@ class ErrorLessons(Follower):
             ]
         if alike:
             *_, lesson = max(alike, key=lambda row: row[:2])
-            return None if str(lesson.node_id) in shown else _solved_line(lesson, now_ms)
+            return None if str(lesson.node_id) in shown else _solved_line(lesson, now_ms, fits)
         return self._never_solved(session_id, errors[0] if errors else "", shown, now_ms)
 
     def _never_solved(self, session_id: str, error: str, shown: Container[str], now_ms: int) -> Line | None:
@@ -196,27 +198,23 @@ class ErrorLessons(Follower):
         )
 
 
-def _solved_line(lesson: _Lesson, now_ms: int) -> Line:
-    solved, error = shortened(lesson.solved_by, _SOLVED_CHARS), shortened(lesson.text, _ERROR_CHARS)
-    return Line(
-        f"This error was solved here on {day_text(lesson.at_ms, now_ms)} by: {quoted(solved)} "
-        f"(it was {quoted(error)})",
-        str(lesson.node_id),
-    )
+def _solved_line(lesson: _Lesson, now_ms: int, fits: Callable[[str], bool]) -> Line | None:
+    """Return the line of a lesson in the longest form that fits: the error is cut before what solved it."""
+    head = f"This error was solved here on {day_text(lesson.at_ms, now_ms)} by: "
+    whole = f"{head}{quoted(lesson.solved_by)}"
+    texts = [
+        *(f"{whole} (it was {quoted(shortened(lesson.text, chars))})" for chars in _ERROR_CHARS),
+        whole,
+        *(f"{head}{quoted(_cut_steps(lesson.solved_by, chars))}" for chars in _STEPS_CHARS),
+    ]
+    text = next(filter(fits, texts), None)
+    return None if text is None else Line(text, str(lesson.node_id))
 
 
-def teaches(error: str) -> bool:
-    """Return whether an error is unlike most others, and not what a test says of the code under work."""
-    return _teach(_telling(error), error)
-
-
-def _teach(words: frozenset[str], error: str) -> bool:
-    return len(words) >= _LEAST_WORDS and not _OF_A_TEST.found(error)
-
-
-def _telling(error: str) -> frozenset[str]:
-    """Return the words of an error, without what it names and where it is."""
-    return frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)).casefold()))
+def _cut_steps(solved: str, limit: int) -> str:
+    """Return all steps in about ``limit`` characters; the long ones are cut."""
+    steps = solved.split(_JOINT)
+    return _JOINT.join(shortened(step, max(_STEP_CHARS, limit // len(steps))) for step in steps)
 
 
 def _are_alike(words: frozenset[str], other: frozenset[str], share: float) -> bool:
@@ -229,13 +227,8 @@ def _errors_of(output: str) -> list[str]:
     """
     lines = [line.strip() for line in output.splitlines()[-_LINES:]]
     lines = [error_line("\n".join(lines)), *(line for line in reversed(lines) if _NAMES_ERROR.found(line))]
-    bare = [_BEHIND_TEST.sub("", line) for line in lines if 0 < len(line) <= _LINE_CHARS]
+    bare = [without_runner(line) for line in lines if 0 < len(line) <= _LINE_CHARS]
     return list(dict.fromkeys(bare))[:_ERRORS]
-
-
-def quoted_in(error: str) -> frozenset[str]:
-    """Return what an error has in quotes."""
-    return frozenset(match[1] for match in _NAMED.finditer(error))
 
 
 def _names(error: str) -> frozenset[str]:
@@ -251,10 +244,10 @@ def _needed(error: str, solved: str) -> frozenset[str]:
     """Return the pieces of an error's names that must stand in another one that ``solved`` is to solve."""
     names, low = _names(error), solved.casefold()
     mentioned = frozenset(name for name in names if name in low)
-    is_edit = all(step.startswith(_EDIT) for step in solved.split("; then "))
+    is_edit = all(step.startswith(_EDIT) for step in solved.split(_JOINT))
     is_by_name = bool(ABSENT.found(error) or _BY_NAME.found(error))
-    if is_by_name and not is_edit and not any(map(_sets_up_all, solved.split("; then "))):
-        return names | _telling(_PLACE.sub(" ", error))
+    if is_by_name and not is_edit and not any(map(_sets_up_all, solved.split(_JOINT))):
+        return names | telling(_PLACE.sub(" ", error))
     return names if is_edit else mentioned
 
 

@@ -262,8 +262,8 @@ class CallLines:
         """Return what solved the error of a failed call, or of a run of tests whose failure a pipe hid."""
         if event.kind is not EventKind.POST_TOOL_FAILURE and not _is_failed_test(event):
             return None
-        line = self._rules.at_error(event, shown)
-        return line if line is not None and _tokens(line.text) <= ERROR_TOKENS - _FENCE_TOKENS else None
+        room = ERROR_TOKENS - _FENCE_TOKENS
+        return self._rules.at_error(event, shown, lambda text: _tokens(text) <= room)
 
 
 def commands_of(event: HookEvent) -> list[str]:

@@ -120,11 +120,12 @@ class RulesAndLessons:
         rule = self._rules().contradicted(session_id, commands)
         return _said([rule])[0] if rule is not None and self._is_there(rule) else None
 
-    def at_error(self, event: HookEvent, shown: Container[str]) -> Line | None:
+    def at_error(self, event: HookEvent, shown: Container[str], fits: Callable[[str], bool]) -> Line | None:
         """Return what solved the error of a call, or how often it was met; None for nothing known or new."""
         lessons = self._read_lessons()
         output = f"{event.output_text}\n{event.parts.tail}"
-        line = lessons.line(event.session_id, event.parts.command, output, shown, now_ms=event.at_ms)
+        call = event.session_id, event.parts.command, output, shown
+        line = lessons.line(*call, now_ms=event.at_ms, fits=fits)
         return line if line is not None and self._is_there(line) else None
 
     @property
