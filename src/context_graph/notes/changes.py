@@ -111,8 +111,12 @@ def _common(lines: Sequence[str], others: Sequence[str]) -> int:
 
 
 def edits_text(edits: Sequence[Sequence[str]], files: Collection[str]) -> list[str]:
-    """Return a line for each edit of ``files``: ``Edit: a.py: `x = 1` -> `x = right` ``."""
-    return [f"Edit: {path}: {_act(before, after)}" for path, before, after in edits if path in files]
+    """Return a line for each edit of ``files``, tests left out: ``Edit: a.py: `x = 1` -> `x = right` ``."""
+    return [
+        f"Edit: {path}: {_act(before, after)}"
+        for path, before, after in edits
+        if path in files and not is_test(path)
+    ]
 
 
 def _act(before: str, after: str) -> str:

@@ -42,6 +42,8 @@ _WORTH: Final = {
 }
 """What a line says, by how it begins (`notes.make`, `context.summary`)."""
 _PAIRS: Final = {"Asked": "The user chose", "Error": "Solved by"}
+_WHOLE: Final = frozenset({*_PAIRS.values(), "Edit"})
+"""Lines that say nothing in part."""
 _NO_ANSWERS: Final = ("Asked: ", "From: ")
 _FIRST_CHARS: Final = 160
 _MORE: Final = re.compile(r"\d{1,9} more")
@@ -186,7 +188,7 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
                     yield _Unit(first, _FILE - _LESS * place, is_file=True)
             continue
         label = match[1] if (match := _LABEL.match(line)) else ""
-        for part in (line,) if label in _PAIRS.values() else sentences(line) or (line,):
+        for part in (line,) if label in _WHOLE else sentences(line) or (line,):
             yield _Unit(part, _worth(part, label, number, asked))
 
 
