@@ -26,6 +26,14 @@ _SCRATCH_FOLDER: Final = linear(r"(?i)^(?:repro|scratch|tmp|temp|debug|sandbox|p
 _SCRIPT: Final = frozenset(
     {".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".pl", ".exs", ".go", ".rs", ".php", ".c", ".java"}
 )
+_INCIDENTAL: Final = linear(
+    r"^(?:import |from \S+ import |use [\w:{]|using |require[ (]|require_relative |#include|alias [A-Z])|"
+    r"^(?:const|let|var) [\w{}, ]+ = require\(|"
+    r"^(?:print(?:ln)?!?|e?println!|dbg!|pp?|puts|echo|printf|var_dump|NSLog|console\.\w+|"
+    r"IO\.(?:puts|inspect)|System\.(?:out|err)\.print\w*|fmt\.Print\w*|"
+    r"(?:logging|logger|log)\.debug|breakpoint|debugger)(?:[ (;!]|$)"
+)
+"""What brings a name in, and what prints while somebody looks for a fault."""
 _TESTS: Final = frozenset({"test", "tests", "spec", "specs", "__tests__"})
 _TESTED: Final = ("_test", ".test", "_spec", ".spec", "_tests")
 _AWAY: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")
@@ -40,6 +48,8 @@ class Files:
     """Files that the session wrote as new ones."""
     ran: list[str] = field(default_factory=list)
     """Files among `made` that the session ran as scripts."""
+    lines: dict[str, int] = field(default_factory=dict)
+    """Lines that were changed in each, as far as was seen."""
     edits: list[list[str]] = field(default_factory=list)
     """[file, what was there, what is there now] of the last short edits; "" for nothing."""
 
@@ -55,19 +65,24 @@ class Files:
         if before != after and max(len(before), len(after)) <= _EDIT_CHARS:
             self.edits = [*self.edits, [path, before, after]][-_EDITS:]
 
-    def changed(self, path: str, symbols: list[str], *, new: bool = False) -> None:
-        """Note that ``path`` was changed, and what in it."""
+    def changed(self, path: str, symbols: list[str], *, new: bool = False, lines: int = 0) -> None:
+        """Note that ``path`` was changed, what in it, and how much."""
         known = self.symbols.pop(path, [])
         self.symbols[path] = list(dict.fromkeys([*known, *symbols]))[:MAX_SYMBOLS]
+        self.lines[path] = self.lines.get(path, 0) + lines
         if len(self.symbols) > MAX_FILES:
-            del self.symbols[next(iter(self.symbols))]
+            self._forget(next(iter(self.symbols)))
         if new and path not in self.made:
             self.made = [*self.made, path][-_MADE:]
 
     def removed(self, path: str) -> None:
         """Note that a file is gone, or a folder with all in it: what was written and removed is no change."""
         for known in [known for known in self.symbols if known == path or known.startswith(f"{path}/")]:
-            del self.symbols[known]
+            self._forget(known)
+
+    def _forget(self, path: str) -> None:
+        del self.symbols[path]
+        self.lines.pop(path, None)
 
     def is_scratch(self, path: str) -> bool:
         """Return whether a file is no part of the project: it lies elsewhere, or was made to try something
@@ -75,8 +90,9 @@ class Files:
         return is_scratch(path, self.made, self.ran)
 
     def of_project(self) -> dict[str, list[str]]:
-        """Return the files that are part of the project, the last changed first."""
-        return {path: names for path, names in reversed(self.symbols.items()) if not self.is_scratch(path)}
+        """Return the files that are part of the project, the most changed first, of equals the last."""
+        order = sorted(reversed(self.symbols), key=lambda path: -self.lines.get(path, 0))
+        return {path: self.symbols[path] for path in order if not self.is_scratch(path)}
 
 
 def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
@@ -135,6 +151,17 @@ def is_test(path: str) -> bool:
     folder, name = os.path.split(path.lower())
     stem = os.path.splitext(name)[0]
     return bool(_TESTS.intersection(folder.split("/"))) or stem.startswith("test_") or stem.endswith(_TESTED)
+
+
+def changed_lines(old: str, new: str) -> set[str]:
+    """Return the lines that only one of two texts has, stripped, without empty ones."""
+    before, after = ({line.strip() for line in text.splitlines()} for text in (old, new))
+    return (before ^ after) - {""}
+
+
+def are_incidental(lines: Collection[str]) -> bool:
+    """Return whether lines of source only import names or print: that is no change of what they are in."""
+    return bool(lines) and all(map(_INCIDENTAL.found, lines))
 
 
 def files_text(files: dict[str, list[str]], limit: int) -> str:

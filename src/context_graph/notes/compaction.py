@@ -1,16 +1,19 @@
 """Reads the summary that the client makes of a compaction: bullet by bullet, the densest text of a session.
 
 Its sections are the client's own. What it says of the work under way and of the next step is old by the time
-anybody reads it, so it is left out; what is pending, or said to be under way, counts only while nothing came
-after it.
+anybody reads it, so it is left out wherever it stands; what is pending, and an error that is said to be under
+way, counts only while nothing came after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from os.path import basename
 from typing import Final, NamedTuple
 
-from context_graph.notes.message import headings, is_under_way, plain
+from context_graph.notes.message import headings, plain
+from context_graph.notes.settled import is_open, settled
+from context_graph.notes.worked_files import paths_in
 from context_graph.text.patterns import linear
 
 MAX_CHARS: Final = 32_768
@@ -20,6 +23,8 @@ _HEADING: Final = linear(
 )
 _NUMBERED: Final = linear(r"^(?:#{1,6}\s*)?\d{1,2}\.\s|^#{1,6}\s|^\*\*|^[A-Z][A-Za-z ]+:$")
 _BULLET: Final = linear(r"^(\s*)(?:[-*+•]|\d{1,2}[.)])\s+(.*)$")
+_STORIES: Final = frozenset({"errors", "solved"})
+_FACTS: Final = frozenset({"concepts", "files"})
 _EMPTY: Final = linear(r"(?i)^\W*(?:none|no (?:pending|open|further|outstanding)|n/?a|nothing)(?:\W|$)")
 
 
@@ -59,13 +64,35 @@ def bullets_of(summary: str) -> list[Bullet]:
         else:
             last = bullets[-1]
             bullets[-1] = last._replace(below=(*last.below, text))
-    return [
+    bullets = [
         bullet._replace(section="left")
-        if bullet.section in ("errors", "solved") and is_under_way(bullet.text)
+        if bullet.section in _STORIES and is_open((bullet.text, *bullet.below))
         else bullet
         for bullet in bullets
         if bullet.section != "dropped"
     ]
+    return still_true(bullets)
+
+
+def still_true(bullets: Iterable[Bullet], changed: Collection[str] = ()) -> list[Bullet]:
+    """Return the items without what they say of the work under way.
+
+    Args:
+        changed: Files that were changed afterwards: of them no item says any more how they are.
+    """
+    names = frozenset(map(basename, changed))
+    kept = []
+    for bullet in bullets:
+        if bullet.section not in _FACTS:
+            kept.append(bullet)
+            continue
+        is_changed = bool(names) and not names.isdisjoint(map(basename, paths_in(bullet.text)))
+        lines = [settled(line, is_changed=is_changed) for line in (bullet.text, *bullet.below)]
+        below = tuple(filter(None, lines[1:]))
+        # Of one that had more to say a bare name is left, which says nothing.
+        if lines[0] and (below or lines[0] == bullet.text or " " in lines[0]):
+            kept.append(bullet._replace(text=lines[0], below=below))
+    return kept
 
 
 def _without_analysis(summary: str) -> str:

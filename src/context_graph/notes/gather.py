@@ -14,14 +14,14 @@ import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
-from context_graph.notes.changes import Files
+from context_graph.notes.changes import MAX_FILES, Files, are_incidental, changed_lines
 from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failures import Failures, is_trial
 from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
 from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
-from context_graph.notes.remarks import REMARK_CHARS
+from context_graph.notes.remarks import REMARK_CHARS, lasting, lasting_text
 from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
 from context_graph.notes.worked_files import effects_of, note_script, paths_in
 from context_graph.text import phrases
@@ -43,8 +43,7 @@ _READ_FILES: Final = 16
 _READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
 _NAMED: Final = 64
-_FEW: Final = 2
-_WORD: Final = linear(r"\w+")
+_COMMITTED: Final = 12
 _TICKET_CHARS: Final = 1300
 _BINDS: Final = linear(
     r"(?i)(?:^|\W)(?:must|never|only|always|no|not|keep|stays?|avoid|without|unrelated|instead|requires?)(?:\W|$)"
@@ -87,6 +86,8 @@ class Turn:
     """Files and folders of the project that it removed."""
     commits: list[list[str]] = field(default_factory=list)
     """[subject, body, number of its event, files changed since the one before]."""
+    uncommitted: list[str] = field(default_factory=list)
+    """Files changed since the last commit."""
     tests: str = ""
     """The last run of tests without failure."""
     calls: int = 0
@@ -94,8 +95,11 @@ class Turn:
     """Characters of `prompt` that are its first line, where that heads what follows."""
 
     def remark(self, texts: Iterable[str]) -> None:
-        """Keep what else the assistant said; the later word stays where there is too much."""
-        kept = dict.fromkeys([*self.remarks, *filter(None, texts)])
+        """Keep what else the assistant said; the later word stays where there is too much. Of the one before
+        only what lasts: the session goes on.
+        """
+        before = [lasting_text(text) for text in self.remarks[-1:]]
+        kept = dict.fromkeys(filter(None, [*self.remarks[:-1], *before, *texts]))
         self.remarks, room = [], REMARKS_CHARS
         for text in reversed(kept):
             room -= len(text) + 3
@@ -134,6 +138,8 @@ class Gathered:
     """[section, text, items below] of the last compaction's summary."""
     compacted_at: int = 0
     compacted_ms: int = 0
+    changed_since: list[str] = field(default_factory=list)
+    """Files that were changed after it."""
     plan: str = ""
     plan_at: int = 0
     made: Files = field(default_factory=Files)
@@ -144,8 +150,8 @@ class Gathered:
     named: dict[str, int] = field(default_factory=dict)
     """Files that were read or that commands named -> times; the last ones."""
     answers_notice: bool = False
-    _read: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    """What was last read, and what it defines, to see where in a file an edit was; not kept."""
+    _read: dict[str, str] = field(default_factory=dict)
+    """What was last read, to see where in a file an edit was; not kept."""
 
     def absorb(
         self,
@@ -208,7 +214,7 @@ class Gathered:
             self._take_message(number, event)
         elif event.kind is EventKind.POST_COMPACT:
             self.compacted = [list(bullet) for bullet in bullets_of(event.parts.words or event.output_text)]
-            self.compacted_at, self.compacted_ms = number, event.at_ms
+            self.compacted_at, self.compacted_ms, self.changed_since = number, event.at_ms, []
 
     def _turn(self, number: int, event: HookEvent) -> Turn:
         if not self.turns:
@@ -225,6 +231,8 @@ class Gathered:
             if again is not None:
                 self.turns.remove(again)
             title = len(_title_of(prompt, shown))
+            for turn in self.turns[-1:]:
+                turn.remark([])
             self.turns.append(again or Turn(shown, number, event.at_ms, title=title))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
@@ -256,6 +264,8 @@ class Gathered:
     def _take_message(self, number: int, event: HookEvent) -> None:
         message = event.parts.words or event.output_text
         turn, units = self._turn(number, event), units_of(message)
+        if not turn.came_of_it and phrases.asks_something(turn.prompt):
+            units = _answering(units, turn.prompt)
         remarks = event.parts.remarks
         if not message or is_of_the_client(message):
             turn.remark(remarks)
@@ -265,7 +275,7 @@ class Gathered:
         turn.remark(remarks)
         if turn.said_at and self.answers_notice:
             return
-        weaker = [Unit(*row) for row in turn.words]
+        weaker = lasting([Unit(*row) for row in turn.words])
         if turn.said_at and worth < turn.worth:
             weaker = most_informative(units)
         turn.remark([" ".join(unit.text for unit in best_of(weaker, REMARK_CHARS))])
@@ -288,7 +298,7 @@ class Gathered:
         elif event.tool_name == "Read" and path:
             self._name((path,))
             self._read.pop(path, None)
-            self._read[path] = (event.output_text[:_READ_CHARS], event.parts.symbols)
+            self._read[path] = event.output_text[:_READ_CHARS]
             if len(self._read) > _READ_FILES:
                 del self._read[next(iter(self._read))]
         elif event.tool_name == "Grep" and "." in path:
@@ -304,9 +314,9 @@ class Gathered:
     def _take_edit(self, turn: Turn, event: HookEvent, path: str) -> None:
         parts = event.parts
         new = event.tool_name == "Write" and path not in self._read and not self._knows(path)
-        symbols = parts.symbols or self._guessed(path, parts.old_text, f"{parts.new_text} {turn.prompt}")
-        turn.files.changed(path, symbols, new=new)
-        self.made.changed(path, symbols, new=new)
+        lines = changed_lines(parts.old_text, parts.new_text)
+        symbols = parts.symbols or ([] if are_incidental(lines) else self._around(path, parts.old_text))
+        self._changed(turn, path, symbols, new=new, lines=len(lines))
         if event.tool_name != "Write":
             turn.files.edited(path, parts.old_text, parts.new_text)
         if new:
@@ -317,19 +327,22 @@ class Gathered:
             line = next((line for line in put if line and line not in before), "")
             self.failures.edited(path, line, own=path in self.made.made)
 
-    def _guessed(self, path: str, old: str, new: str) -> list[str]:
-        """Return the definitions that an edit is in, by what was read of the file before: it may not say so
-        itself.
+    def _changed(
+        self, turn: Turn, path: str, symbols: list[str], *, new: bool = False, lines: int = 1
+    ) -> None:
+        turn.files.changed(path, symbols, new=new, lines=lines)
+        self.made.changed(path, symbols, new=new, lines=lines)
+        turn.uncommitted = _last([*turn.uncommitted, path])
+        if self.compacted:
+            self.changed_since = _last([*self.changed_since, path])
 
-        Of those that were read the ones count that the edit or the prompt names; of one or two, these.
+    def _around(self, path: str, old: str) -> list[str]:
+        """Return the definitions that an edit is in, by what was read of the file before: it may not say so
+        itself. Where it is not found there, nobody knows.
         """
-        text, defined = self._read.get(path, ("", []))
-        at = text.find(old.split("\n", 1)[0]) if text and old.strip() else -1
-        names = around(text, at) if at >= 0 else []
-        if names or len(defined) <= _FEW:
-            return names or defined
-        words = {match[0] for match in _WORD.finditer(f"{old} {new}")}
-        return [name for name in defined if name in words][:_FEW]
+        text = self._read.get(path, "")
+        at = text.find(old.split("\n", 1)[0]) if old.strip() else -1
+        return around(text, at) if at >= 0 else []
 
     def _knows(self, path: str) -> bool:
         return path in self.made.symbols
@@ -365,12 +378,9 @@ class Gathered:
         if event.parts.words:
             self._take_answer(number, event)
         for subject, body in commits_in(event.parts.command):
-            since = [
-                path
-                for path in turn.files.of_project()
-                if not any(path in commit[3:] for commit in turn.commits)
-            ]
-            turn.commits.append([subject, body, str(number), *since[:12]])
+            since = [path for path in turn.files.of_project() if path in turn.uncommitted]
+            turn.commits.append([subject, body, str(number), *since[:_COMMITTED]])
+            turn.uncommitted = []
         if not phrases.is_lookup(command):
             self.programs[command] = self.programs.pop(command, 0) + 1
             if len(self.programs) > _PROGRAMS:
@@ -381,14 +391,11 @@ class Gathered:
         done = effects_of(command, self.scripts, {*self._read, *self.made.symbols, *self.named})
         symbols = defined_in(command)
         for path in done.written:
-            new = path not in self.named and not self._knows(path)
-            turn.files.changed(path, symbols, new=new)
-            self.made.changed(path, symbols, new=new)
+            self._changed(turn, path, symbols, new=path not in self.named and not self._knows(path))
         for script in self.scripts:
             symbols += self.made.symbols.get(script, []) if script in command else []
         for path in done.edited:
-            turn.files.changed(path, symbols or self._guessed(path, "", f"{command} {turn.prompt}"))
-            self.made.changed(path, [])
+            self._changed(turn, path, symbols)
         gone = self._of_project(command, done.removed)
         turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
@@ -397,8 +404,7 @@ class Gathered:
         for before, after in done.moved:
             new = before in self.made.made and after not in self.named
             turn.files.removed(before)
-            turn.files.changed(after, [], new=new)
-            self.made.changed(after, [], new=new)
+            self._changed(turn, after, [], new=new)
         self._name(path for path in paths_in(command) if "/" in path)
 
     def _of_project(self, command: str, removed: Sequence[str]) -> list[str]:
@@ -436,14 +442,17 @@ class Gathered:
         if parts.command:  # of a ticket's fields and links nothing is news
             candidates = [_weighed(unit) for unit in candidates if not _FIELDS.found(unit.text)]
         else:
-            asked = {word[0].lower() for word in _TERMS.finditer(question)}
-            candidates = [_answering(unit, asked) for unit in candidates]
+            candidates = _answering(candidates, question)
         room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
         units = [unit.text for unit in best_of(most_informative(candidates), room)]
         if units:
             self.found = [row for row in self.found if row[0] != question or row[2] != who]
             self.found.append([question, units, who, number, event.at_ms])
         del self.found[:-_FOUND]
+
+
+def _last(files: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(files))[-MAX_FILES:]
 
 
 def _has(path: str, files: Iterable[str]) -> bool:
@@ -459,10 +468,16 @@ def _title_of(prompt: str, shown: str) -> str:
     return title if heads and not title.endswith((":", "：")) and shown.startswith(title) else ""
 
 
-def _answering(unit: Unit, asked: set[str]) -> Unit:
-    """Return a sentence of an answer; what has the question's words weighs more."""
-    shared = asked.intersection(word[0].lower() for word in _TERMS.finditer(unit.text))
-    return replace(unit, worth=unit.worth + 0.75 * min(4, len(shared)))
+def _answering(units: Sequence[Unit], question: str) -> list[Unit]:
+    """Return the sentences of an answer; what has the question's words weighs more."""
+    asked = {word[0].lower() for word in _TERMS.finditer(question)}
+    shared = [
+        len(asked.intersection(word[0].lower() for word in _TERMS.finditer(unit.text))) for unit in units
+    ]
+    return [
+        replace(unit, worth=unit.worth + 0.75 * min(4, count))
+        for unit, count in zip(units, shared, strict=True)
+    ]
 
 
 def _stands_alone(text: str) -> bool:

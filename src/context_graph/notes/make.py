@@ -11,7 +11,7 @@ from typing import Final
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
 from context_graph.notes.changes import Files, edits_text, files_text, is_test
 from context_graph.notes.command_lines import commands_in, line_of
-from context_graph.notes.compaction import Bullet
+from context_graph.notes.compaction import Bullet, still_true
 from context_graph.notes.failures import Lesson, normalised
 from context_graph.notes.gather import SHORTENS, Gathered, Turn
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
@@ -52,7 +52,8 @@ _LEAST_BULLET: Final = 40
 _LEAST_FINDING: Final = 2.0
 """Together, of what a message without changes says."""
 _ABOUT_WORK: Final = linear(
-    r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) (?:you|it|that|this|everything)(?:\W|$)|"
+    r"(?i)^\W*(?:did|have|has|are|were|is|can|could|would|will|do) "
+    r"(?:you|it|they|that|this|these|those|everything)(?:\W|$)|"
     r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
 )
 """How a question begins that is about the work under way: its answer is old soon."""
@@ -311,7 +312,7 @@ def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
 
 
 def _compacted(gathered: Gathered) -> Iterator[Note]:
-    bullets = [Bullet(*row) for row in gathered.compacted]
+    bullets = still_true((Bullet(*row) for row in gathered.compacted), gathered.changed_since)
     kinds = {"errors": NoteKind.LESSON, "solved": NoteKind.FINDING}
     for bullet in bullets:
         kind = kinds.get(bullet.section)
@@ -466,10 +467,10 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
 
 
 def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
-    """Return a turn's files without scratch, which the whole session tells; tests come last."""
-    paths = [
-        path for path in reversed(files.symbols) if not (gathered.made.is_scratch(path) or _PLANS in path)
-    ]
+    """Return a turn's files without scratch, which the whole session tells, the most changed first; tests
+    come last.
+    """
+    paths = [path for path in files.of_project() if not (gathered.made.is_scratch(path) or _PLANS in path)]
     return {path: sorted(files.symbols[path], key=_tests) for path in sorted(paths, key=is_test)}
 
 

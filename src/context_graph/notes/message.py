@@ -47,6 +47,8 @@ _SPECIFIC: Final = linear(
 _LINK: Final = linear(r"\W*\[[^\]\n]*\]\([^)\s]*\)\W*|\W*https?://\S+\W*")
 _QUESTION: Final = linear(r"[?？]\s*[\"'”)]*$")
 _MARKS: Final = linear(r"\*\*([^*\n]+)\*\*|(?:^|\s)\*([^*\n]+)\*")
+_STRESSED: Final = linear(r"\*\*[^*\n]*[^*\n:：.]\*\*(?:[^:：]|$)")
+"""Words in bold that are no label: they are what a sentence is about, as a name is."""
 _LEAST_BYTES: Final = 16
 _LEAST_SENTENCE: Final = 15
 """Characters of a sentence that a full stop ends: `e.g.` and `v2.` end none."""
@@ -69,14 +71,15 @@ def units_of(message: str) -> list[Unit]:
     """Return what a message says, in its order, without courtesies, code and tables' rules. Cost: 1 ms for 2
     KB."""
     units = []
-    for text, section in _parts(message[:MAX_CHARS]):
-        text = plain(text)
+    for marked, section in _parts(message[:MAX_CHARS]):
+        text = plain(marked)
         if len(text.encode("utf-8", "replace")) < _LEAST_BYTES or _LINK.fullmatch(text):
             continue
         if is_polite(text) or _QUESTION.found(text):
             continue
         role = _role(text, section)
-        units.append(Unit(shortened(text, UNIT_CHARS), role, _worth(text, role)))
+        worth = _worth(text, role, stressed=_STRESSED.found(marked))
+        units.append(Unit(shortened(text, UNIT_CHARS), role, worth))
         if len(units) == _UNITS:
             break
     return units
@@ -100,6 +103,11 @@ def announces(text: str) -> bool:
 def is_under_way(text: str) -> bool:
     """Return whether a sentence says that it is about the work at hand: `Currently …`, `Next: …`."""
     return _marks()["under_way"].found(text)
+
+
+def is_soon_old(text: str) -> bool:
+    """Return whether a sentence tells a state that the next change ends: errors, failing tests, lines."""
+    return _marks()["soon_old"].found(text)
 
 
 def worth_of(units: Sequence[Unit]) -> float:
@@ -153,8 +161,12 @@ def _marks() -> dict[str, Linear]:
     }
     begins = rf"(?i)^\W*(?:{'|'.join([*raw['fix']['words'], *raw['next']['words']])})(?:\W|$)"
     now = "|".join(raw["under_way"]["words"])
-    words["under_way"] = rf"(?i)^\W*(?:{now})(?:\W|$)|[(\[](?:{now})[)\]]" + "".join(
+    inside = "|".join(raw["under_way"]["inside"])
+    words["under_way"] = rf"(?i)^\W*(?:{now})(?:\W|$)|(?:^|\W)(?:{inside})(?:\W|$)" + "".join(
         rf"|^\W*{part}" for part in raw["under_way"]["parts"]
+    )
+    words["soon_old"] = rf"(?i)(?:^|\W)(?:{'|'.join(raw['soon_old']['words'])})(?:\W|$)" + "".join(
+        f"|{part}" for part in raw["soon_old"]["parts"]
     )
     return {name: linear(pattern) for name, pattern in {**words, "polite": polite, "begins": begins}.items()}
 
@@ -235,8 +247,8 @@ def _role(text: str, section: str) -> str:
     return section if section == "fix" else ""
 
 
-def _worth(text: str, role: str) -> float:
-    specific = sum(1 for _, _ in zip(range(4), _SPECIFIC.finditer(text), strict=False))
+def _worth(text: str, role: str, *, stressed: bool) -> float:
+    specific = sum(1 for _, _ in zip(range(4), _SPECIFIC.finditer(text), strict=False)) + stressed
     worth = _WORTH.get(role, 0.5) + 0.75 * specific - (1.0 if not specific else 0.0)
     # A few words are a label or an example, unless a role says that they are the point.
     short = role in ("", "test") and len(text) < _LABEL_BYTES and len(text.split()) < _LABEL_WORDS

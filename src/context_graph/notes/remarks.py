@@ -6,16 +6,16 @@ others announce the next call; that one is recorded anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from context_graph.notes.message import Unit, announces, best_of, units_of
+from context_graph.notes.message import Unit, announces, best_of, is_under_way, units_of
 from context_graph.text.sentences import shortened
 
 MAX_CHARS: Final = 3000
 """Characters that are kept of one turn's remarks."""
 REMARK_CHARS: Final = 420
-_LEAST: Final = {"cause": 5.0, "decision": 4.0, "left": 2.5, "fix": 2.5, "": 2.0}
+_LEAST: Final = {"cause": 5.0, "decision": 4.0, "fix": 2.5, "": 2.0}
 """What a sentence of each role is worth at least: it names something. Tests are recorded anyway."""
 _SAYS_WHY: Final = frozenset({"cause", "decision"})
 
@@ -28,7 +28,7 @@ def remarks_of(messages: Iterable[str], limit: int = MAX_CHARS) -> list[str]:
     """
     remarks: dict[str, Unit] = {}
     for message in messages:
-        whole_units = [unit for unit in units_of(message) if not unit.text.endswith((":", "："))]
+        whole_units = [unit for unit in lasting(units_of(message)) if not unit.text.endswith((":", "："))]
         units = [unit for unit in whole_units if not announces(unit.text)]
         telling = [unit for unit in units if unit.worth >= _LEAST.get(unit.role, unit.worth + 1.0)]
         whole = " ".join(unit.text for unit in units)
@@ -41,3 +41,15 @@ def remarks_of(messages: Iterable[str], limit: int = MAX_CHARS) -> list[str]:
         remarks.pop(text, None)
         remarks[text] = Unit(text, "", max(unit.worth for unit in telling))
     return [unit.text for unit in best_of(list(remarks.values()), limit)]
+
+
+def lasting(units: Sequence[Unit]) -> list[Unit]:
+    """Return what still holds where the session went on: not what could not be done yet or runs just now."""
+    return [unit for unit in units if unit.role != "left" and not is_under_way(unit.text)]
+
+
+def lasting_text(remark: str) -> str:
+    """Return what of a remark still holds where the session went on."""
+    units = units_of(remark)
+    kept = lasting(units)
+    return remark if len(kept) == len(units) else " ".join(unit.text for unit in kept)

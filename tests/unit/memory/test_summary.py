@@ -425,6 +425,22 @@ def test_a_task_list_is_read_from_what_the_model_is_told_as_well() -> None:
     assert list(found.tasks.values()) == [["pending", "Test it"]]
 
 
+def test_tests_that_passed_since_are_not_left_failing_however_they_were_run() -> None:
+    run = "pytest tests/test_a.py tests/test_b.py"
+    failed = "FAILED tests/test_a.py::test_x\nFAILED tests/test_b.py::test_y\n2 failed"
+    begun = (prompt("Mend a and b"), bash(run, "2 passed"), bash(run, f"Exit code 1\n{failed}", failed=True))
+
+    def left(*commands: str) -> dict[str, str]:
+        work = SessionWork()
+        work.absorb(enumerate((*begun, *(bash(command, "1 passed") for command in commands)), 1))
+        return work.failing
+
+    assert left() == {run: "tests/test_a.py::test_x, tests/test_b.py::test_y"}
+    assert left("make test TESTS=other") == left() == left("pytest tests/test_a.py -k other")
+    assert left("./run_tests.sh tests/test_a.py") == {"pytest tests/test_b.py": "tests/test_b.py::test_y"}
+    assert left("python -m pytest tests/test_a.py -q", "cd tests && tox test_b.py") == {}
+
+
 def test_failing_tests_are_left_open_only_where_they_are_the_session_s_own() -> None:
     """Others may fail for everybody: 15 of 19 failing runs at the ends of recorded sessions did."""
     run, why = "pytest tests/test_window.py", "tests/test_window.py::test_slides"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.compaction import bullets_of
+from context_graph.notes.compaction import bullets_of, still_true
 
 SUMMARY = """This session is being continued from a previous conversation that ran out of context.
 
@@ -89,6 +89,41 @@ def test_what_is_under_way_is_no_lesson_but_left(text: str) -> None:
 )
 def test_what_only_sounds_like_it_stays_a_lesson(text: str) -> None:
     assert bullets_of(f"4. Errors and fixes:\n   - {text}\n")[0].section == "errors"
+
+
+HALF_WAY = """3. Files and Code Sections:
+   - `shop/cart.py` (NEW, currently has a syntax error)
+     - `total(lines)` sums the lines of a cart
+     - Still needs: the discount of `Voucher`
+     - Type error at line 40: `int` where `Cents` is wanted
+     - Fixed the type error in `take`
+   - `web/cart.js` - Read but NOT yet modified. Draws the cart in `renderCart`.
+   - `web/cart.css` - not yet touched
+   - `shop/tax.py` (6 tests failing)
+
+4. Errors and fixes:
+   - **Rounding**: took `Decimal`
+   - **Deadlock in `Pool.close`**: found where it waits
+     - The fix is not yet written
+"""
+
+
+def test_what_is_half_done_is_no_fact_wherever_it_stands() -> None:
+    found = [(one.section, one.text, one.below) for one in bullets_of(HALF_WAY)]
+    cart = ("`total(lines)` sums the lines of a cart", "Type error at line 40: `int` where `Cents` is wanted")
+    assert found == [
+        ("files", "`shop/cart.py` (NEW)", (*cart, "Fixed the type error in `take`")),
+        ("files", "`web/cart.js` - Draws the cart in `renderCart`.", ()),
+        ("files", "`shop/tax.py` (6 tests failing)", ()),
+        ("errors", "Rounding: took `Decimal`", ()),
+        ("left", "Deadlock in `Pool.close`: found where it waits", ("The fix is not yet written",)),
+    ]
+
+
+def test_of_a_file_that_was_changed_afterwards_no_error_is_told() -> None:
+    found = still_true(bullets_of(HALF_WAY), ["shop/cart.py"])
+    assert found[0].below == ("`total(lines)` sums the lines of a cart", "Fixed the type error in `take`")
+    assert found[2].text == "`shop/tax.py` (6 tests failing)"
 
 
 def test_headings_may_be_markdown() -> None:

@@ -165,6 +165,18 @@ def test_the_most_telling_units_stay_whole_and_in_order() -> None:
     assert worth_of(units) > worth_of(units_of("The cache is fine. The rest is fine too, as it was before."))
 
 
+def test_words_in_bold_are_what_a_sentence_is_about_but_a_label_is_not() -> None:
+    stressed, label, bare = (
+        units_of(text)[0].worth
+        for text in (
+            "**Water lilies** are thought to be the oldest of them",
+            "**Lilies:** they are thought to be the oldest of them",
+            "Water lilies are thought to be the oldest of them",
+        )
+    )
+    assert stressed > label == bare
+
+
 def test_of_a_verse_nothing_is_told_and_of_a_short_answer_all() -> None:
     verse = "Soft falls the rain on the garden wall.\nLeaves turn their faces to the light above.\n" * 4
     assert most_informative(units_of(verse)) == []

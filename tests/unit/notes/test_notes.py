@@ -105,6 +105,50 @@ def test_a_turns_only_commit_is_told_with_its_change() -> None:
     assert change.text.endswith("Commit: Count baskets in cents\nFloats lose one in every third discount.")
 
 
+def test_an_edit_is_in_what_it_was_seen_to_be_in() -> None:
+    path = f"{ROOT}/shop/basket.py"
+    source = "# Baskets\ndef total(self):\n    return sum(self.prices)\n"
+    seen = (prompt("Totals are off: mend total"), read(path, source))
+
+    def changed(old: str, new: str) -> str:
+        (note,) = notes(*seen, edit(path, old, new), kind=NoteKind.CHANGE)
+        return note.text.split("\n")[1]
+
+    assert changed("    return sum(self.prices)", "    return sum(self.cents)").endswith("basket.py (total)")
+    for old, new in (
+        ("    rows = load()", "    rows = load(all=True)"),
+        ("    return sum(self.prices)", "    print(self.prices)\n    return sum(self.prices)"),
+        ("    return sum(self.prices)", "    import decimal\n    return sum(self.prices)"),
+    ):
+        assert changed(old, new) == "Changed: shop/basket.py"
+
+
+def test_files_stand_in_the_order_of_how_much_was_changed_in_them() -> None:
+    long = "\n".join(f"row_{n} = {n}" for n in range(30))
+    made = notes(
+        prompt("Number the rows"),
+        edit(f"{ROOT}/rows.py", "rows = []", long),
+        *(edit(f"{ROOT}/part_{n}.py") for n in range(40)),
+        kind=NoteKind.CHANGE,
+    )
+    assert made[0].text.split("\n")[1].startswith("Changed: rows.py; part_39.py; ")
+
+
+def test_a_commit_has_the_files_that_were_changed_since_the_one_before() -> None:
+    _, first, second, _ = notes(
+        prompt("Number the rows"),
+        edit(f"{ROOT}/rows.py"),
+        edit(f"{ROOT}/page.py"),
+        bash('git commit -am "Number rows"', ""),
+        edit(f"{ROOT}/rows.py"),
+        bash('git commit -am "Number them from one"', ""),
+        bash('git commit --allow-empty -m "Build again" && git push', ""),
+        bash('git commit --allow-empty -m "And again"', ""),
+        kind=NoteKind.CHANGE,
+    )
+    assert first.text.endswith("Changed: rows.py; page.py") and second.text.endswith("Changed: rows.py")
+
+
 def test_a_commit_that_has_no_room_there_or_is_one_of_several_is_a_change_of_its_own() -> None:
     body = "\n".join(f"Step {n} counts the cents of one basket after the other." for n in range(28))
     long = bash(f'git commit -am "Count baskets in cents\n\n{body}"', "")
@@ -166,6 +210,18 @@ def test_what_was_said_between_calls_and_in_weaker_last_words_is_found_on_the_wa
     assert found.said_by == "assistant"
 
 
+def test_what_was_not_possible_or_ran_just_then_is_no_finding_once_the_session_went_on() -> None:
+    fact = "`Basket.total` is read by `shop/invoice.py` too."
+    first = stop(
+        "I changed `Basket.total` in `shop/basket.py` to sum `cents`, because floats lose one in `prices`."
+    )
+    weaker = stop(f"{fact} I can't fully test `shop/basket.py` from here.")
+    asked = (prompt("Totals are off by a cent"), edit(f"{ROOT}/shop/basket.py"), first, weaker)
+    assert "can't fully test" in notes(*asked, kind=NoteKind.FINDING)[0].text
+    later = notes(*asked, prompt("I tried it, it works"), stop("Good."), kind=NoteKind.FINDING)
+    assert [one.text for one in later] == [f"Found on the way:\n- {fact}"]
+
+
 def test_the_user_s_words_are_rules_and_choices() -> None:
     asked = {"questions": [{"question": "Which currency?", "options": []}]}
     answer = {"answers": {"Which currency?": "Euro only"}}
@@ -199,6 +255,18 @@ def test_an_answer_without_a_change_is_a_finding() -> None:
     )
     (note,) = [one for one in made if one.kind is NoteKind.FINDING]
     assert note.text.startswith("Asked: Where do we set the session timeout?\nIt is `idle_timeout`")
+
+
+def test_the_sentence_that_has_the_question_s_words_answers_it() -> None:
+    more = "\n".join(f"- Quay {n}: {n} boats on day {n}, built long before anybody dug it" for n in range(40))
+    answer = f"{more}\n\nOf all of them **the old pier** has the deepest water."
+    (note,) = notes(prompt("Which pier has the deepest water?"), stop(answer), kind=NoteKind.FINDING)
+    assert "the old pier has the deepest water" in note.text
+
+
+def test_a_question_about_the_work_under_way_is_none() -> None:
+    answer = stop("They write `a.md` and `b.md`; `c.md` of `docs/` is done, 12 of 40 pages.")
+    assert notes(prompt("are they still being written?"), answer, kind=NoteKind.FINDING) == []
 
 
 def test_a_subagent_s_and_a_page_s_words_stay_theirs() -> None:
@@ -245,6 +313,16 @@ def test_the_whole_summary_of_a_compaction_counts() -> None:
         *SESSION, told("PostCompact", compact_summary=summary), stop("Ported the tests to `pool.py`.")
     )
     assert not any("Port the tests" in one.text for one in later if one.kind is NoteKind.OPEN)
+
+
+def test_a_summary_s_word_on_how_a_file_is_ends_when_the_file_is_changed() -> None:
+    summary = (
+        "Summary:\n3. Files and Code Sections:\n   - `pool.py` (new, 3 tests failing) — one lock for all"
+    )
+    compacted = (*SESSION, told("PostCompact", compact_summary=summary))
+    assert any("3 tests failing" in one.text for one in notes(*compacted, edit(f"{ROOT}/other.py")))
+    later = notes(*compacted, edit(f"{ROOT}/pool.py"))
+    assert any("`pool.py` (new) — one lock for all" in one.text for one in later)
 
 
 def test_ways_are_what_worked_without_snippets_and_scratch() -> None:

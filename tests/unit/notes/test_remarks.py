@@ -26,6 +26,9 @@ def test_a_cause_or_a_fact_stays(message: str) -> None:
         "Two issues left.",
         "All 31 tests pass in `tests/jobs` and `tests/rows`.",
         "Great!",
+        "I can't fully test `jobs/run.py` from this session.",
+        "Both agents are now running in the background on `jobs/run.py`.",
+        "`jobs/run.py`: pre-existing warnings only in `ruff` and `mypy`.",
         "",
     ],
 )

@@ -34,6 +34,7 @@ _NOT_RUN: Final = linear(
 """Nothing was tested, whatever the exit code."""
 _NARROWS: Final = (" -k ", " -m ", "::", "--lf", "--last-failed", " -t ", " -run ", "--grep")
 _ENTERS: Final = linear(r"cd (\S+) && ")
+_LINE: Final = linear(r":\d+(?::\d+)?$")
 _NAMES: Final = 6
 _NAME_CHARS: Final = 80
 
@@ -134,8 +135,11 @@ def _note_outcome(
     failed: bool,
 ) -> None:
     if not failed:
-        for raw in [run for run in failing if _covers(command, run)]:
-            del failing[raw]
+        for run in list(failing):
+            why = failing.pop(run)
+            left = None if _covers(command, run) else _without_passed(command, run, why)
+            if left is not None:
+                failing[left[0]] = left[1]
         passed[:] = [*(run for run in passed if run != command.raw), command.raw][-MAX_FAILING:]
         return
     files = _files(command.raw, command.form)
@@ -159,6 +163,30 @@ def _covers(passed: Command, failed: str) -> bool:
         return False
     of_it, wanted = _files(passed.raw, passed.form), _files(failed, same[0].form)
     return not of_it or bool(wanted and all(any(_is_below(path, top) for top in of_it) for path in wanted))
+
+
+def _without_passed(passed: Command, run: str, why: str) -> tuple[str, str] | None:
+    """Return a failed run and its failing tests without the files whose tests passed meanwhile, however they
+    were run; None if none is left.
+    """
+    if any(mark in f"{_behind(passed.raw, passed.form)} " for mark in _NARROWS):
+        return run, why
+    done = [path for path in _files(passed.raw, passed.form) if "/" in path or "." in path]
+    names = why.split(", ")
+    located = [name for name in names if "::" in name]
+    left = [name for name in names if name not in located or not _is_among(name.split("::")[0], done)]
+    words = run.split(" ")
+    rest = [word for word in words if not _is_among(_LINE.sub("", word.split("::")[0]), done)]
+    wanted = [
+        path for command in commands_in(run) if command.kind == "test" for path in _files(run, command.form)
+    ]
+    over = (located and not left) or (wanted and len(words) - len(rest) == len(wanted))
+    return None if over else (" ".join(rest), ", ".join(left) or why)
+
+
+def _is_among(path: str, tops: Iterable[str]) -> bool:
+    """Return whether a path is one of ``tops`` or below it, where each may begin in a folder of its own."""
+    return any(_is_below(path, top) or path.endswith(f"/{top}") or top.endswith(f"/{path}") for top in tops)
 
 
 def has_passed(run: str, passed: Iterable[str]) -> bool:

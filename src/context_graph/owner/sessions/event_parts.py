@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EDITING, EVENT_TEXT_BYTES, SHELLS, EventKind, EventParts
+from context_graph.notes.changes import are_incidental, changed_lines
 from context_graph.notes.remarks import remarks_of
 from context_graph.notes.worked_files import written_in
 from context_graph.redact import TextRedactor
@@ -88,6 +89,8 @@ def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, 
     original = _text(answer.get("originalFile"))
     symbols: dict[str, None] = {}
     for old, new in pairs:
+        if are_incidental(changed_lines(old, new)):
+            continue
         at = original.find(old) if old and original else -1
         if at >= 0:
             symbols |= dict.fromkeys(around(original, at + _common(old, new)))
