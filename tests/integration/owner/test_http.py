@@ -79,19 +79,20 @@ def told_once(cli: Cli) -> None:
 def test_the_pane_says_how_it_is_and_what_was_told_and_its_actions_act(cli: Cli) -> None:
     told_once(cli)
     project = {"project": str(cli.project)}
-    status, pane = post(cli, "view.pane", {**project, "params": {"width": "60"}})
+    status, pane = post(cli, "view.pane", project)
     assert status == 200
     (row,) = pane["shown"]
     assert row["text"] == FACT and row["cause"] == "prompt" and row["relevance"] > 0.5
-    assert all(len(line) <= 60 for line in [*pane["lines"], *pane["shown_lines"][0]])
+    assert pane["shown_lines"][0][0] == FACT
     assert (
         pane["health"]["sentence"].startswith("Working: last event ")
         and "1 memory, 1 shown" in pane["health"]["sentence"]
     )
-    assert "effect       1 told, 0 used" in pane["lines"]
+    assert pane["lines"] == [pane["health"]["sentence"]]
+    assert "Claude was told 1 memory in " in pane["effect_line"] and "0 of them left" in pane["effect_line"]
     status, _ = post(cli, "memory.forget", {**project, "body": {"id": row["memory_id"]}})
     assert status == 200 and memory(cli, "list")["nodes"] == []
-    assert post(cli, "view.pane", project)[1]["shown"][0]["is_forgotten"]
+    assert post(cli, "view.pane", project)[1]["shown"] == [], "nothing to forget or correct"
     status, _ = post(cli, "memory.restore", {**project, "body": {"id": row["memory_id"]}})
     assert status == 200 and [one["content"] for one in memory(cli, "list")["nodes"]] == [FACT]
     corrected = {

@@ -20,7 +20,7 @@ from context_graph.owner.commands.memory import body_of
 from context_graph.owner.commands.session import find_session, status_view
 from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
 from context_graph.view.rows import TEXT_CHARS, WHOLE_CHARS, Health, Pane, Shown, to_json
-from context_graph.view.text import pane_lines
+from context_graph.view.text import pane_lines, sentence
 from context_graph.wire.frames import Reply
 
 _SHOWN: Final = 8
@@ -127,14 +127,15 @@ def _effect(call: Call) -> Reply:
 
 
 def _pane(call: Call) -> Reply:
-    """Rows as JSON, and the same as lines of ``width`` columns."""
+    """Rows as JSON, and the same as lines."""
     pane = Pane(health=_health_of(call), effect=ledger.effect_of(call.context), shown=list(_each_once(call)))
-    lines, shown = pane_lines(pane, call.began_ms, call.count("width", 80, 1000))
-    return reply(orjson.dumps({**to_json(pane), "lines": lines, "shown_lines": shown}))
+    lines, shown = pane_lines(pane, call.began_ms)
+    more = {"lines": lines, "shown_lines": shown, "effect_line": sentence(pane.effect)}
+    return reply(orjson.dumps({**to_json(pane), **more}))
 
 
 def _each_once(call: Call) -> Iterator[Shown]:
-    """Yield the memories that were put before the model last, newest first, each once."""
+    """Yield the memories that were put before the model last, newest first, each once, but forgotten ones."""
     context = call.context
     if not context.uses_memory():
         return
@@ -143,7 +144,7 @@ def _each_once(call: Call) -> Iterator[Shown]:
         for row in ledger.shown_rows(context):
             if len(seen) == _SHOWN:
                 return
-            if row.memory_id not in seen:
+            if row.memory_id not in seen and not row.is_forgotten:
                 seen.add(row.memory_id)
                 yield row
 

@@ -5,7 +5,7 @@ const PANE = 'context-graph'
 const WAIT_MS = 1500
 const START_MS = 5000
 
-const pane = { lines: [], shown: [], note: '', editing: null, undo: null }
+const pane = { lines: [], effect: '', shown: [], note: '', editing: null, undo: null }
 
 /** @type {import('claude-code').Register} */
 export const register = on => {
@@ -44,7 +44,7 @@ async function ask($, verb, rest, { start = false } = {}) {
     body,
     socketPath: await socketPath($),
   })
-  const late = $.clock.sleep(WAIT_MS).then(() => {
+  const late = $.clock.sleep(start ? START_MS : WAIT_MS).then(() => {
     throw new Error('context-graph did not answer in time; `context-graph-cli doctor` says more')
   })
   let answer
@@ -52,7 +52,7 @@ async function ask($, verb, rest, { start = false } = {}) {
     answer = await Promise.race([sent, late])
   } catch (error) {
     if (!start) throw error
-    await $.process.run(['context-graph-cli', 'owner', 'start'], { timeoutMs: START_MS })
+    await $.process.run(['context-graph-cli', 'owner', 'start'], { timeoutMs: START_MS }).catch(() => {}) // asking says why
     return ask($, verb, rest)
   }
   const said = JSON.parse(answer.text || '{}')
@@ -73,11 +73,13 @@ async function socketPath($) {
 
 async function refresh($) {
   try {
-    const found = await ask($, 'view.pane', { params: { width: '100' } }, { start: true })
+    const found = await ask($, 'view.pane', {}, { start: true })
     pane.lines = found.lines
+    pane.effect = found.effect_line
     pane.shown = found.shown.map((row, at) => ({ id: row.memory_id, text: row.text, lines: found.shown_lines[at] }))
   } catch (error) {
     pane.lines = [`not reached: ${error.message}`]
+    pane.effect = ''
     pane.shown = []
   }
 }
@@ -110,29 +112,29 @@ const correct = ($, row, content) =>
 const undoLast = $ => act($, 'memory.restore', pane.undo, 'restored')
 
 function textOf() {
-  return [...pane.lines, ...pane.shown.flatMap(row => row.lines)].join('\n')
+  return [...pane.lines, ...pane.shown.flatMap(row => row.lines), pane.effect].join('\n')
 }
 
 function draw($, e) {
   const { Box, Text, Button, Input } = $.ui.resolve(e)
   const line = (text, props) => h(Text, { wrap: 'truncate', ...props }, text || ' ')
   const rows = pane.shown.slice(0, 8).flatMap((row, at) => [
-    line(row.lines[0], { dimColor: true }),
-    ...row.lines.slice(1).map(text => line(text)),
     h(
       Box,
       { key: `acts-${row.id}`, flexDirection: 'row', gap: 2 },
-      h(Button, { key: `forget-${row.id}`, hotkey: String(at + 1), label: 'forget', onPress: () => void forget($, row) }),
+      h(Button, { key: `forget-${row.id}`, hotkey: String(at + 1), label: `${at + 1} forget`, onPress: () => void forget($, row) }),
       h(Button, {
         key: `correct-${row.id}`,
         hotkey: 'abcdfghi'[at],
-        label: 'correct',
+        label: `${'abcdfghi'[at]} correct`,
         onPress: () => {
           pane.editing = row
           $.ui.invalidate('ui.render')
         },
       }),
+      line(row.lines[0]),
     ),
+    line(row.lines[1], { dimColor: true }),
   ])
   const editing = pane.editing && [
     h(Input, {
@@ -144,15 +146,15 @@ function draw($, e) {
       onSubmit: value => void correct($, pane.editing, value),
     }),
   ]
-  const undo = pane.undo && [h(Button, { key: 'undo', hotkey: 'u', label: 'undo', onPress: () => void undoLast($) })]
+  const undo = pane.undo && [h(Button, { key: 'undo', hotkey: 'u', label: 'u undo', onPress: () => void undoLast($) })]
   return h(
     Box,
     { flexDirection: 'column' },
-    ...pane.lines.map(text => line(text)),
-    line(''),
-    line(pane.shown.length ? 'told to Claude, newest first:' : 'nothing was told to Claude yet', { bold: true }),
-    ...(editing || rows),
     ...(pane.note ? [line(pane.note, { color: 'success' })] : []),
     ...(undo || []),
+    ...pane.lines.map(text => line(text, { wrap: 'wrap' })),
+    ...(pane.shown.length ? [line('told to Claude, newest first:', { bold: true })] : []),
+    ...(editing || rows),
+    line(pane.effect, { wrap: 'wrap' }),
   )
 }
