@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs, schema, teams
 from context_graph.sync.hub.connecting import connect
 from context_graph.sync.hub.functions import MOST_LOGS
-from context_graph.sync.hub.memories import changes, composed
+from context_graph.sync.hub.memories import Indexer, changes, composed
 from context_graph.sync.hub.transport import Hub
 from context_graph.sync.register import MAX_USERS, Origin, Register
 from context_graph.sync.run import exchange
@@ -229,3 +230,46 @@ def test_who_tells_a_text_under_another_s_stamp_signs_it_themselves() -> None:
         (memory,) = composed(changes(order)).values()
         author = {own.fields["content"]: "ada", "zzz": "mallory"}[memory.values["content"]]
         assert memory.author == author
+
+
+def test_nobody_else_keeps_a_run_open_or_says_that_it_is_undone(scene: Scene) -> None:
+    """A run that died would hold up all others, and one that nobody took back would count as undone."""
+    ada = Hub(scene.own.member(next(_names), "owner"), scene.own.project)
+    scene.mallory = scene.own.member(next(_names), "owner")
+    run = runs.begin(ada, uuid4(), "deep")
+    renew = "SELECT context_graph.renew_run(%s, %s, 3600)"
+    mark = "SELECT context_graph.mark_undone(%s, %s, %s)"
+    change = structs.replace(line(1, run.machine).change, by=run.machine)
+    try:
+        assert scene.run(renew, scene.own.project, run.number) == [(False,)]
+        runs.renew(ada, run)
+        back = runs.Reversal(change.kind, change.subject, {"content": "as before"})
+        runs.commit(ada, run, [LoggedChange(change, encode(change))], [back], {"merged": 1})
+        for by in (run.number, run.number + 1):
+            with pytest.raises(REFUSED, match="may not say"):
+                scene.run(mark, scene.own.project, run.number, by)
+        done = "SELECT undone_by FROM context_graph.run WHERE project = %s AND number = %s"
+        assert scene.rows(done, scene.own.project, run.number) == [(None,)]
+        taker, count = runs.undo(ada, run.number, uuid4())
+        assert count == 1 and scene.rows(done, scene.own.project, run.number) == [(taker.number,)]
+    finally:
+        ada.close()
+
+
+def test_by_which_words_a_memory_is_found_is_not_said_by_who_only_used_it(scene: Scene) -> None:
+    """Of that, no reader would see a sign in the memory."""
+    subject = line(1).change.subject
+    Indexer(scene.ada).run()
+    found = "SELECT terms FROM context_graph.memory WHERE project = %s AND subject = %s"
+    with scene.own.server.admin() as admin:
+        admin.execute(
+            "INSERT INTO context_graph.memory (project, subject, provider, terms) "
+            "VALUES (%s, %s, 'p', '{7}')",
+            (scene.own.project, subject),
+        )
+    scene.tell(claim(subject=subject, fields={}, uses={TWO: [1, 1]}))
+    rows = json.dumps([{"subject": subject, "provider": "p", "terms": [1], "embedding": None}])
+    for some, gone in ((rows, "{}"), ("[]", f"{{{subject}}}")):
+        scene.run("SELECT context_graph.put_index(%s, %s, 0, 1, %s, %s)", scene.own.project, TWO, some, gone)
+        scene.rows("UPDATE context_graph.machine SET indexed = 0 WHERE machine = %s RETURNING 1", TWO)
+        assert scene.rows(found, scene.own.project, subject) == [([7],)]

@@ -269,7 +269,7 @@ CREATE FUNCTION context_graph.renew_run(of_project uuid, of_number bigint, lease
   BEGIN
     PERFORM context_graph.must(of_project, '{owner}');
     UPDATE context_graph.run SET lease_until = now() + make_interval(secs => least(lease_s, 3600))
-      WHERE project = of_project AND number = of_number AND ended_at IS NULL;
+      WHERE project = of_project AND number = of_number AND ended_at IS NULL AND login = session_user;
     RETURN FOUND;
   END $$;
 CREATE FUNCTION context_graph.end_run(
@@ -290,8 +290,8 @@ CREATE FUNCTION context_graph.end_run(
       WHERE project = of_project AND number = of_number AND ended_at IS NULL;
     RETURN FOUND;
   END $$;
--- Another's run can be ended, and no more: what it did, and what takes that back, is its own to say, in the
--- call that ends it.
+-- Another's run can be ended, and no more: what it did, what takes that back and what it took back itself is
+-- its own to say, in the call that ends it.
 CREATE FUNCTION context_graph.is_own_run(of_project uuid, of_number bigint, of_machine text) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
@@ -314,6 +314,11 @@ CREATE FUNCTION context_graph.mark_undone(of_project uuid, of_number bigint, by_
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   BEGIN
     PERFORM context_graph.must(of_project, '{owner}');
+    IF NOT context_graph.is_own_run(of_project, by_number, (
+      SELECT machine FROM context_graph.run WHERE project = of_project AND number = by_number
+    )) THEN
+      RAISE insufficient_privilege USING MESSAGE = 'you may not say what this run took back';
+    END IF;
     UPDATE context_graph.run SET undone_by = by_number WHERE project = of_project AND number = of_number;
   END $$;
 """.replace("{MOST_LOGS}", str(MOST_LOGS)).replace("{MOST_BYTES}", str(MOST_BYTES))

@@ -128,7 +128,7 @@ CREATE FUNCTION context_graph.take_out_deleted(of_project uuid, of_machine text,
       AND subject IN (SELECT subject FROM gone) AND fields <> '{}' AND NOT 'removed' = ANY (fields)
   $$;
 -- What a project is searched by. Members index what their own machines told, owners what anybody did: nobody
--- else's words are put in somebody's place.
+-- else's words are put in somebody's place. To have used a memory tells nothing of its words.
 CREATE FUNCTION context_graph.to_index(of_project uuid) RETURNS TABLE (log text, done bigint)
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT machine, indexed FROM context_graph.machine WHERE project = of_project AND indexed < last
@@ -153,6 +153,7 @@ CREATE FUNCTION context_graph.put_index(
     DELETE FROM context_graph.memory WHERE project = of_project AND subject = ANY (gone) AND subject IN (
       SELECT subject FROM context_graph.change
       WHERE project = of_project AND machine = of_machine AND seq > after AND seq <= upto
+        AND fields <> '{}'
     );
     INSERT INTO context_graph.memory (project, subject, provider, terms)
       SELECT of_project, r.subject, r.provider, r.terms
@@ -160,6 +161,7 @@ CREATE FUNCTION context_graph.put_index(
       WHERE r.subject IN (
         SELECT subject FROM context_graph.change
         WHERE project = of_project AND machine = of_machine AND seq > after AND seq <= upto
+          AND fields <> '{}'
       )
       ON CONFLICT (project, subject) DO UPDATE SET provider = excluded.provider, terms = excluded.terms;
     place := context_graph.place_of_vectors();
@@ -170,6 +172,7 @@ CREATE FUNCTION context_graph.put_index(
         WHERE m.project = $2 AND m.subject = r.subject AND r.subject IN (
           SELECT subject FROM context_graph.change
           WHERE project = $2 AND machine = $3 AND seq > $4 AND seq <= $5
+            AND fields <> ''{}''
         )', place
       ) USING rows, of_project, of_machine, after, upto;
     END IF;
