@@ -142,7 +142,7 @@ class Runs(Called):
     result=("goals",),
 )
 class Goals(Called):
-    """Show what the memories are about: goals that a rem run found in them, or those found now.
+    """Show what the memories are about: goals that a consolidation found in them, or those found now.
 
     Exit codes: 0, also when there are none; 1 the store can't be used; 3 the database is corrupt; 130
     interrupted.
@@ -151,7 +151,7 @@ class Goals(Called):
     """
 
     discover: Annotated[
-        bool, about("Look for goals now, instead of showing those of the last rem run.", only="command")
+        bool, about("Look for goals now, instead of showing those that were found last.", only="command")
     ] = False
     min_confidence: Annotated[float, unit("Only goals at least this certain, 0 to 1.")] = 0.3
     max_goals: Annotated[int, about("At most this many discovered goals.", ge=1, le=50)] = 10

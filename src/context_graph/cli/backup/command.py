@@ -145,8 +145,8 @@ _SHOWN: Final = 20
 def repair(cf: str, to: Path | None, replace: bool, as_json: bool, db_path: str | None) -> int:
     """Copy everything readable in a damaged store into a new database. The damaged one is never changed.
 
-    All column families are copied, so that the new folder can replace the old one; what could not be read
-    is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`). With
+    All that can be read is copied, so that the new folder can replace the old one; what can't is listed.
+    The owner must not hold the store: stop it first (`context-graph-cli owner stop`). With
     --replace that is done, and the next command uses the new database.
 
     Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed.

@@ -345,7 +345,8 @@ COMMANDS: Final = (
             Argument(
                 "TOKEN",
                 "token",
-                "What `hub invite` printed; `-` reads it from standard input. Else `hub_url` holds.",
+                "What `hub invite` printed; `-` reads it from standard input. "
+                "Without it the setting `hub_url` names the hub.",
             ),
             Option(
                 "--project",

@@ -164,7 +164,7 @@ ACTIONS = {
         req_run.list_branches,
         req_text.branches,
         "Branches with state",
-        """List the branches for which something was satisfied or armed.
+        """List the branches on which requirements were met, or asked for.
 
         Example: context-graph-cli req list
         """,
@@ -247,7 +247,7 @@ ACTIONS = {
         req_run.check,
         req_text.checked,
         "What the gate would say",
-        """Show what the gate would answer to a call of a tool. Nothing is armed or recorded.
+        """Show what the gate would answer to a call of a tool. Nothing is recorded.
 
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,

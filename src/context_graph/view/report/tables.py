@@ -178,7 +178,7 @@ def ledger(report: Report) -> Table:
     )
     rows = [
         (
-            _s(row.at_ms), one_line(row.text) or "(forgotten)", one_line(row.cause),
+            _s(row.at_ms), one_line(row.text) or "(forgotten or merged)", one_line(row.cause),
             one_line(row.about), round(row.relevance, 2) or None, row.tokens,
             one_line(row.used) or "no sign of use", _id(row.memory_id), _id(row.session_id),
         )

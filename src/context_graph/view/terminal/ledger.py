@@ -41,7 +41,7 @@ class LedgerPane(ListPane):
             cell(f"{row.relevance:.2f}" if row.relevance else "rule"),
             cell(str(row.tokens)),
             used,
-            cell(row.text or "(forgotten)", "dim" if row.is_forgotten else ""),
+            cell(row.text or "(forgotten or merged)", "dim" if row.is_forgotten else ""),
         )
 
     def id_of(self, row: Shown) -> str:
@@ -66,7 +66,7 @@ class LedgerPane(ListPane):
 def shown_page(row: Shown, days: Sequence[Day], width: int) -> Page:
     """Return why one memory was put before the model, and the days."""
     page = Page()
-    page.line(row.text or "(forgotten)")
+    page.line(row.text or "(forgotten or merged)")
     page.head(f"Shown {moment(row.at_ms)}")
     page.pair("cause", row.cause)
     page.pair("tokens", str(row.tokens))
