@@ -25,8 +25,6 @@ def settled(text: str, *, is_changed: bool = False) -> str:
     """
     text = _BRACKETS.sub(lambda match: _bracketed(match, is_changed=is_changed), text)
     clauses = _pieces(text, _JOINT)
-    if is_changed and _is_state(clauses[0], is_changed=True):
-        return ""  # what follows only tells more of it
     kept = [clause for clause in clauses if not _is_state(clause, is_changed=is_changed)]
     return text.strip() if len(kept) == len(clauses) else "".join(kept).strip(" \t,;—–-")
 

@@ -99,6 +99,8 @@ HALF_WAY = """3. Files and Code Sections:
      - Fixed the type error in `take`
    - `web/cart.js` - Read but NOT yet modified. Draws the cart in `renderCart`.
    - `web/cart.css` - not yet touched
+   - `web/cart.html` (partially migrated)
+     - Lint error at line 9 — `v-if` must not stand beside `v-for`
    - `shop/tax.py` (6 tests failing)
 
 4. Errors and fixes:
@@ -114,6 +116,7 @@ def test_what_is_half_done_is_no_fact_wherever_it_stands() -> None:
     assert found == [
         ("files", "`shop/cart.py` (NEW)", (*cart, "Fixed the type error in `take`")),
         ("files", "`web/cart.js` - Draws the cart in `renderCart`.", ()),
+        ("files", "`web/cart.html`", ("Lint error at line 9 — `v-if` must not stand beside `v-for`",)),
         ("files", "`shop/tax.py` (6 tests failing)", ()),
         ("errors", "Rounding: took `Decimal`", ()),
         ("left", "Deadlock in `Pool.close`: found where it waits", ("The fix is not yet written",)),
@@ -121,9 +124,10 @@ def test_what_is_half_done_is_no_fact_wherever_it_stands() -> None:
 
 
 def test_of_a_file_that_was_changed_afterwards_no_error_is_told() -> None:
-    found = still_true(bullets_of(HALF_WAY), ["shop/cart.py"])
+    found = still_true(bullets_of(HALF_WAY), ["shop/cart.py", "web/cart.html"])
     assert found[0].below == ("`total(lines)` sums the lines of a cart", "Fixed the type error in `take`")
-    assert found[2].text == "`shop/tax.py` (6 tests failing)"
+    assert found[2].below == ("`v-if` must not stand beside `v-for`",), "why it was so is still true"
+    assert found[3].text == "`shop/tax.py` (6 tests failing)"
 
 
 def test_headings_may_be_markdown() -> None:
