@@ -263,14 +263,6 @@ def test_a_table_fits_a_narrow_terminal(cli: Cli, columns: int) -> None:
     assert node_id[:8] in cli.run("memory", "list", env={"COLUMNS": str(columns)}).stdout
 
 
-def test_what_is_piped_in_40_columns_is_folded_too(cli: Cli) -> None:
-    node_id = remember(cli, "Staging listens on 8443, which only the deploy job knows")
-    for words in (("status",), ("memory", "show", node_id[:8]), ("memory", "recall", "x", "--top-k", "0")):
-        done = cli.run(*words, env={"COLUMNS": "40"})
-        rows = (done.stdout + done.stderr).splitlines()
-        assert rows and not [row for row in rows if len(row) > 40 and " " in row.strip()[12:]], rows
-
-
 def test_in_40_columns_a_table_keeps_the_id_and_room_for_what_tells_most(cli: Cli) -> None:
     node_id = remember(cli, "Staging listens on 8443, which only the deploy job knows", "--tag", "deployment")
     head, row = cli.run("memory", "list", env={"COLUMNS": "40"}).stdout.splitlines()

@@ -23,7 +23,7 @@ _KEPT = "\0"
 
 def show(rows: Sequence[tuple[str, str]]) -> None:
     """Print the pairs one below the other; on a terminal folded to its width, in the colours that it has."""
-    if not _is_folded(sys.stdout):
+    if not sys.stdout.isatty():
         print(columns(rows))
         return
     has_colours = _moves(sys.stdout) and not os.environ.get("NO_COLOR")
@@ -36,7 +36,7 @@ def show(rows: Sequence[tuple[str, str]]) -> None:
 
 
 def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO | None = None) -> None:
-    """Print ``text``, on a terminal or with $COLUMNS folded between words; a pipe alone gets it as it is.
+    """Print ``text``, on a terminal folded to its width between words; a pipe gets it as it is.
 
     Args:
         indent: Blanks before each line.
@@ -45,7 +45,7 @@ def print_folded(text: str, *, indent: int = 0, begun: bool = False, to: TextIO 
     """
     stream = to or sys.stdout
     lines = text.split("\n")
-    if _is_folded(stream):
+    if stream.isatty():
         room = max(_LEAST_ROOM, width() - indent)
         lines = [part for line in lines for part in _folded(line, room)]
     blanks = " " * indent
@@ -92,10 +92,6 @@ def complain(problem: object) -> None:
     """Say on standard error what is wrong, under the program's name; nothing where that is closed."""
     if sys.stderr is not None:
         print_folded(f"context-graph-cli: {problem}", to=sys.stderr)
-
-
-def _is_folded(stream: TextIO) -> bool:
-    return stream.isatty() or bool(os.environ.get("COLUMNS"))
 
 
 def _moves(stream: TextIO) -> bool:
