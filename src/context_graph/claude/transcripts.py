@@ -196,7 +196,7 @@ def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told
             "agent_id": str(line.get("agentId") or path.stem) if delegated or line.get("isSidechain") else "",
         }
         for block in _blocks(content):
-            yield from _block(line, block, common, calls, at_ms)
+            yield from _block(line, block, common, calls, seen, at_ms)
         prompt = "" if common["agent_id"] else _prompt(line, content)
         if line.get("isCompactSummary") and not common["agent_id"]:
             yield last
@@ -312,6 +312,7 @@ def _block(
     block: Mapping[str, Any],
     common: Mapping[str, str],
     calls: dict[str, dict[str, Any]],
+    seen: MutableSet[str],
     at_ms: int,
 ) -> Iterator[Told]:
     if block.get("type") == "tool_use":
@@ -321,7 +322,12 @@ def _block(
     elif block.get("type") == "tool_result":
         call = calls.pop(str(block.get("tool_use_id")), None)
         outcome = _result(line, block)
+        key = f"{bool(common['agent_id'])} {block.get('tool_use_id')}"  # a history may have new uuids
+        if key in seen:
+            return
         if call is not None and outcome is not None and isinstance(call["tool_name"], str):
+            if len(seen) < _MOST_SEEN:
+                seen.add(key)
             name, result = outcome
             yield Told(at_ms, name, {**common, **call, "tool_use_id": str(block["tool_use_id"]), **result})
 

@@ -52,6 +52,8 @@ class Files:
     """Lines that were changed in each, as far as was seen."""
     edits: list[list[str]] = field(default_factory=list)
     """[file, what was there, what is there now] of the last short edits; "" for nothing."""
+    gone: list[str] = field(default_factory=list)
+    """Files among `made` that were removed."""
 
     def edited(self, path: str, old: str, new: str) -> None:
         """Note what an edit put in place of what, if both are short; one that goes on from an earlier edit is
@@ -72,6 +74,7 @@ class Files:
         self.lines[path] = self.lines.get(path, 0) + lines
         if len(self.symbols) > MAX_FILES:
             self._forget(next(iter(self.symbols)))
+        self.gone = [known for known in self.gone if known != path]
         if new and path not in self.made:
             self.made = [*self.made, path][-_MADE:]
 
@@ -79,15 +82,22 @@ class Files:
         """Note that a file is gone, or a folder with all in it: what was written and removed is no change."""
         for known in [known for known in self.symbols if known == path or known.startswith(f"{path}/")]:
             self._forget(known)
+            if known in self.made:
+                self.gone = [*self.gone, known][-_MADE:]
 
     def _forget(self, path: str) -> None:
         del self.symbols[path]
         self.lines.pop(path, None)
 
     def is_scratch(self, path: str) -> bool:
-        """Return whether a file is no part of the project: it lies elsewhere, or was made to try something
-        out."""
-        return is_scratch(path, self.made, self.ran)
+        """Return whether a file is no part of the project: it lies elsewhere, was made to try something
+        out, or was made and removed."""
+        return path in self.gone or is_scratch(path, self.made, self.ran)
+
+    @property
+    def scratch(self) -> frozenset[str]:
+        """Files that were made to try something, or made and removed."""
+        return frozenset(filter(self.is_scratch, self.made))
 
     def of_project(self) -> dict[str, list[str]]:
         """Return the files that are part of the project, the most changed first, of equals the last."""

@@ -23,6 +23,8 @@ from context_graph.text.sentences import shortened
 KINDS: Final = ("test", "build", "lint", "run")
 LINE_CHARS: Final = 400
 """Characters that are read of a command."""
+SHORTENS: Final = linear(r"\s*2>(?:&1|/dev/null)|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
+"""What only cuts a command's output."""
 EXAMPLE_CHARS: Final = 120
 _LINES: Final = 8
 _FORM_CHARS: Final = 60
@@ -67,6 +69,12 @@ _RUN_REST: Final = {
 _FETCHES: Final = frozenset(("install", "add", "i"))
 _PACKAGE: Final = linear(r"(?:@[\w-]+/)?[A-Za-z][\w-]*(?:(?:==|[@~<>\[]).*)?")
 """A package by its name: no path, no file of requirements, no variable of make."""
+_GIVES_TEXT: Final = {
+    "": linear(r"-[A-Za-z]*e|--eval|--print|-p"),
+    "php": linear("-r"),
+    **dict.fromkeys(("python", "py", "pypy", "bash", "sh", "zsh"), linear(r"-[A-Za-z]*c")),
+}
+"""Options after which an interpreter reads its text; "" for most."""
 _INTERPRETERS: Final = word_set("python py pypy node ruby perl php bash sh zsh tsx ts-node deno bun")
 _NOTHING_DONE: Final = word_set(
     """mkdir rmdir rm touch cp mv ln chmod chown export cd pushd popd source alias set unset read tee kill
@@ -87,9 +95,16 @@ _PART: Final = linear(r"[a-z]+")
 _PIECES: Final = linear(r"""(?s)'[^']*'|"(?:[^"\\]|\\.)*"|\\.|&&|\|\||[;|\n]|[^'"\\&|;\n]+|.""")
 _JOINTS: Final = frozenset({"&&", "||", ";", "|", "\n"})
 _NAME: Final = linear(r"[\w.+@:-]+(?:/[\w.+@:-]+)*")
+_FAILED_TEST: Final = linear(
+    r"(?m)^(?:FAILED|ERROR) (\S+::\S+)|^(?:FAIL|ERROR): (\S+(?: \([\w.]+\))?)|^\s*--- FAIL: (\S+)|"
+    r"^test (\S+) \.\.\. FAILED|^\s+(?:●|✕|✗|×) (.+)|^not ok \d+ (.+)"
+)
+_TESTS_NAMED: Final = 6
+_NAME_CHARS: Final = 80
 _FAILED: Final = linear(
     r"(?m)[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)(?:\W|$)|(?:^|\W)FAILED(?:\W|$)|"
-    r"^\s*(?:FAIL|--- FAIL|ERROR)(?:\W|$)|^Traceback |command not found|No module named|panicked at"
+    r"^\s*(?:FAIL|--- FAIL|ERROR)(?:\W|$)|^Traceback |command not found|No module named|panicked at|"
+    r"(?:^|: |\s)(?:Killed|Terminated|Aborted)(?: +\(core dumped\)|$)"
 )
 
 
@@ -167,6 +182,23 @@ def failed_by(output: str) -> bool:
     """Return whether a run's output says that something failed, for runs whose exit code a pipe has
     hidden."""
     return _FAILED.found(output)
+
+
+def hid_failure(command: Command, output: str) -> bool:
+    """Return whether a run failed though its line did not: a pipe or `;` behind it had the last word."""
+    return command.hidden and bool(command.kind) and failed_by(output)
+
+
+def hides_failure(command: str, output: str) -> bool:
+    """Return whether one of the runs in a shell command failed, though the whole did not."""
+    return any(hid_failure(each, output) for each in commands_in(line_of(command)))
+
+
+def failed_tests(output: str) -> list[str]:
+    """Return the names of the first tests that a run's output says failed; [] where it names none."""
+    first = [match for _, match in zip(range(_TESTS_NAMED), _FAILED_TEST.finditer(output), strict=False)]
+    names = (shortened(next(filter(None, match.groups())), _NAME_CHARS) for match in first)
+    return list(dict.fromkeys(names))
 
 
 def _parts(line: str) -> Iterator[tuple[str, str, bool]]:
@@ -255,7 +287,9 @@ def _command(words: list[str]) -> Command | None:
 def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
     """Return the command of an interpreter: the module or the script that it runs, else a snippet."""
     place = at + 1
-    while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-c", "-e", "-"):
+    while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-"):
+        if _GIVES_TEXT.get(bare, _GIVES_TEXT[""]).fullmatch(words[place]):
+            return _text_given(words[: at + 1], bare)
         place += 1
     argument = words[place] if place < len(words) else ""
     if argument == "-m" and place + 1 < len(words):
@@ -266,10 +300,7 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
     if not argument or argument.startswith("-") or not ("." in argument or "/" in argument):
-        made = _made("", words[: at + 1], bare, [])
-        if made is not None:
-            made.snippet = True
-        return made
+        return _text_given(words[: at + 1], bare)
     script = argument.removeprefix("./")
     kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
     end = place + 1
@@ -279,6 +310,13 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
     made = _made(kind, words[:end], " ".join((script, *words[place + 1 : end])), words[end:])
     if made is not None:
         made.script = script
+    return made
+
+
+def _text_given(form: list[str], key: str) -> Command | None:
+    made = _made("", form, key, [])
+    if made is not None:
+        made.snippet = True
     return made
 
 

@@ -7,26 +7,23 @@ something is kept by nobody: told again, it would be advice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final
 
 from context_graph.identity.forecast import command_head
-from context_graph.notes.command_lines import commands_in, line_of
+from context_graph.notes.command_lines import SHORTENS, commands_in, failed_tests, line_of
+from context_graph.notes.failure import EDIT, STEPS, Edit, Failure
+from context_graph.notes.reverts import ALL, Reverts
 from context_graph.text import phrases
 from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
-from context_graph.text.sentences import shortened
 
-_SNIPPET: Final = linear(
-    r"(?:python|node|ruby|perl|php|bash|sh|deno|bun)[\d.]*\s+(?:-[ce](?:[\s\"'$]|$)|-(?:\s|$)|<<)"
-)
-"""A command that gives an interpreter its text: two of them have hardly anything to do with each other."""
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
-_STEPS: Final = 6
+_REVERTS: Final = ("git checkout", "git stash")
 _JOINTS: Final = frozenset(("&&", "||", "|", ";", "2>&1"))
-_EDIT: Final = "edit of "
 _RAN: Final = 2
 _EDITED: Final = 3
 _COMMAND_CHARS: Final = 240
@@ -43,6 +40,7 @@ _NARROWS: Final = (
     "-run ",
     " -t ",
 )
+_SELECTS: Final = (" -k ", "--deselect", "--ignore", "--lf", " -t ", " -run ", "|| true")
 _PREPARES: Final = frozenset(
     ("rm", "mkdir", "cp", "mv", "touch", "cd", "kill", "pkill", "sleep", "test", "[")
 )
@@ -67,23 +65,6 @@ _NUMBER: Final = linear(r"\d+")
 
 
 @dataclass(slots=True)
-class Failure:
-    """A command that failed and has not worked since."""
-
-    command: str
-    error: str
-    number: int
-    """The number of the event of its last failure."""
-    at_ms: int
-    times: int = 1
-    ran: list[str] = field(default_factory=list)
-    """Commands that worked since."""
-    edited: list[str] = field(default_factory=list)
-    """Files that were edited since, each with what was put there."""
-    files: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Lesson:
     """A failure and what solved it."""
 
@@ -99,22 +80,27 @@ class Lesson:
 
         Where files were edited as well, both may have been needed.
         """
-        differs = _words(self.worked) != _words(self.failure.command)
+        failure = self.failure
+        differs = _words(self.worked) != _words(failure.command)
+        if differs and (failure.edits or failure.unseen) and _is_test(failure.command):
+            differs = not _differ_in_options(self.worked, failure.command)
         worked = [self.worked] if differs else []
-        if differs and not self.failure.edited:
+        if differs and not failure.edits:
             return worked
-        return [*self.failure.ran[-_RAN:], *self.failure.edited[-_EDITED:], *worked]
+        return [*failure.ran[-_RAN:], *failure.edited[-_EDITED:], *worked]
 
     @property
     def destroys(self) -> bool:
         """Whether a command of what solved it deletes, discards or forces something."""
-        return any(destroys(step) for step in self.solved_by if not step.startswith(_EDIT))
+        return any(destroys(step) for step in self.solved_by if not step.startswith(EDIT))
 
 
 def is_trial(command: str, own: Iterable[str] = ()) -> bool:
     """Return whether a command gives an interpreter its text, or runs one of the scripts that its session
     wrote: what fails in it has hardly anything to do with another such text."""
-    return bool(_SNIPPET.match(command)) or any(path in command for path in own)
+    commands = commands_in(line_of(command))
+    is_text = bool(commands) and all(each.snippet for each in commands)
+    return is_text or any(path in command for path in own)
 
 
 @dataclass(slots=True)
@@ -123,6 +109,8 @@ class Failures:
 
     open: list[Failure] = field(default_factory=list)
     lessons: list[Lesson] = field(default_factory=list)
+    aside: list[Failure] = field(default_factory=list)
+    """The open ones as they were before the work was put aside."""
 
     def failed(self, command: str, output: str, number: int, at_ms: int, *, scratch: bool) -> None:
         """Note that a command failed; one that only looks, or a script of the session's own, teaches nothing.
@@ -138,11 +126,12 @@ class Failures:
         if (scratch and not ABSENT.found(output)) or TRIVIAL.found(error):
             return
         known = next((failure for failure in self.open if _same(failure.command, shown)), None)
-        times = 1
+        times, tests = 1, failed_tests(output)
         if known is not None:
             self.open.remove(known)
-            times = known.times + 1
-        self.open.append(Failure(shown, error, number, at_ms, times))
+            is_other = bool(tests and known.tests) and set(tests).isdisjoint(known.tests)
+            times = 1 if is_other else known.times + 1
+        self.open.append(Failure(shown, error, number, at_ms, times, tests=tests))
         del self.open[:-MAX_OPEN]
 
     def worked(self, command: str, number: int, at_ms: int) -> None:
@@ -150,28 +139,66 @@ class Failures:
         shown = _shown(command)
         if not shown:
             return
-        for failure in [failure for failure in self.open if _same(failure.command, shown)]:
+        for failure in self.open[:]:
+            if _same(failure.command, shown):
+                lesson = Lesson(failure, shown, number, at_ms)
+            elif (failure.edits or failure.ran) and _runs_all(failure.tests, shown):
+                lesson = Lesson(failure, failure.command, number, at_ms)  # later steps cured nothing of it
+            else:
+                continue
             self.open.remove(failure)
-            lesson = Lesson(failure, shown, number, at_ms)
             if lesson.solved_by and not lesson.destroys:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
         if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(shown):
             for failure in self.open:
-                failure.ran = [*(step for step in failure.ran if step != shown), shown][-_STEPS:]
+                if not shown.startswith(_REVERTS) or failure.command.startswith("git "):
+                    failure.ran = [*(step for step in failure.ran if step != shown), shown][-STEPS:]
 
-    def edited(self, path: str, line: str, *, own: bool) -> None:
+    def edited(
+        self,
+        path: str,
+        line: str = "",
+        *,
+        own: bool,
+        put: Collection[str] = (),
+        took: Collection[str] = (),
+    ) -> None:
         """Note that a file was edited, and the first line that was put there.
 
-        One that the session wrote itself (``own``) and runs is unfinished work and no cure.
+        Args:
+            own: Whether the session wrote the file itself: if it runs it, that is unfinished work, no cure.
+            put: All lines that were put there.
+            took: All lines that were taken away.
         """
-        step = f"{_EDIT}{path}" + (f": {shortened(line, 120)}" if line else "")
+        edit = Edit.of(path, line, put, took)
         for failure in self.open:
-            if own and path in failure.command:
-                continue
-            failure.edited = [*(known for known in failure.edited if known != step), step][-_STEPS:]
-            if path not in failure.files:
-                failure.files = [*failure.files, path][-_STEPS:]
+            if not (own and path in failure.command):
+                failure.add(edit)
+
+    def ran_unseen(self, edited: Collection[str], own: Collection[str], *, writes: bool) -> None:
+        """Note that a text for an interpreter, or a script of the session's own, ran: it is no step.
+
+        Args:
+            edited: Files that it changed.
+            own: Files that the session wrote itself.
+            writes: Whether it may have changed others, too.
+        """
+        for path in edited:
+            self.edited(path, own=path in own)
+        for failure in self.open if writes else ():
+            failure.unseen = True
+
+    def reverted(self, done: Reverts) -> None:
+        """Note what was set back: an edit there has cured nothing, and what was run while work was put aside
+        says nothing of it.
+        """
+        if done.aside:
+            self.aside = [replace(failure, edits=failure.edits[:]) for failure in self.open]
+        for failure in self.open if done.paths else ():
+            failure.edits = [edit for edit in failure.edits if not _is_in(edit.path, done.paths)]
+        if done.back and self.aside:
+            self.open, self.aside = self.aside, []
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
@@ -181,17 +208,56 @@ class Failures:
     def from_json(cls, state: Any) -> Failures:
         """Return what to_json gave. Raises TypeError or KeyError for anything else."""
         return cls(
-            [Failure(**row) for row in state["open"]],
-            [Lesson(**{**row, "failure": Failure(**row["failure"])}) for row in state["lessons"]],
+            [_failure(row) for row in state["open"]],
+            [Lesson(**{**row, "failure": _failure(row["failure"])}) for row in state["lessons"]],
+            [_failure(row) for row in state["aside"]],
         )
+
+
+def _failure(row: dict[str, Any]) -> Failure:
+    return Failure(**{**row, "edits": [Edit(**edit) for edit in row["edits"]]})
+
+
+def _is_in(path: str, folders: Collection[str]) -> bool:
+    return any(folder == ALL or path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _is_test(command: str) -> bool:
+    return any(each.kind == "test" for each in commands_in(line_of(command)))
+
+
+def _differ_in_options(command: str, other: str) -> bool:
+    """Return whether two commands differ in nothing but options and their values."""
+    own, others = command.split(), other.split()
+    return all(
+        word in known or word.startswith("-") or before.startswith("-")
+        for words, known in ((own, others), (others, own))
+        for before, word in pairwise(["", *words])
+    )
+
+
+def _runs_all(tests: Collection[str], command: str) -> bool:
+    """Return whether a run of tests is of all ``tests``, by their ids or files."""
+    if not (tests and _is_test(command)) or any(mark in f"{command} " for mark in _SELECTS):
+        return False
+    named = [word.removeprefix("./") for word in command.split()[1:] if "." in word and word[0] != "-"]
+    return all(
+        any(test == word or test.startswith((f"{word}::", f"{word}[")) for word in named) for test in tests
+    )
 
 
 def _shown(command: str) -> str:
     """Return a command on one line, with the variables that it sets and a folder of the project that it
     enters: they may be what solves it."""
     enters = _ENTERS.match(command.lstrip())
-    shown = phrases.command_line(command, _COMMAND_CHARS, variables=True).removesuffix(" 2>&1")
+    shown = SHORTENS.sub("", phrases.command_line(command, _COMMAND_CHARS, variables=True))
     return f"{enters[0]}{shown}" if enters and shown else shown
+
+
+def tried(command: str) -> list[str]:
+    """Return the commands of a line of several that each do something, what the line is about last."""
+    commands = sorted(commands_in(line_of(command)), key=lambda item: bool(item.kind))
+    return [item.raw for item in commands] if len(commands) > 1 else [command]
 
 
 def _may_solve(command: str) -> bool:

@@ -15,15 +15,17 @@ import orjson
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.changes import MAX_FILES, Files, are_incidental, changed_lines
-from context_graph.notes.command_lines import commands_in, failed_by, line_of
+from context_graph.notes.command_lines import SHORTENS, failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
-from context_graph.notes.failures import Failures, is_trial
+from context_graph.notes.failure import exchanged
+from context_graph.notes.failures import Failures, is_trial, tried
 from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
 from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
 from context_graph.notes.remarks import REMARK_CHARS, lasting, lasting_text
+from context_graph.notes.reverts import reverts_of
 from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
-from context_graph.notes.worked_files import effects_of, note_script, paths_in
+from context_graph.notes.worked_files import Effects, effects_of, may_write, named_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
@@ -59,8 +61,6 @@ _CODE: Final = linear(r"`[^`]*`")
 _TERMS: Final = linear(r"\w{4,}")
 _LETTERS: Final = linear(r"\pL{2,}")
 _WIDE: Final = linear(r"[\p{Han}\p{Hiragana}\p{Katakana}]{2}")
-SHORTENS: Final = linear(r"\s*2>(?:&1|/dev/null)|\s*\|\s*(?:tail|head|grep|less|cat)(?:\s.*)?$")
-"""What only cuts a command's output."""
 
 
 @dataclass(slots=True)
@@ -322,10 +322,8 @@ class Gathered:
         if new:
             note_script(self.scripts, path, parts.writes)
         if not self.made.is_scratch(path):
-            before = {line.strip() for line in parts.old_text.splitlines()}
-            put = (line.strip() for line in parts.new_text.splitlines())
-            line = next((line for line in put if line and line not in before), "")
-            self.failures.edited(path, line, own=path in self.made.made)
+            put, took = exchanged(parts.old_text, parts.new_text)
+            self.failures.edited(path, *put[:1], own=path in self.made.made, put=put, took=took)
 
     def _changed(
         self, turn: Turn, path: str, symbols: list[str], *, new: bool = False, lines: int = 1
@@ -348,8 +346,7 @@ class Gathered:
         return path in self.made.symbols
 
     def _take_command(self, turn: Turn, number: int, event: HookEvent, *, failed: bool) -> None:
-        command_text = relative_paths(event.parts.command, self.root)
-        output = event.output
+        command_text, output = relative_paths(event.parts.command, self.root), event.output
         failed = failed or (event.success is None and failed_by(output))
         self.made.ran = [
             *self.made.ran,
@@ -357,20 +354,24 @@ class Gathered:
         ][-64:]
         if event.agent_id:
             return
-        scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
-        if failed:
-            command = _tried(command_text)[-1]
+        scratch = bool(named_of(command_text, self.made.scratch))
+        done = None if failed else self._take_success(turn, number, event, command_text)
+        if done is None or hides_failure(command_text, output):
+            command = tried(command_text)[-1]
             unlike = scratch or is_trial(command)
             self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
             return
-        self._take_success(turn, number, event, command_text)
-        scratch = any(path in command_text for path in self.made.made if self.made.is_scratch(path))
-        for command in _tried(command_text):
-            if not (scratch or is_trial(command)):
+        if scratch or named_of(command_text, self.made.scratch) or is_trial(command_text):
+            edited = (path for path in done.edited if not self.made.is_scratch(path))
+            writes = may_write(command_text) or any(script in command_text for script in self.scripts)
+            self.failures.ran_unseen([*edited], self.made.made, writes=writes)
+            return
+        for command in tried(command_text):
+            if not is_trial(command):
                 self.failures.worked(command, number, event.at_ms)
 
-    def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> None:
-        self._take_effects(turn, command_text)
+    def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> Effects:
+        done = self._take_effects(turn, command_text)
         for path, name in event.parts.patched:
             if path in turn.files.symbols or path in self.named:
                 turn.files.changed(path, [name])
@@ -381,12 +382,13 @@ class Gathered:
             since = [path for path in turn.files.of_project() if path in turn.uncommitted]
             turn.commits.append([subject, body, str(number), *since[:_COMMITTED]])
             turn.uncommitted = []
-        if not phrases.is_lookup(command):
+        if not (phrases.is_lookup(command) or hides_failure(command_text, event.output)):
             self.programs[command] = self.programs.pop(command, 0) + 1
             if len(self.programs) > _PROGRAMS:
                 del self.programs[min(self.programs, key=lambda program: self.programs[program])]
+        return done
 
-    def _take_effects(self, turn: Turn, command: str) -> None:
+    def _take_effects(self, turn: Turn, command: str) -> Effects:
         """Take note of what a command did to files."""
         done = effects_of(command, self.scripts, {*self._read, *self.made.symbols, *self.named})
         symbols = defined_in(command)
@@ -399,13 +401,17 @@ class Gathered:
         gone = self._of_project(command, done.removed)
         turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
+            self.made.removed(path)
             for each in self.turns:
                 each.files.removed(path)
         for before, after in done.moved:
             new = before in self.made.made and after not in self.named
+            self.made.removed(before)
             turn.files.removed(before)
             self._changed(turn, after, [], new=new)
+        self.failures.reverted(reverts_of(command))
         self._name(path for path in paths_in(command) if "/" in path)
+        return done
 
     def _of_project(self, command: str, removed: Sequence[str]) -> list[str]:
         """Return those of the files and folders that a command removed which the session had not brought
@@ -490,9 +496,3 @@ def _stands_alone(text: str) -> bool:
 def _weighed(unit: Unit) -> Unit:
     """Return a sentence of a ticket; one that says what must or must not be weighs more."""
     return replace(unit, worth=unit.worth + 2.0) if _BINDS.found(unit.text) else unit
-
-
-def _tried(command: str) -> list[str]:
-    """Return the commands of a line of several that each do something, what the line is about last."""
-    commands = sorted(commands_in(line_of(command)), key=lambda item: bool(item.kind))
-    return [item.raw for item in commands] if len(commands) > 1 else [command]

@@ -10,15 +10,17 @@ from typing import Final
 
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
 from context_graph.notes.changes import Files, edits_text, files_text, is_test
-from context_graph.notes.command_lines import commands_in, line_of
+from context_graph.notes.command_lines import SHORTENS, commands_in, line_of
 from context_graph.notes.compaction import Bullet, still_true
-from context_graph.notes.failures import Lesson, normalised
-from context_graph.notes.gather import SHORTENS, Gathered, Turn
+from context_graph.notes.failures import ABSENT, Lesson, normalised
+from context_graph.notes.gather import Gathered, Turn
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.notes.named_files import with_names
+from context_graph.notes.worked_files import named_of
+from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
-from context_graph.text.sentences import shortened
+from context_graph.text.sentences import shortened, shortened_lines
 
 _MOST: Final = {
     NoteKind.RULE: 24,
@@ -40,7 +42,7 @@ _OFTEN: Final = 2
 _LOOKED_AT: Final = 2
 _WAYS: Final = {"test": "Tests", "build": "Build", "lint": "Checks", "run": "Run"}
 _OFTEN_USED: Final = "Often used:"
-_TIMES: Final = linear(r" \(\d+ times\)$")
+_TIMES: Final = linear(r" \((?:[^()]*: )?\d+ times\)$")
 _PROGRAMS: Final = 8
 _PLANS: Final = "/.claude/plans/"
 """Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
@@ -135,15 +137,20 @@ def _chosen(gathered: Gathered) -> Iterator[Note]:
 
 
 def _lessons(gathered: Gathered) -> Iterator[Note]:
+    scratch = gathered.made.scratch
     for lesson in gathered.failures.lessons:
+        steps = [step for step in lesson.solved_by if not named_of(step, scratch)]
+        is_own = bool(named_of(lesson.failure.command, scratch))
+        if not steps or (is_own and not ABSENT.found(lesson.failure.error)):
+            continue  # it was a step of work that nobody kept
         error = normalised(lesson.failure.error)
         yield Note(
             NoteKind.LESSON,
-            _cut(_lesson_text(lesson, _unchanged_turn(gathered, lesson.failure.number))),
+            _cut(_lesson_text(lesson, steps, _unchanged_turn(gathered, lesson.failure.number))),
             key=f"{error}\0{lesson.failure.command}",
             at_ms=lesson.at_ms,
             events=(lesson.failure.number, lesson.number),
-            files=tuple(lesson.failure.files),
+            files=tuple(path for path in lesson.failure.files if path not in scratch),
             said_by="command",
             extra={"error": error, "times": lesson.failure.times},
         )
@@ -157,12 +164,12 @@ def _unchanged_turn(gathered: Gathered, number: int) -> Turn | None:
     return turn
 
 
-def _lesson_text(lesson: Lesson, turn: Turn | None) -> str:
+def _lesson_text(lesson: Lesson, steps: Sequence[str], turn: Turn | None) -> str:
     """Return what failed and what solved it; where no other note has them, cause and request of that turn."""
     failure = lesson.failure
     times = f" ({failure.times} times)" if failure.times > 1 else ""
     lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]
-    lines.append(f"Solved by: {'; then '.join(lesson.solved_by)}")
+    lines.append(f"Solved by: {'; then '.join(steps)}")
     if turn is not None:
         causes = best_of(
             [unit for unit in (Unit(*row) for row in turn.words) if unit.role == "cause"], _CAUSE_CHARS
@@ -227,8 +234,7 @@ def _commit_text(subject: str, body: str) -> str:
 
 def _worked_on(gathered: Gathered, turn: Turn) -> Iterator[Note]:
     """Yield a turn that tried things out and of whose changes nothing was seen: what it looked at most."""
-    tried = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
-    made = gathered.made
+    tried, made = gathered.made.scratch, gathered.made
     looked = [
         path
         for path in gathered.named
@@ -390,14 +396,12 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
     """Yield how this session tested, built, linted and ran, and the programs that it used again and again."""
     by_kind: dict[str, dict[str, int]] = {}
     others: dict[str, list[str]] = {}
-    scratch = [path for path in gathered.made.made if gathered.made.is_scratch(path)]
+    scratch = gathered.made.scratch
     for command, times in gathered.programs.items():
         known = commands_in(line_of(command))
         for each in known:
             shown = SHORTENS.sub("", command if len(known) == 1 else each.raw).strip()
-            if any(path in shown for path in scratch):
-                continue
-            if each.snippet:
+            if each.snippet or named_of(shown, scratch) or destroys(shown):
                 continue
             if each.kind:
                 counted = by_kind.setdefault(each.kind, {})
@@ -409,7 +413,7 @@ def _ways(gathered: Gathered) -> Iterator[Note]:
         :_PROGRAMS
     ]
     lines += [_OFTEN_USED] if often else []
-    lines += [f"- {shortened(max(runs, key=len), 160)} ({len(runs)} times)" for runs in often]
+    lines += [f"- {shortened(max(runs, key=len), 160)} ({_often(runs)})" for runs in often]
     if lines:
         at_ms = max((turn.at_ms for turn in gathered.turns), default=0)
         yield Note(
@@ -442,6 +446,12 @@ def _called(command: str) -> str:
     """Return a program with its subcommand: `bd update`, `python`."""
     words = [word for word in command.split()[:3] if "=" not in word]
     return " ".join(words[:2] if len(words) > 1 and words[1].isalpha() else words[:1])
+
+
+def _often(runs: Sequence[str]) -> str:
+    """Return how often a program ran; by its name, where the runs were not all the same."""
+    times = f"{len(runs)} times"
+    return times if len(set(runs)) == 1 else f"{_called(runs[0])}: {times}"
 
 
 def _most(counted: dict[str, int], most: int) -> str:
@@ -480,16 +490,3 @@ def _tests(name: str) -> bool:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_NOTE_CHARS else shortened_lines(text.splitlines(), MAX_NOTE_CHARS)
-
-
-def shortened_lines(lines: Iterable[str], limit: int) -> str:
-    """Return as many lines as fit; the first one that does not is shortened."""
-    kept, room = list[str](), limit
-    for line in lines:
-        if len(line) + 1 > room:
-            if room > 80:
-                kept.append(shortened(line, room - 1))
-            break
-        kept.append(line)
-        room -= len(line) + 1
-    return "\n".join(kept)

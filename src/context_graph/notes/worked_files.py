@@ -57,10 +57,20 @@ def _named_in(text: str) -> Iterator[str]:
             return
 
 
+def named_of(text: str, files: frozenset[str]) -> frozenset[str]:
+    """Return those of ``files`` that a text names."""
+    return files.intersection(_paths_in(text[:_COMMAND_CHARS])) if files else files
+
+
 def written_in(text: str) -> list[str]:
     """Return the files that a script may write: those that its text names, if it writes any."""
     text = text[:_SCRIPT_CHARS]
     return list(_named_in(text)) if _WRITES.found(text) else []
+
+
+def may_write(text: str) -> bool:
+    """Return whether a text for an interpreter writes files, whichever they are."""
+    return _WRITES.found(text[:_SCRIPT_CHARS])
 
 
 def note_script(scripts: MutableMapping[str, list[str]], path: str, writes: list[str]) -> None:

@@ -12,6 +12,8 @@ from context_graph.text.patterns import linear
 from context_graph.text.shell_lines import ShellCommand, read_line
 
 _FORCES: Final = frozenset("--force -force --hard --no-verify --force-with-lease".split())  # noqa: SIM905
+_UNGUARDS: Final = ("bypasspermissions", "skip-permissions", "dangerously", "bypass-approvals", "yolo")
+"""What has an agent ask nobody any more."""
 _FORCED: Final = frozenset(
     "push clean checkout switch branch tag worktree rm rmi remove kill stop".split()  # noqa: SIM905
 )
@@ -50,6 +52,8 @@ def _destroys(command: ShellCommand) -> bool:
     program, verbs = command.program.lower(), [word for word in words[1:] if not word.startswith("-")]
     if program in ("rm", "rmdir", "unlink"):
         return not all(word.strip("./").rsplit("/", 1)[-1] in _MADE_AGAIN for word in verbs)
+    if any(mark in word for word in words for mark in _UNGUARDS):
+        return True
     if options & _FORCES or not _ENDS.isdisjoint([program, *verbs]):
         return True
     if "f" in letters and not _FORCED.isdisjoint(verbs[:2]):

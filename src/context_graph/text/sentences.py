@@ -182,6 +182,19 @@ def shortened(text: str, limit: int) -> str:
     return at_word.rstrip(" ,;:([{\"'") + "…"
 
 
+def shortened_lines(lines: Iterable[str], limit: int) -> str:
+    """Return as many lines as fit; the first one that does not is shortened."""
+    kept, room = list[str](), limit
+    for line in lines:
+        if len(line) + 1 > room:
+            if room > 80:
+                kept.append(shortened(line, room - 1))
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
 def _says_little(text: str) -> bool:
     letters = "".join(filter(str.isalnum, text))
     return len(letters.encode()) <= _LITTLE and len(content_words(text)) <= 1

@@ -105,3 +105,25 @@ def test_of_a_large_transcript_the_end_is_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join([SPOKEN[2], line("user", ANSWER, more="x" * (3 << 20)), *SPOKEN[6:]]))
     assert said_between(path, "s", None) == ["It scans all rows."]
+
+
+def test_a_history_that_is_repeated_under_new_numbers_counts_once(tmp_path: Path) -> None:
+    def session(name: str, *more: str) -> Path:
+        lines = [
+            line("assistant", [CALL], uuid=f"{name}-1"),
+            line("user", ANSWER, uuid=f"{name}-2", toolUseResult={"stdout": "x"}),
+        ]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join([*lines, *more]) + "\n")
+        return path
+
+    seen: set[str] = set()
+    fresh = [
+        line("assistant", [{**CALL, "id": "b"}], uuid="second-3"),
+        line("user", [{**ANSWER[0], "tool_use_id": "b"}], uuid="second-4"),
+    ]
+    calls = [
+        [event.body["tool_use_id"] for event in told_by(path, None, seen) if event.name == "PostToolUse"]
+        for path in (session("first"), session("second", *fresh))
+    ]
+    assert calls == [["a"], ["b"]]

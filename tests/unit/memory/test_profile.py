@@ -137,3 +137,19 @@ def test_text_from_outside_stays_inside_its_quotes() -> None:
 def test_lines_leave_when_they_do_not_fit() -> None:
     lines = ["a" * 50, "b" * 500, "c" * 20]
     assert [line.text for line in fitting(lines, 100, len)] == ["a" * 50, "c" * 20]
+
+
+def test_a_variant_of_one_session_has_not_the_count_of_its_program() -> None:
+    tests = [work(number, (f"pytest testing/t{number}.py::test_x", True)) for number in (1, 2, 3)]
+    assert told(*tests).startswith('tests were run with "pytest", e.g. "pytest testing/t3.py::test_x" (in 3')
+    often = [("pytest -W ignore", True)] * 5
+    text = told(work(1, ("pytest -q", True)), work(2, *often))
+    assert text.startswith('tests were run with "pytest",')
+    longer = [("python3 -m unittest discover -s tests", True)]
+    text = told(*(work(n, ("python3 -m unittest a.b", True)) for n in (1, 2)), work(3, *longer))
+    assert '"python3 -m unittest a.b"' in text and "(in 2 sessions" in text
+
+
+def test_an_option_of_runs_that_failed_belongs_to_none() -> None:
+    works = [work(n, ("pytest --pdb", False), ("pytest", False), ("pytest -q", True)) for n in (1, 2)]
+    assert told(*works).startswith('tests were run with "pytest -q" (in 2 sessions')

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.events import bash, edit, prompt, stop, write
+from tests.support.events import bash, edit, prompt, read, stop, write
 
 from context_graph.model import HookEvent
 from context_graph.model.note import Note, NoteKind
-from context_graph.notes.failures import normalised
+from context_graph.notes.failures import is_trial, normalised
 from context_graph.notes.gather import Gathered
 from context_graph.notes.make import notes_of
 
@@ -196,3 +196,122 @@ def test_a_lesson_of_a_turn_that_changed_nothing_says_what_was_asked_and_why_it_
     assert note.text.endswith("Asked: Get the nightly export to run again")
     (beside,) = lessons(*calls, edit("export.py"), stop(f"{CAUSE}; I made it."))
     assert CAUSE not in beside.text and "Asked" not in beside.text, "the note of the change says it"
+
+
+A = "/home/u/project/shop/rates.py"
+BROKEN = bash(
+    "pytest tests/test_a.py",
+    "FAILED tests/test_a.py::test_b - ImportError: no rates of the day in here",
+    failed=True,
+)
+REWRITES = "python3 - <<'EOF'\nopen('tests/test_a.py', 'w').write('')\nEOF"
+
+
+def solved(*events: HookEvent) -> list[str]:
+    """What solved the failures of a session."""
+    return [note.text.split("Solved by: ")[1].split("\n")[0] for note in lessons(*events)]
+
+
+def test_an_option_under_which_tests_pass_is_no_cure_where_files_were_changed() -> None:
+    flagged = bash("pytest -W ignore tests/test_a.py", "1 passed")
+    seen = read("/home/u/project/tests/test_a.py"), BROKEN
+    assert solved(*seen, bash(REWRITES), flagged) == ["edit of tests/test_a.py"]
+    blind = "python3 - <<'EOF'\nopen(name, 'w').write('')\nEOF"
+    assert solved(BROKEN, bash(blind), flagged) == [], "nobody knows what that changed"
+    assert solved(BROKEN, edit(A, "a", "b"), flagged) == ["edit of shop/rates.py: b"]
+    assert solved(BROKEN, flagged) == ["pytest -W ignore tests/test_a.py"]
+    assert solved(BROKEN, edit(A, "a", "b"), bash("PYTHONPATH=. pytest tests/test_a.py")) == [
+        "edit of shop/rates.py: b; then PYTHONPATH=. pytest tests/test_a.py"
+    ]
+
+
+def test_what_came_after_the_failed_tests_passed_cured_nothing() -> None:
+    calls = (
+        edit(A, "a", "b"),
+        bash("pytest tests/test_a.py::test_b", "1 passed"),
+        edit("/home/u/project/README.md", "x", "y"),
+        bash("pytest tests/test_a.py", "4 passed"),
+    )
+    assert solved(BROKEN, *calls) == ["edit of shop/rates.py: b"]
+
+
+def test_an_edit_that_was_undone_is_no_cure() -> None:
+    again = bash("pytest tests/test_a.py", "4 passed")
+    debug = edit(A, "a", "a\nprint(day)")
+    assert solved(BROKEN, debug, edit(A, "a\nprint(day)", "a"), edit(A, "a", "b"), again) == [
+        "edit of shop/rates.py: b"
+    ]
+    assert solved(BROKEN, edit(A, "a", "b"), edit(A, "b", "c"), edit(A, "c", "a"), again) == []
+    assert solved(BROKEN, edit(A, "a", "b"), edit(A, "b", "c"), again) == ["edit of shop/rates.py: c"]
+
+
+@pytest.mark.parametrize(
+    ("reverts", "stays"),
+    [
+        ("git checkout -- shop/rates.py", False),
+        ("git restore shop", False),
+        ("git checkout .", False),
+        ("git stash", False),
+        ("git reset --hard", False),
+        ("git checkout shop/other.py", True),
+        ("git restore --staged shop/rates.py", True),
+        ("git checkout -b rates", True),
+        ("git stash list", True),
+        ("git stash && pytest tests/test_a.py; git stash pop", True),
+    ],
+)
+def test_an_edit_that_git_set_back_is_no_cure(reverts: str, stays: bool) -> None:
+    other = edit("/home/u/project/conf.py", "x", "y")
+    again = bash("pytest tests/test_a.py", "4 passed")
+    (cure,) = solved(BROKEN, edit(A, "a", "b"), bash(reverts), other, again)
+    assert ("shop/rates.py" in cure) == stays and cure.endswith("edit of conf.py: y") and "git" not in cure
+
+
+def test_what_was_run_without_the_work_says_nothing_of_it() -> None:
+    aside = bash("git stash"), BROKEN, bash("git stash pop")
+    again = bash("pytest tests/test_a.py", "4 passed")
+    assert solved(BROKEN, edit(A, "a", "b"), *aside, again) == ["edit of shop/rates.py: b"]
+
+
+def test_a_run_whose_failure_a_pipe_hid_has_not_worked() -> None:
+    hidden = bash("pytest tests/test_a.py | tail -3", "1 failed, 3 passed")
+    cure = solved(BROKEN, edit(A, "a", "b"), hidden, edit(A, "b", "c"), bash("pytest tests/test_a.py"))
+    assert cure == ["edit of shop/rates.py: c"]
+
+
+def test_a_file_that_was_made_and_removed_is_no_lesson() -> None:
+    script = "/home/u/project/shop/new_report_v3.py"
+    calls = (
+        bash("python export.py", "Exit code 1\nValueError: no rates of the day in here", failed=True),
+        write(script, "print(1)"),
+        bash("python export.py"),
+    )
+    assert "new_report_v3" in solved(*calls)[0]
+    assert solved(*calls, bash("rm shop/new_report_v3.py")) == []
+    own = (
+        write("/home/u/project/testing/test_issue_repro.py", "def test_it(): ..."),
+        bash("pytest testing/test_issue_repro.py", "FAILED - ValueError: no rates in here", failed=True),
+        edit(A, "a", "b"),
+        bash("pytest testing/test_issue_repro.py", "1 passed"),
+    )
+    assert solved(*own) and solved(*own, bash("rm testing/test_issue_repro.py")) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -bb -c 'import shop'",
+        "python3 -W error -c 'import shop'",
+        "cd web && node --eval 'run()'",
+        "timeout 9 python -Ic 'import shop'",
+        "ruby -we 'run'",
+        "python3 - <<'EOF'\nimport shop\nEOF",
+    ],
+)
+def test_a_text_for_an_interpreter_is_a_trial(command: str) -> None:
+    assert is_trial(command)
+
+
+@pytest.mark.parametrize("command", ["bash -e run.sh", "python3 -bb run.py", "python -m shop -c x.toml"])
+def test_a_script_with_options_is_no_text(command: str) -> None:
+    assert not is_trial(command)

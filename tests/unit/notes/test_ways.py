@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from context_graph.notes.make import ways_without
+from tests.support.events import bash, prompt, write
+
+from context_graph.model import HookEvent
+from context_graph.model.note import NoteKind
+from context_graph.notes.gather import Gathered
+from context_graph.notes.make import notes_of, ways_without
 
 WAYS = """Commands that worked:
 Tests: pytest -q (3 times); make check
@@ -20,3 +25,30 @@ def test_commands_that_are_ruled_out_are_left_out() -> None:
 
 def test_of_which_all_are_ruled_out_nothing_is_left() -> None:
     assert ways_without(WAYS, lambda _: True) == ""
+
+
+def ways(*events: HookEvent) -> str:
+    gathered = Gathered()
+    gathered.absorb(enumerate((prompt("Make it faster"), *events), 1))
+    return "".join(note.text for note in notes_of(gathered) if note.kind is NoteKind.WAY)
+
+
+def test_a_count_is_of_what_ran_so_often() -> None:
+    runs = [bash(f"bd close shop-{number} --reason=done") for number in range(3)]
+    text = ways(*runs, bash("bd ready"), bash("bd ready"))
+    assert "(bd close: 3 times)" in text and "- bd ready (2 times)" in text
+    assert "bd close" not in ways_without(text, lambda command: command.startswith("bd close"))
+
+
+def test_what_failed_or_is_gone_or_asks_nobody_is_no_way_that_worked() -> None:
+    text = ways(
+        bash("pytest -q | tail -3", "2 failed, 3 passed"),
+        bash("make check"),
+        bash("make test | tail -1", "make: *** [test] Killed"),
+        write("/home/u/project/testing/test_issue_repro.py", "def test_it(): ..."),
+        bash("pytest testing/test_issue_repro.py"),
+        bash("rm testing/test_issue_repro.py"),
+        *[bash("claude -p x --permission-mode bypassPermissions")] * 3,
+        *[bash("codex exec --dangerously-bypass-approvals-and-sandbox x")] * 3,
+    )
+    assert text == "Commands that worked:\nTests: make check"

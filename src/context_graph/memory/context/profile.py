@@ -11,17 +11,19 @@ import os.path
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
+from itertools import pairwise
 from typing import Any, Final
 
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way
 from context_graph.memory.evidence import top_of
 from context_graph.store.graph.tables import ProfileTable
+from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAX_TOKENS: Final = 300
 """Tokens that a session's start is told of the profile, whatever the settings allow beyond."""
 LEAST_SESSIONS: Final = {"test": 2, "build": 3, "lint": 3}
@@ -37,10 +39,11 @@ _FILE: Final = linear(
 )
 """A script or a file as a command names it; a bare word is a program or a target."""
 _MAX_OPTIONS: Final = 12
+_MAX_VARIANTS: Final = 8
 _TOLD: Final = {"test": 2, "lint": 2, "build": 1}
 """Different commands of a kind that are told."""
 _USUAL: Final = 0.5
-"""The share of a command's runs from which an option belongs to it."""
+"""The share of a command's sessions above which an option belongs to it: two such options met in one."""
 _FADES: Final = 10
 """Sessions without a command after which it counts half: a project may have changed its ways."""
 _NAMES: Final = {
@@ -141,6 +144,7 @@ class Profile:
                 "ok": 0,
                 "failed": 0,
                 "options": {},
+                "variants": {},
                 "sessions": 0,
                 "failed_sessions": 0,
                 "example": "",
@@ -149,15 +153,17 @@ class Profile:
         )
         sum_ |= {"kind": way["kind"], "key": way["key"], "nth": self.sessions, "at_ms": at_ms}
         sum_ |= {name: way[name] for name in ("example", "then") if way[name]}
+        is_new = bool(ok and not (known and known["ok"]))
+        if is_new and way["kind"]:
+            _count_variant(sum_["variants"], way["example"], form)
         if way["error"]:
             sum_["error"] = way["error"]
         sum_["ok"] += ok
         sum_["failed"] += failed
-        sum_["sessions"] += bool(ok and not (known and known["ok"]))
+        sum_["sessions"] += is_new
         sum_["failed_sessions"] += bool(failed and not (known and known["failed"]))
         options = Counter(sum_["options"])
-        options.update(way["options"])
-        options.subtract(known["options"] if known else {})
+        options.update(set(way["options"]).difference(known["options"] if known else ()))
         sum_["options"] = dict((+options).most_common(_MAX_OPTIONS))
         if len(self.ways) > _MAX_FORMS:
             del self.ways[min(self.ways, key=self._worth_keeping)]
@@ -170,16 +176,19 @@ class Profile:
     def _ways_told(self, kind: str, now_ms: int, is_there: Callable[[str], bool]) -> Iterator[str]:
         for form, _ in self.usual(kind):
             way = self.ways[form]
-            runs = way["ok"] + way["failed"]
-            options = [name for name, count in way["options"].items() if count >= _USUAL * runs]
+            count = way["sessions"]
+            options = [name for name, times in way["options"].items() if times > _USUAL * count]
             usual = shortened(" ".join((form, *options)), 100)
-            if way["example"] and _says_more(way["example"], usual):
-                usual = way["example"]  # its options alone are not how it was called
-            if not is_there(usual):
+            more, (sessions, example) = max(
+                way["variants"].items(), key=lambda row: row[1][0], default=("", (0, ""))
+            )
+            if more and sessions >= LEAST_SESSIONS[kind]:
+                usual, count = example, sessions  # its options alone are not how it was called
+            if not is_there(usual) or destroys(usual):
                 continue
             tells = kind == "test" and way["example"] not in ("", usual) and is_there(way["example"])
             example = f", e.g. {quoted(way['example'])}" if tells else ""
-            times = f"in {way['sessions']} sessions, last on {day_text(way['at_ms'], now_ms)}"
+            times = f"in {count} sessions, last on {day_text(way['at_ms'], now_ms)}"
             yield f"{_NAMES[kind]} {quoted(usual)}{example} ({times})"
 
     def _failing_line(self, form: str) -> str:
@@ -232,15 +241,27 @@ class Profiles:
         return self._known
 
 
-def _says_more(example: str, usual: str) -> bool:
-    """Return whether a run has words that the form with its options lacks, files and a folder it enters
-    aside."""
+def _count_variant(variants: dict[str, list[Any]], example: str, form: str) -> None:
+    """Count the session of a run by what the run says beyond its form; bounded."""
+    more = _more(example, form)
+    variants[more] = [variants.pop(more, [0])[0] + 1, example]
+    if len(variants) > _MAX_VARIANTS:
+        del variants[min(variants, key=lambda name: variants[name][0])]
+
+
+def _more(example: str, form: str) -> str:
+    """Return the words of a run that its form lacks; files, tests, options with their values and a folder
+    that it enters aside."""
     if example.startswith("cd "):
-        return False
-    known = set(usual.split())
-    return any(
-        word not in known and not word.startswith("-") and not _FILE.fullmatch(word)
-        for word in example.split()
+        return ""
+    known, words = set(form.split()), example.split()
+    return " ".join(
+        word
+        for before, word in pairwise(["", *words])
+        if word not in known
+        and not word.startswith("-")
+        and not before.startswith("-")
+        and not _FILE.fullmatch(word.split("::")[0])
     )
 
 

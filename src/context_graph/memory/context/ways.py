@@ -9,24 +9,26 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from context_graph.notes.command_lines import Command, commands_in, failed_by, line_of, written_by
+from context_graph.notes.command_lines import (
+    Command,
+    commands_in,
+    failed_tests,
+    hid_failure,
+    line_of,
+    written_by,
+)
 from context_graph.notes.failures import ABSENT
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
-from context_graph.text.sentences import shortened
 
 Way = dict[str, Any]
-"""kind, key, ok, failed, options (option -> runs), example (the last run without failure), error (of the last
-failed run), then (what was run next without failure)."""
+"""kind, key, ok, failed, options (option -> runs without failure), example (the last run without
+failure), error (of the last failed run), then (what was run next without failure)."""
 
 MAX_WAYS: Final = 16
 MAX_FAILING: Final = 8
 MAX_MADE: Final = 24
 _ERROR_CHARS: Final = 100
-_NAMED: Final = linear(
-    r"(?m)^(?:FAILED|ERROR) (\S+::\S+)|^(?:FAIL|ERROR): (\S+(?: \([\w.]+\))?)|^\s*--- FAIL: (\S+)|"
-    r"^test (\S+) \.\.\. FAILED|^\s+(?:●|✕|✗|×) (.+)|^not ok \d+ (.+)"
-)
 _NOT_RUN: Final = linear(
     r"(?i)file or directory not found|no tests ran|no tests? (?:were )?found|collected 0 items|^usage:|"
     r"unrecognized arguments|errors? during collection|error collecting"
@@ -35,8 +37,6 @@ _NOT_RUN: Final = linear(
 _NARROWS: Final = (" -k ", " -m ", "::", "--lf", "--last-failed", " -t ", " -run ", "--grep")
 _ENTERS: Final = linear(r"cd (\S+) && ")
 _LINE: Final = linear(r":\d+(?::\d+)?$")
-_NAMES: Final = 6
-_NAME_CHARS: Final = 80
 
 
 def take_runs(
@@ -69,7 +69,7 @@ def take_runs(
     for command in commands:
         raw = command.raw.removeprefix(f"cd {root.rstrip('/')} && ") if root else command.raw
         command = replace(command, raw=raw)
-        broke = failed or (command.hidden and bool(command.kind) and failed_by(output))
+        broke = failed or hid_failure(command, output)
         _count(ways, command, output, failed=broke)
         if command.kind == "test":
             _note_outcome(failing, passed, made, command, output, failed=broke)
@@ -105,7 +105,7 @@ def _count(ways: dict[str, Way], command: Command, output: str, *, failed: bool)
         "then": "",
     }
     way["failed" if failed else "ok"] += 1
-    for option in command.options:
+    for option in () if failed else command.options:
         if option in way["options"] or len(way["options"]) < MAX_WAYS:
             way["options"][option] = way["options"].get(option, 0) + 1
     if failed:
@@ -146,8 +146,7 @@ def _note_outcome(
     if ABSENT.found(output) or _NOT_RUN.found(output) or (files and all(path in made for path in files)):
         return  # what an environment lacks, and a script of the session's own, is no failing test
     failing.pop(command.raw, None)
-    names = [shortened(next(filter(None, match.groups())), _NAME_CHARS) for match in _first(output)]
-    failing[command.raw] = ", ".join(dict.fromkeys(names)) or phrases.error_line(output, _ERROR_CHARS)
+    failing[command.raw] = ", ".join(failed_tests(output)) or phrases.error_line(output, _ERROR_CHARS)
     if len(failing) > MAX_FAILING:
         del failing[next(iter(failing))]
 
@@ -203,10 +202,6 @@ def _files(raw: str, form: str) -> list[str]:
     """Return what a run of tests was given to run, each without the test's own name."""
     rest = _behind(raw, form).split(" | ")[0]
     return [word.split("::")[0] for word in rest.split() if not word.startswith(("-", "2>", ">"))]
-
-
-def _first(output: str) -> list[Any]:
-    return [match for _, match in zip(range(_NAMES), _NAMED.finditer(output), strict=False)]
 
 
 def _behind(raw: str, form: str) -> str:
