@@ -90,7 +90,7 @@ def through_memex(collection: Collection) -> list[Row]:
             names.update((node.id, item.name) for node, item in zip(nodes, part, strict=True))
         return measured(
             collection.questions,
-            lambda text: [names[one.node.id] for one in memex.recall(text, top_k=TOP).nodes],
+            lambda text: [names[one.node.id] for one in memex.recall(text, top_k=TOP, looks_up=True).nodes],
         )
 
 

@@ -49,7 +49,7 @@ from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.index.spread import Spread, spread, without_notes
 from context_graph.memory.nearest import SEMANTIC, nearest
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, check_unit
+from context_graph.model.memory import CAPTURED, NOTED, MemoryNode, check_unit
 
 MAX_QUERY_CHARS: Final = 4096
 MAX_TOP_K: Final = 100
@@ -387,10 +387,12 @@ class Recaller:
         if order is None or outdated:
             total = self._scores.total
             scores = array("f", [total[row] for row in best])
-            judged = self._judged(shown, wanted, live, looks_up=looks_up)
+            judged, stored = self._judged(shown, wanted, live, looks_up=looks_up)
             judged = self._led_on(self._like_work(judged, alike or {}, by_query=by_query), followed)
             if not aged:
                 judged.sort(key=lambda row: -row[1])
+                if looks_up:
+                    judged = relevance.in_ranked_order(judged, stored)
             best[: len(judged)] = [row for row, _, _ in judged]
             falling = list(accumulate((likely for _, likely, _ in judged), min))
             likeliest = max(likely for _, likely, _ in judged)
@@ -402,8 +404,12 @@ class Recaller:
             self._orders.popitem(last=False)
         return order
 
-    def _judged(self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[Judged]:
-        """These rows, after their ranking; no average counts notes, which share their session's words."""
+    def _judged(
+        self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool
+    ) -> tuple[list[Judged], list[int]]:
+        """Return these rows, as ranked, and those that somebody stored and no session left; no average counts
+        notes, which share their session's words.
+        """
         stored, live = ranking.count(live), without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings
@@ -415,7 +421,7 @@ class Recaller:
             notes=stored - memories,
             looks_up=looks_up,
         )
-        judged = []
+        judged, kept = list[Judged](), list[int]()
         for row in shown.rows[: shown.distinct]:
             node, basis = self._node_at(row), shown.stood_for.get(row, row)
             own = content = "" if node is None else asked.answers_in(node.content)
@@ -428,7 +434,9 @@ class Recaller:
                 signs[relevance.SECOND] = second
             likely = relevance.of_memory(node, signs, asks=asked.asks, looks_up=looks_up)
             judged.append((row, likely, signs))
-        return judged
+            if node is None or node.source not in (CAPTURED, NOTED):
+                kept.append(row)
+        return judged, kept
 
     def _like_work(self, judged: list[Judged], alike: Mapping[str, float], *, by_query: bool) -> list[Judged]:
         """Return the same, with what the work of their sessions says for them."""

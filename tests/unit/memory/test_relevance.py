@@ -21,6 +21,7 @@ from context_graph.memory.relevance import (
     brought,
     floor_unasked,
     in_order_of_like_work,
+    in_ranked_order,
     is_brief_request,
     is_brought,
     kind_of,
@@ -256,3 +257,11 @@ def test_like_work_brings_one_memory_of_a_session_before_those_of_others(tmp_pat
         alike = {"s0": 0.5, "s1": 0.4, "s2": 0.3}
         brought = memex.recall(FACT, alike=alike, by_query=True).nodes
     assert [one.node.session_id for one in brought[:3]] == ["s0", "s1", "s2"]
+
+
+def test_what_somebody_stored_stands_in_the_order_of_the_ranking_among_what_sessions_left() -> None:
+    """Rows 1, 3 and 5 were stored, and the ranking had 5 before 3 and that before 1."""
+    judged = [(1, 0.9, "a"), (2, 0.8, "b"), (3, 0.7, "c"), (4, 0.6, "d"), (5, 0.1, "e")]
+    order = in_ranked_order(judged, [5, 3, 1])
+    assert order == [(5, 0.9, "e"), (2, 0.8, "b"), (3, 0.7, "c"), (4, 0.6, "d"), (1, 0.1, "a")]
+    assert in_ranked_order(judged, []) == judged
