@@ -29,12 +29,3 @@ def check_root(root: Path, store: Path, project: Path | None) -> None:
         if os.path.samefile(named, root):  # through a link
             return
     raise StoreError(f"the owner was started where the data root is {root}; here it is {named}. {_CURE}")
-
-
-def check_project(project: Path | None) -> None:
-    """Raise StoreError if there is no such folder here: its requirements and files would seem to be gone.
-
-    Costs some 2 us.
-    """
-    if project is not None and not os.path.isdir(project):
-        raise StoreError(f"the owner was started where there is no folder {project}. {_CURE}")

@@ -29,7 +29,7 @@ from context_graph.errors import (
 )
 from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
-from context_graph.owner.client_paths import check_project, check_root
+from context_graph.owner.client_paths import check_root
 from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
@@ -411,7 +411,6 @@ class OwnerService:
         store = request.store
         if store is None or not store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
-        check_project(request.project)
         store = self._canonical(store)
         context = self._stores.get(store) or self._open(store, request.project)
         self._stores.move_to_end(store)
