@@ -322,7 +322,9 @@ def _block(
     elif block.get("type") == "tool_result":
         call = calls.pop(str(block.get("tool_use_id")), None)
         outcome = _result(line, block)
-        key = f"{bool(common['agent_id'])} {block.get('tool_use_id')}"  # a history may have new uuids
+        # A history that is repeated may have new uuids, but has its times.
+        stamp = line.get("timestamp", line.get("uuid"))
+        key = f"{bool(common['agent_id'])} {block.get('tool_use_id')} {stamp}"
         if key in seen:
             return
         if call is not None and outcome is not None and isinstance(call["tool_name"], str):

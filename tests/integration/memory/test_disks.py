@@ -314,6 +314,6 @@ def test_an_unknown_id_reads_as_nothing(tmp_path: Path) -> None:
     assert memex.get(uuid4()) is None
     assert memex.embedding(uuid4()) is None
     assert memex.recall("nothing here").nodes == []
-    with pytest.raises(InvalidParamsError, match="give a UUID"):
+    with pytest.raises(InvalidParamsError, match="must be a UUID"):
         memex.get("no uuid")
     memex.close()
