@@ -49,7 +49,7 @@ from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.index.spread import Spread, spread, without_notes
 from context_graph.memory.nearest import SEMANTIC, nearest
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import CAPTURED, NOTED, MemoryNode, check_unit
+from context_graph.model.memory import MemoryNode, check_unit
 
 MAX_QUERY_CHARS: Final = 4096
 MAX_TOP_K: Final = 100
@@ -434,7 +434,7 @@ class Recaller:
                 signs[relevance.SECOND] = second
             likely = relevance.of_memory(node, signs, asks=asked.asks, looks_up=looks_up)
             judged.append((row, likely, signs))
-            if node is None or node.source not in (CAPTURED, NOTED):
+            if node is None or node.source not in relevance.LEFT:
                 kept.append(row)
         return judged, kept
 

@@ -83,7 +83,7 @@ _ANSWER_BY_SECOND: Final[tuple[float, Mapping[str, float]]] = (
 to questions about recorded sessions too (docs/dev/adr/0036-answers.md)."""
 ANSWER_BAR: Final = 0.5
 """How much of its kind's bar an answer must take: it saves a search."""
-_LEFT: Final = frozenset({CAPTURED, NOTED})
+LEFT: Final = frozenset({CAPTURED, NOTED})
 """Sources of what a session left: its summary and its notes."""
 
 BARS: Final[Mapping[str, float]] = {
@@ -178,7 +178,7 @@ def of_memory(
     node: MemoryNode | None, signs: Mapping[str, float], *, asks: bool, looks_up: bool = False
 ) -> float:
     """`answer` for what a session left, where a question is asked, else `probability`."""
-    if asks and node is not None and node.source in _LEFT:
+    if asks and node is not None and node.source in LEFT:
         return answer(signs)
     return probability(kind_of_memory(node), signs, looks_up=looks_up)
 
@@ -348,7 +348,7 @@ def brought(
     is_known, only_once = False, set[str]()
     judged = []
     for row in rows:
-        answers = asks and row.node.source in _LEFT
+        answers = asks and row.node.source in LEFT
         judged.append((answer(row.parts) if answers else row.score, answers, row))
     for relevance, answers, row in sorted(judged, key=lambda each: -each[0]):
         bar = bar_of(row.node)
