@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.support.exchange.network import Cable
-from tests.support.exchange.postgres import Postgres, Team, team
+from tests.support.exchange.postgres import Postgres, Team
 from tests.support.exchange.transports import ONE, all_of, line, lines
 
 from context_graph.errors import ConfigError
@@ -22,25 +22,6 @@ from context_graph.sync.transport import TransportError
 pytestmark = pytest.mark.hub
 
 _names = (f"connected_{number}" for number in itertools.count())
-
-
-@pytest.fixture
-def some_team(server: Postgres) -> Team:
-    return team(server)
-
-
-@pytest.fixture
-def hub(some_team: Team) -> Iterator[Callable[..., Hub]]:
-    """Another member's view each time."""
-    opened: list[Hub] = []
-
-    def made() -> Hub:
-        opened.append(Hub(some_team.member(next(_names), "writer"), some_team.project))
-        return opened[-1]
-
-    yield made
-    for one in opened:
-        one.close()
 
 
 FAR = "postgresql://a@localhost/x?hostaddr=203.0.113.5"

@@ -6,7 +6,7 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -33,25 +33,6 @@ pytestmark = pytest.mark.hub
 TEXT = {"content": "as somebody else sees it"}
 
 _names = (f"member_{number}" for number in itertools.count())
-
-
-@pytest.fixture
-def some_team(server: Postgres) -> Team:
-    return team(server)
-
-
-@pytest.fixture
-def hub(some_team: Team) -> Iterator[Callable[..., Hub]]:
-    """Each call is another member's view; the same one's for the same address."""
-    opened: list[Hub] = []
-
-    def made(role: str = "writer", address: str = "") -> Hub:
-        opened.append(Hub(address or some_team.member(next(_names), role), some_team.project))
-        return opened[-1]
-
-    yield made
-    for one in opened:
-        one.close()
 
 
 class TestHub(TransportKit):
