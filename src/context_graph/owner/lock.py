@@ -21,7 +21,6 @@ EXIT_CANNOT_CREATE: Final = 73
 EXIT_LOCKED: Final = 75
 EXIT_NOT_OURS: Final = 77
 
-_BACKLOG: Final = 256
 _PRIVATE: Final = 0o700
 
 
@@ -85,13 +84,12 @@ def lock_root(root: Path, handed: int | None) -> int:
 
 
 def bind(root: Path) -> socket.socket:
-    """Return the listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
+    """Return the socket of ``root``, non-blocking, mode 0600; nobody can connect before it listens. Call it
+    only under the lock.
 
     Raises StartRefusedError if something that is not a stale socket of ours is in its place.
     """
-    listener = _bound(socket_path(root), socket.SOCK_STREAM)
-    listener.listen(_BACKLOG)
-    return listener
+    return _bound(socket_path(root), socket.SOCK_STREAM)
 
 
 def bind_waker(root: Path) -> socket.socket:

@@ -21,6 +21,7 @@ from context_graph.owner.lock import (
     EXIT_LOCKED,
     EXIT_NOT_OURS,
     StartRefusedError,
+    bind,
     lock_root,
     prepare_folders,
 )
@@ -170,6 +171,14 @@ def test_a_stale_socket_is_replaced(owner: OwnerHarness) -> None:
         stale.bind(str(owner.socket))
     assert owner.socket.is_socket()
     owner.start()
+
+
+def test_nobody_reaches_an_owner_that_does_not_know_its_socket_yet(tmp_path: Path) -> None:
+    """It looks which file is its own after it bound the socket: whoever connects before could replace it."""
+    prepare_folders(tmp_path)
+    early = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with bind(tmp_path), early, pytest.raises(ConnectionRefusedError):
+        early.connect(str(socket_path(tmp_path)))
 
 
 def test_a_stale_lock_text_of_a_dead_owner_is_no_lock(owner: OwnerHarness) -> None:

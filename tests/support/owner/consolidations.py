@@ -17,7 +17,7 @@ from tests.support.memories import open_memex
 
 from context_graph.config import Location, locate
 from context_graph.consolidation.messages import leftovers
-from context_graph.errors import OwnerUnavailableError
+from context_graph.errors import OwnerError, OwnerUnavailableError
 from context_graph.memory.memex import Memex
 from context_graph.wire.client.follow import Following, follow
 from context_graph.wire.client.request import request
@@ -72,7 +72,7 @@ class Waiting:
         self._thread.start()
 
     def _read(self) -> None:
-        with suppress(OwnerUnavailableError):  # a test that has ended took its owner with it
+        with suppress(OwnerError):  # a test that has ended took its owner with it, or left it stopped
             self.views.extend(self._following)
 
     @property

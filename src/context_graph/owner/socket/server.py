@@ -57,6 +57,7 @@ _AT_START: Final = ("hooks.session-start", _ATTACH)
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
 _TOLD_BYTES: Final = 2 * 4096 + 1
+_BACKLOG: Final = 256
 _CROWD: Final = 8
 _PAUSE_S: Final = 0.5
 _TIDY_S: Final = 0.25
@@ -118,8 +119,9 @@ class OwnerServer:
         return len(self._connections)
 
     def listen(self, listener: socket.socket) -> None:
-        """Serve what connects to ``listener``, a non-blocking socket that is this server's from now on."""
+        """Serve what connects to ``listener``, a bound, non-blocking socket, this server's from now on."""
         self._listener = listener
+        listener.listen(_BACKLOG)
         self._loop.add_reader(listener, self._accept)
 
     def listen_for_events(self, waker: socket.socket) -> None:
