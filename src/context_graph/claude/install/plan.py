@@ -20,6 +20,7 @@ from context_graph.claude.install.entries import (
     is_taken,
     mentions_us,
     our_servers,
+    parsed_object,
     take_from_settings,
 )
 from context_graph.claude.settings.changes import Change, edited, read_text
@@ -215,9 +216,11 @@ def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str
     if not mentions_us(now):  # whatever else it is, and if it is no JSON at all
         return Change(path, now, now)
     try:
-        return Change(path, now, edited(now, take_out))
+        rest = edited(now, take_out)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
+    # A file of which nothing is left was most likely made by us, in a clone or for another data root.
+    return Change(path, now, rest if parsed_object(rest.lstrip("\ufeff")).value else None)
 
 
 @dataclass(frozen=True, slots=True)
