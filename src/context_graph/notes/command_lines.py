@@ -167,7 +167,7 @@ def commands_in(line: str) -> tuple[Command, ...]:
             continue
         command = _command(words)
         if command is not None:
-            command.raw = shortened("".join(before) + raw, EXAMPLE_CHARS)
+            command.raw = shortened("".join(before) + SHORTENS.sub("", raw), EXAMPLE_CHARS)
             command.hidden = joint in ("|", "||", ";")
             commands.append(command)
     return tuple(commands)

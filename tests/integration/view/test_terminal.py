@@ -119,12 +119,14 @@ def test_what_another_process_does_comes_by_itself(filled: Cli) -> None:
 def test_the_owner_is_killed_under_it_and_the_next_command_brings_it_back(filled: Cli) -> None:
     async def scenario(view: Driver) -> None:
         await view.press("2")
-        await view.sees("port 8443")
+        await view.sees("port 8443", "History of the last 30 days")
+        await view.rests()
         os.kill(await asyncio.to_thread(filled.owner_pid), signal.SIGKILL)
         await view.sees("The owner has gone", "port 8443")
         await asyncio.to_thread(filled.run, "memory", "store", "Told by the next owner.")
         await view.sees("Told by the next owner.")
         await view.sees_no("The owner has gone")
+        await view.rests()
         os.kill(await asyncio.to_thread(filled.owner_pid), signal.SIGKILL)
         await view.sees("The owner has gone")
         await view.press("f5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -14,6 +15,7 @@ from textual.pilot import Pilot
 
 from context_graph.cli.console.moments import moment
 from context_graph.view.terminal.app import ViewApp
+from context_graph.view.terminal.pane import ASKS
 
 NARROW, WIDE = (80, 24), (160, 50)
 _WAIT_S: Final = 45.0
@@ -69,6 +71,10 @@ class Driver:
 
     async def sees_no(self, words: str) -> None:
         await self.until(lambda: words not in self.text, f"no longer shows {words}")
+
+    async def rests(self) -> None:
+        """Wait until no question to the owner is under way: one would start the next owner."""
+        await self.until(lambda: all(each.name != ASKS for each in threading.enumerate()), "rests")
 
 
 Scenario = Callable[[Driver], Awaitable[None]]

@@ -94,7 +94,10 @@ def test_what_always_failed_is_told_with_what_worked() -> None:
 
 def test_a_command_whose_script_is_gone_is_told_no_more(tmp_path: Path) -> None:
     runs = [work(number, ("python3 check_issue.py", True), ("pytest -q", True)) for number in (1, 2, 3)]
-    profile, there = Profile.of(runs), files_are_there(str(tmp_path))
+    profile = Profile.of(runs)
+    assert len(profile.lines(4 * DAY, files_are_there(str(tmp_path)))) == 2, "all its files are elsewhere"
+    (tmp_path / "README.md").write_text("")
+    there = files_are_there(str(tmp_path))
     assert profile.lines(4 * DAY, there) == ['tests were run with "pytest -q" (in 3 sessions, last on 4 Jan)']
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools/run_tests.py").write_text("")

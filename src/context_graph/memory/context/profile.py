@@ -7,7 +7,8 @@ enough sessions agree, so a young project has none.
 
 from __future__ import annotations
 
-import os.path
+import contextlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
@@ -277,8 +278,14 @@ def fitting(lines: Iterable[str], budget: int, count: Callable[[str], int]) -> l
 
 
 def files_are_there(folder: str) -> Callable[[str], bool]:
-    """Tells of a command line whether the files that it names are there, in the project of ``folder``."""
+    """Tells of a command line whether the files that it names are there, in the project of ``folder``.
+
+    A project without a file of its own has them elsewhere, in a container for example: nothing is gone there.
+    """
     top = top_of(folder)
+    with contextlib.suppress(OSError):
+        if all(name.startswith(".") for name in os.listdir(top)):
+            return lambda _: True
 
     def is_there(command: str) -> bool:
         words = [word.split("::")[0] for word in command.split()[:_WORDS] if not word.startswith("-")]

@@ -21,6 +21,8 @@ from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.page import Reader
 from context_graph.view.terminal.table import Column, Table
 
+ASKS: Final = "asks"
+"""Name of a thread that asks the owner."""
 _SOON_S: Final = 0.3
 """While a session runs its store changes many times a second; a screen is drawn again this often at most."""
 _REST_S: Final = 0.08
@@ -62,7 +64,7 @@ async def in_thread(call: Callable[[], Found]) -> Found:
         with suppress(RuntimeError):  # the view has ended
             loop.call_soon_threadsafe(settle, result, failed)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run, name=ASKS, daemon=True).start()
     return await answer
 
 
