@@ -181,6 +181,21 @@ def test_a_summary_whose_file_others_touched_and_one_of_more_work_score_more() -
     assert scores[3] > scores[2]
 
 
+def test_a_note_counts_the_work_of_its_session() -> None:
+    def note(number: int, session: str) -> MemoryNode:
+        return memory(number, "Limits count per key", source="note", session_id=session)
+
+    nodes = [
+        summary(0, ["src/busy.py"], session_id="a"),
+        summary(1, ["src/busy.py"], session_id="b"),
+        summary(2, ["src/quiet.py"], session_id="c"),
+        *(note(number, session) for number, session in enumerate("abcd", 3)),
+        memory(7, "Limits count per key"),
+    ]
+    scores = salience.score(of_memories(nodes, taken_ms=NOW))
+    assert scores[3] == scores[4] > scores[5] > scores[6] == scores[7], "d has no summary"
+
+
 def test_a_file_that_many_summaries_name_tells_nothing_of_any() -> None:
     every = [summary(n, ["src/runner.py", f"src/own{n}.py"]) for n in range(9)]
     assert np.ptp(salience.score(of_memories(every, taken_ms=NOW))) == 0.0

@@ -7,7 +7,7 @@ something. In such a space i
 
 The evidence x, each counted from 0: how much its words say (`informative_words`, times 2 * importance below
 0.5), how often a session used it after it was shown, how often it was shown or asked for, its links, for a
-session's summary how many others name its busiest file and how many tool calls it stands for.
+session's summary and notes how many others name its busiest file and how many tool calls it stands for.
 
 near_i is closeness, in that space, to what matters: the goals, and where used and important memories lie.
 Without goals and uses it is 0, and all thirteen scores of a memory are one number.
@@ -39,7 +39,7 @@ BY_WORDS: Final = 0.64
 BY_USES: Final = 0.5
 BY_ACCESSES: Final = 0.15
 BY_LINKS: Final = 0.3
-BY_SHARED: Final = 0.6
+BY_SHARED: Final = 2.0
 BY_WORK: Final = 0.4
 """Powers of the other evidence."""
 TELLS: Final = 0.8

@@ -9,7 +9,7 @@ import numpy as np
 
 from context_graph.consolidation.snapshot import F64, Snapshot
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.model.memory import CAPTURED
+from context_graph.model.memory import CAPTURED, NOTED
 
 FEW: Final = 2
 COMMON: Final = 0.3
@@ -17,7 +17,7 @@ COMMON: Final = 0.3
 
 
 class SummaryFacts(NamedTuple):
-    """Columns over the rows of a snapshot; 0 for a memory that is no summary."""
+    """Columns over the rows of a snapshot; a session's notes have what its summary has, other memories 0."""
 
     shared: F64
     """Other summaries that name the file which most of them name."""
@@ -26,7 +26,7 @@ class SummaryFacts(NamedTuple):
 
 
 def summary_facts(snap: Snapshot) -> SummaryFacts:
-    """Read what summaries recorded beside their text. Cost: some 25 us a summary."""
+    """Read what summaries recorded beside their text. Cost: some 25 us a summary, 0.1 us a note."""
     facts = SummaryFacts(np.zeros(len(snap)), np.zeros(len(snap)))
     named: dict[int, set[str]] = {}
     for row in range(len(snap)):
@@ -39,6 +39,11 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
     most = max(FEW, COMMON * len(named))
     for row, files in named.items():
         facts.shared[row] = max((holders[path] - 1 for path in files if holders[path] <= most), default=0)
+    summary_of = {int(snap.session[row]): row for row in named if snap.session[row]}
+    for row, source in enumerate(snap.source):
+        if source == NOTED and int(snap.session[row]) in summary_of:
+            summary = summary_of[int(snap.session[row])]
+            facts.shared[row], facts.calls[row] = facts.shared[summary], facts.calls[summary]
     return facts
 
 
