@@ -244,6 +244,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.timeout(600)  # each example opens two stores
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from([*NODE_FIELDS, *EDGE_FIELDS, TOMBSTONE, "gone", "removed"]), json_values),
