@@ -86,6 +86,8 @@ _UNTOLD: Final = word_set("sudo env nice nohup time timeout command exec stdbuf"
 """Wrappers that say nothing of how a command is called."""
 _SKIPPED_TARGETS: Final = word_set("run run-script exec -C --prefix -- compose")
 _LOOKS: Final = word_set("--version --help -h -V version help")
+_READS_ONLY: Final = frozenset({"py_compile", "compileall", "tokenize", "ast", "tabnanny", "json.tool"})
+"""Modules that only read the files they are given: nothing is built, and nothing runs."""
 _VALUE: Final = linear(r"[\w:,+]{1,16}")
 """What may be an option's value, and is hardly a file; where it is another word, it differs at each run."""
 _ASSIGNS: Final = linear(r"[A-Za-z_]\w*=")
@@ -106,6 +108,8 @@ _FAILED: Final = linear(
     r"^\s*(?:FAIL|--- FAIL|ERROR)(?:\W|$)|^Traceback |command not found|No module named|panicked at|"
     r"(?:^|: |\s)(?:Killed|Terminated|Aborted)(?: +\(core dumped\)|$)"
 )
+
+_REFUSED: Final = linear(r"(?i)^(?:[\w./-]+: )?(?:error|fatal|usage)\s*:")
 
 
 @dataclass(slots=True)
@@ -163,7 +167,7 @@ def commands_in(line: str) -> tuple[Command, ...]:
         if words and words[0] == "cd" and joint in ("&&", ";", "\n"):
             before = [*before[-1:], f"{raw} {joint if joint == '&&' else '&&'} "]
             continue
-        if piped or not words or phrases.is_lookup(raw):
+        if piped or not words or phrases.is_lookup(SHORTENS.sub("", raw)):
             continue
         command = _command(words)
         if command is not None:
@@ -185,8 +189,16 @@ def failed_by(output: str) -> bool:
 
 
 def hid_failure(command: Command, output: str) -> bool:
-    """Return whether a run failed though its line did not: a pipe or `;` behind it had the last word."""
-    return command.hidden and bool(command.kind) and failed_by(output)
+    """Return whether a run failed though its line did not: a pipe or `;` behind it had the last word. What a
+    program prints that neither tests nor builds may speak of errors; that it refused stands first.
+    """
+    return command.hidden and (failed_by(output) if command.kind else _REFUSED.found(output.lstrip()))
+
+
+def only_looks(command: str) -> bool:
+    """Return whether a command only asks a program for its help or its version."""
+    *_, last = parts_of(SHORTENS.sub("", line_of(command))) or [""]
+    return not _LOOKS.isdisjoint(last.split()[1:])
 
 
 def hides_failure(command: str, output: str) -> bool:
@@ -294,6 +306,8 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
     argument = words[place] if place < len(words) else ""
     if argument == "-m" and place + 1 < len(words):
         module = words[place + 1]
+        if module in _READS_ONLY:
+            return None
         kind, end = _kind_of(module), place + 2
         if module in _WITH_TARGETS:
             target, count = _kind_of_target(words[end:])

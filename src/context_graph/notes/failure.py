@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
+from context_graph.notes.changes import are_incidental
+from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 EDIT: Final = "edit of "
@@ -14,6 +16,10 @@ EDIT: Final = "edit of "
 STEPS: Final = 6
 _LINES: Final = 40
 _LINE_CHARS: Final = 120
+_SAYS: Final = linear(r"\w")
+_COUNTS: Final = linear(
+    r"(?i)^\W*(?:\w+\W+){0,2}\d+ (?:errors?|fail\w*|tests?|problems?)(?:\W|$)|\((?:\w+=\d+(?:, )?)+\)$"
+)
 
 
 @dataclass(slots=True)
@@ -35,7 +41,8 @@ class Edit:
 
     @classmethod
     def of(cls, path: str, line: str, put: Collection[str], took: Collection[str]) -> Edit:
-        """Make one of whole lines."""
+        """Make one of whole lines; without ``line``, the first of them that says something is told."""
+        line = line or next((each for each in put if _SAYS.found(each) and not are_incidental([each])), "")
         return cls(path, shortened(line, _LINE_CHARS), _marks(put or [line]), _marks(took))
 
     def undoes(self, known: Edit) -> bool:
@@ -83,6 +90,11 @@ class Failure:
             took |= set(known.took)
         if not restores:
             self.edits = [*self.edits, Edit(edit.path, edit.line, edit.put, sorted(took)[:_LINES])][-STEPS:]
+
+
+def counts_only(error: str) -> bool:
+    """Return whether an error's line says how many failed, and not what."""
+    return _COUNTS.found(error)
 
 
 def _marks(lines: Collection[str]) -> list[int]:

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from context_graph.identity.forecast import command_head
-from context_graph.notes.command_lines import SHORTENS, commands_in, failed_tests, line_of
-from context_graph.notes.failure import EDIT, STEPS, Edit, Failure
+from context_graph.notes.command_lines import SHORTENS, commands_in, failed_tests, line_of, only_looks
+from context_graph.notes.failure import EDIT, STEPS, Edit, Failure, counts_only
 from context_graph.notes.reverts import ALL, Reverts
 from context_graph.text import phrases
 from context_graph.text.destroying import destroys
@@ -131,13 +131,14 @@ class Failures:
             self.open.remove(known)
             is_other = bool(tests and known.tests) and set(tests).isdisjoint(known.tests)
             times = 1 if is_other else known.times + 1
+            error = known.error if counts_only(error) and not is_other else error
         self.open.append(Failure(shown, error, number, at_ms, times, tests=tests))
         del self.open[:-MAX_OPEN]
 
     def worked(self, command: str, number: int, at_ms: int) -> None:
         """Note that a command worked: it may be what failed before, or what will have solved it."""
         shown = _shown(command)
-        if not shown:
+        if not shown or only_looks(command):
             return
         for failure in self.open[:]:
             if _same(failure.command, shown):
@@ -164,7 +165,8 @@ class Failures:
         put: Collection[str] = (),
         took: Collection[str] = (),
     ) -> None:
-        """Note that a file was edited, and the first line that was put there.
+        """Note that a file was edited, and the line that was put there; "" for the first that says
+        something.
 
         Args:
             own: Whether the session wrote the file itself: if it runs it, that is unfinished work, no cure.
@@ -254,10 +256,14 @@ def _shown(command: str) -> str:
     return f"{enters[0]}{shown}" if enters and shown else shown
 
 
-def tried(command: str) -> list[str]:
-    """Return the commands of a line of several that each do something, what the line is about last."""
+def tried(command: str, *, alone: bool = False) -> list[str]:
+    """Return the commands of a line of several that each do something, what the line is about last.
+
+    Args:
+        alone: Whether a single one is told without the rest of its line, which only wrote files.
+    """
     commands = sorted(commands_in(line_of(command)), key=lambda item: bool(item.kind))
-    return [item.raw for item in commands] if len(commands) > 1 else [command]
+    return [item.raw for item in commands] if len(commands) > 1 or alone else [command]
 
 
 def _may_solve(command: str) -> bool:

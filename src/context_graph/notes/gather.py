@@ -7,15 +7,16 @@ answers the client's own notification is no turn's last word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
+from context_graph.notes.answers import answered, answering
 from context_graph.notes.changes import MAX_FILES, Files, are_incidental, changed_lines
-from context_graph.notes.command_lines import SHORTENS, failed_by, hides_failure
+from context_graph.notes.command_lines import failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failure import exchanged
@@ -29,7 +30,6 @@ from context_graph.notes.worked_files import Effects, effects_of, may_write, nam
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
-from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 VERSION: Final = 1
@@ -40,27 +40,14 @@ _SAID: Final = 24
 _CHOSEN: Final = 12
 _FOUND: Final = 10
 _GONE: Final = 24
-_ANSWER_CHARS: Final = 600
 _READ_FILES: Final = 16
 _READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _COMMITTED: Final = 12
-_TICKET_CHARS: Final = 1300
-_BINDS: Final = linear(
-    r"(?i)(?:^|\W)(?:must|never|only|always|no|not|keep|stays?|avoid|without|unrelated|instead|requires?)(?:\W|$)"
-)
-_FIELDS: Final = linear(
-    r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
-)
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
-_LEAST_ANSWER: Final = 200
 _LEAST_WORDS: Final = 4
-_CODE: Final = linear(r"`[^`]*`")
-_TERMS: Final = linear(r"\w{4,}")
-_LETTERS: Final = linear(r"\pL{2,}")
-_WIDE: Final = linear(r"[\p{Han}\p{Hiragana}\p{Katakana}]{2}")
 
 
 @dataclass(slots=True)
@@ -265,7 +252,7 @@ class Gathered:
         message = event.parts.words or event.output_text
         turn, units = self._turn(number, event), units_of(message)
         if not turn.came_of_it and phrases.asks_something(turn.prompt):
-            units = _answering(units, turn.prompt)
+            units = answering(units, turn.prompt)
         remarks = event.parts.remarks
         if not message or is_of_the_client(message):
             turn.remark(remarks)
@@ -322,8 +309,9 @@ class Gathered:
         if new:
             note_script(self.scripts, path, parts.writes)
         if not self.made.is_scratch(path):
-            put, took = exchanged(parts.old_text, parts.new_text)
-            self.failures.edited(path, *put[:1], own=path in self.made.made, put=put, took=took)
+            before = parts.old_text or (self._read.get(path, "") if event.tool_name == "Write" else "")
+            put, took = exchanged(before, parts.new_text)
+            self.failures.edited(path, own=path in self.made.made, put=put, took=took)
 
     def _changed(
         self, turn: Turn, path: str, symbols: list[str], *, new: bool = False, lines: int = 1
@@ -366,7 +354,10 @@ class Gathered:
             writes = may_write(command_text) or any(script in command_text for script in self.scripts)
             self.failures.ran_unseen([*edited], self.made.made, writes=writes)
             return
-        for command in tried(command_text):
+        wrote = [path for path in (*done.edited, *done.written) if not self.made.is_scratch(path)]
+        for path in wrote:
+            self.failures.edited(path, own=path in self.made.made)
+        for command in tried(command_text, alone=bool(done.edited or done.written)):
             if not is_trial(command):
                 self.failures.worked(command, number, event.at_ms)
 
@@ -435,22 +426,7 @@ class Gathered:
             del self.named[next(iter(self.named))]
 
     def _take_answer(self, number: int, event: HookEvent) -> None:
-        parts = event.parts
-        if len(parts.words) < _LEAST_ANSWER:
-            return
-        question = parts.description or shortened(" ".join(parts.task.split()), 200)
-        who = f"web page {parts.url}" if event.tool_name == "WebFetch" else "subagent"
-        if event.tool_name == "WebFetch":
-            question = shortened(" ".join(parts.task.split()), 200)
-        elif parts.command:
-            who, question = "command", SHORTENS.sub("", phrases.command_line(parts.command, 200))
-        candidates = [unit for unit in units_of(parts.words) if _stands_alone(unit.text)]
-        if parts.command:  # of a ticket's fields and links nothing is news
-            candidates = [_weighed(unit) for unit in candidates if not _FIELDS.found(unit.text)]
-        else:
-            candidates = _answering(candidates, question)
-        room = _TICKET_CHARS if parts.command else _ANSWER_CHARS
-        units = [unit.text for unit in best_of(most_informative(candidates), room)]
+        question, who, units = answered(event)
         if units:
             self.found = [row for row in self.found if row[0] != question or row[2] != who]
             self.found.append([question, units, who, number, event.at_ms])
@@ -472,27 +448,3 @@ def _title_of(prompt: str, shown: str) -> str:
     title = phrases.plain(first)
     heads = rest.strip() and len(title) <= _TITLE_CHARS and len(title.split()) >= _LEAST_WORDS
     return title if heads and not title.endswith((":", "：")) and shown.startswith(title) else ""
-
-
-def _answering(units: Sequence[Unit], question: str) -> list[Unit]:
-    """Return the sentences of an answer; what has the question's words weighs more."""
-    asked = {word[0].lower() for word in _TERMS.finditer(question)}
-    shared = [
-        len(asked.intersection(word[0].lower() for word in _TERMS.finditer(unit.text))) for unit in units
-    ]
-    return [
-        replace(unit, worth=unit.worth + 0.75 * min(4, count))
-        for unit, count in zip(units, shared, strict=True)
-    ]
-
-
-def _stands_alone(text: str) -> bool:
-    """Return whether an item of a list says something without the heading above it."""
-    bare = _CODE.sub("", text)
-    words = [*_LETTERS.finditer(bare), *_WIDE.finditer(bare)]
-    return len(words) >= _LEAST_WORDS and not text.endswith((":", "："))
-
-
-def _weighed(unit: Unit) -> Unit:
-    """Return a sentence of a ticket; one that says what must or must not be weighs more."""
-    return replace(unit, worth=unit.worth + 2.0) if _BINDS.found(unit.text) else unit

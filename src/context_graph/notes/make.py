@@ -5,22 +5,21 @@ A later word about the same thing takes the place of an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
-from context_graph.notes.changes import Files, edits_text, files_text, is_test
-from context_graph.notes.command_lines import SHORTENS, commands_in, line_of
+from context_graph.notes.changes import edits_text, files_text, is_test
 from context_graph.notes.compaction import Bullet, still_true
-from context_graph.notes.failures import ABSENT, Lesson, normalised
 from context_graph.notes.gather import Gathered, Turn
+from context_graph.notes.kinds.lessons import lessons, was_passing
+from context_graph.notes.kinds.texts import bare, cut, ended, told_files
+from context_graph.notes.kinds.ways import ways
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.notes.named_files import with_names
-from context_graph.notes.worked_files import named_of
-from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
-from context_graph.text.sentences import shortened, shortened_lines
+from context_graph.text.sentences import shortened
 
 _MOST: Final = {
     NoteKind.RULE: 24,
@@ -36,16 +35,7 @@ _GOAL_CHARS: Final = 260
 _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900
-_CAUSE_CHARS: Final = 300
-_ASKED_CHARS: Final = 160
-_OFTEN: Final = 2
 _LOOKED_AT: Final = 2
-_WAYS: Final = {"test": "Tests", "build": "Build", "lint": "Checks", "run": "Run"}
-_OFTEN_USED: Final = "Often used:"
-_TIMES: Final = linear(r" \((?:[^()]*: )?\d+ times\)$")
-_PROGRAMS: Final = 8
-_PLANS: Final = "/.claude/plans/"
-"""Where the client keeps the plans that it shows to the user: they are decisions, not changes."""
 REMARKS: Final = "remarks:"
 """How the keys of notes begin that have what was said on the way."""
 _REMARKS_CHARS: Final = 300
@@ -59,7 +49,6 @@ _ABOUT_WORK: Final = linear(
     r"^\W*(?:hast|bist|kannst) du(?:\W|$)|^\W*(?:as-tu|avez-vous|tu as)(?:\W|$)|^你|^(?:ты|вы) "
 )
 """How a question begins that is about the work under way: its answer is old soon."""
-_LABELLED: Final = linear(r"(?i)^(?:root )?(?:cause|fix|solution|decision|tested|done)\s*[:：]\s*")
 _ROLES: Final = (
     ("Cause", ("cause",)),
     ("Fix", ("fix", "")),
@@ -77,12 +66,12 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
     notes = [
         *_said(gathered),
         *_chosen(gathered),
-        *_lessons(gathered),
+        *lessons(gathered),
         *_changes(gathered),
         *_compacted(gathered),
         *_found(gathered),
         *_remarked(gathered),
-        *_ways(gathered),
+        *ways(gathered),
         *_open(gathered, open_ends),
     ]
     kept: dict[tuple[NoteKind, str], Note] = {}
@@ -102,7 +91,7 @@ def _said(gathered: Gathered) -> Iterator[Note]:
         extra = {"times": times, "wants": wants, "chosen": chosen, "instead_of": instead}
         yield Note(
             NoteKind(kind),
-            _cut(text),
+            cut(text),
             key=text,
             at_ms=at_ms,
             events=(number,),
@@ -115,7 +104,7 @@ def _said(gathered: Gathered) -> Iterator[Note]:
 def _chosen(gathered: Gathered) -> Iterator[Note]:
     for question, answer, number, at_ms in gathered.chosen:
         text = f"Asked: {shortened(question, 400)}\nThe user chose: {shortened(answer, 500)}"
-        yield Note(NoteKind.DECISION, _cut(text), key=question, at_ms=at_ms, events=(number,), said_by="user")
+        yield Note(NoteKind.DECISION, cut(text), key=question, at_ms=at_ms, events=(number,), said_by="user")
     if gathered.plan:
         units = [
             unit for unit in most_informative(units_of(gathered.plan)) if unit.role not in ("test", "left")
@@ -128,7 +117,7 @@ def _chosen(gathered: Gathered) -> Iterator[Note]:
         if core:
             yield Note(
                 NoteKind.DECISION,
-                _cut(text),
+                cut(text),
                 key="plan:" + title,
                 at_ms=at_ms,
                 events=(gathered.plan_at,),
@@ -136,52 +125,9 @@ def _chosen(gathered: Gathered) -> Iterator[Note]:
             )
 
 
-def _lessons(gathered: Gathered) -> Iterator[Note]:
-    scratch = gathered.made.scratch
-    for lesson in gathered.failures.lessons:
-        steps = [step for step in lesson.solved_by if not named_of(step, scratch)]
-        is_own = bool(named_of(lesson.failure.command, scratch))
-        if not steps or (is_own and not ABSENT.found(lesson.failure.error)):
-            continue  # it was a step of work that nobody kept
-        error = normalised(lesson.failure.error)
-        yield Note(
-            NoteKind.LESSON,
-            _cut(_lesson_text(lesson, steps, _unchanged_turn(gathered, lesson.failure.number))),
-            key=f"{error}\0{lesson.failure.command}",
-            at_ms=lesson.at_ms,
-            events=(lesson.failure.number, lesson.number),
-            files=tuple(path for path in lesson.failure.files if path not in scratch),
-            said_by="command",
-            extra={"error": error, "times": lesson.failure.times},
-        )
-
-
-def _unchanged_turn(gathered: Gathered, number: int) -> Turn | None:
-    """Return the turn in which an event came, if no note of a change says what was asked then."""
-    turn = next((turn for turn in reversed(gathered.turns) if turn.number <= number), None)
-    if turn is None or turn.commits or _told_files(gathered, turn.files):
-        return None
-    return turn
-
-
-def _lesson_text(lesson: Lesson, steps: Sequence[str], turn: Turn | None) -> str:
-    """Return what failed and what solved it; where no other note has them, cause and request of that turn."""
-    failure = lesson.failure
-    times = f" ({failure.times} times)" if failure.times > 1 else ""
-    lines = [f"Error{times}: {failure.error}", f"From: {failure.command}"]
-    lines.append(f"Solved by: {'; then '.join(steps)}")
-    if turn is not None:
-        causes = best_of(
-            [unit for unit in (Unit(*row) for row in turn.words) if unit.role == "cause"], _CAUSE_CHARS
-        )
-        lines += [f"Cause: {' '.join(_ended(_bare(unit.text)) for unit in causes)}"] if causes else []
-        lines += [f"Asked: {shortened(turn.prompt, _ASKED_CHARS)}"] if turn.prompt else []
-    return "\n".join(lines)
-
-
 def _changes(gathered: Gathered) -> Iterator[Note]:
     for turn in gathered.turns:
-        files = _told_files(gathered, turn.files)
+        files = told_files(gathered, turn.files)
         units = [Unit(*row) for row in turn.words]
         did = bool(files or turn.gone)
         if not (did or turn.commits):
@@ -215,7 +161,7 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
         return None
     whole = "\n".join([*lines, *(_commit_text(*commit[:2]) for commit in turn.commits)])
     if len(turn.commits) != 1 or len(whole) > MAX_NOTE_CHARS:
-        whole = _cut("\n".join([*lines, *(f"Commit: {commit[0]}" for commit in turn.commits[-3:])]))
+        whole = cut("\n".join([*lines, *(f"Commit: {commit[0]}" for commit in turn.commits[-3:])]))
     return Note(
         NoteKind.CHANGE,
         whole,
@@ -260,7 +206,7 @@ def _commit_note(turn: Turn, subject: str, body: str, number: int, files: dict[s
     lines = [f"Commit: {subject}", *([f"Changed: {shown}"] if shown else []), body]
     return Note(
         NoteKind.CHANGE,
-        _cut("\n".join(line for line in lines if line)),
+        cut("\n".join(line for line in lines if line)),
         key=f"commit:{subject}",
         at_ms=turn.at_ms + number % 1000,
         events=(number,),
@@ -277,21 +223,12 @@ def _core(units: Sequence[Unit], limit: int) -> list[str]:
     has_cause = any(unit.role == "cause" for unit in kept)
     for name, roles in _ROLES:
         name = "Done" if name == "Fix" and not has_cause else name
-        texts = [_bare(unit.text) for unit in kept if unit.role in roles]
+        texts = [bare(unit.text) for unit in kept if unit.role in roles]
         if len(texts) > 3:
             lines += [f"{name}:", *(f"- {text}" for text in texts)]
         elif texts:
-            lines.append(f"{name}: {' '.join(_ended(text) for text in texts)}")
+            lines.append(f"{name}: {' '.join(ended(text) for text in texts)}")
     return lines
-
-
-def _bare(text: str) -> str:
-    """Return a unit without the label that its author gave it: the line has one."""
-    return _LABELLED.sub("", text)
-
-
-def _ended(text: str) -> str:
-    return text if text[-1:] in ".!。！:" else f"{text}."
 
 
 def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
@@ -309,7 +246,7 @@ def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
     text = "\n".join([f"Asked: {shortened(turn.prompt, _GOAL_CHARS)}", *(unit.text for unit in kept)])
     yield Note(
         NoteKind.FINDING,
-        _cut(text),
+        cut(text),
         key=f"turn:{turn.number}",
         at_ms=turn.at_ms,
         events=tuple(sorted({turn.number, turn.said_at} - {0})),
@@ -320,9 +257,11 @@ def _answered(turn: Turn, units: list[Unit]) -> Iterator[Note]:
 def _compacted(gathered: Gathered) -> Iterator[Note]:
     bullets = still_true((Bullet(*row) for row in gathered.compacted), gathered.changed_since)
     kinds = {"errors": NoteKind.LESSON, "solved": NoteKind.FINDING}
+    symbols = [name for names in gathered.made.symbols.values() for name in names]
     for bullet in bullets:
         kind = kinds.get(bullet.section)
-        if kind is not None and (bullet.below or len(bullet.text) > _LEAST_BULLET):
+        is_passing = kind is NoteKind.LESSON and was_passing(bullet.text, symbols)
+        if kind is not None and (bullet.below or len(bullet.text) > _LEAST_BULLET) and not is_passing:
             yield _bullet_note(gathered, _text_of(bullet), kind, bullet.text[:120])
     for number, text in enumerate(
         _packed(_text_of(bullet) for bullet in bullets if bullet.section == "files")
@@ -333,7 +272,7 @@ def _compacted(gathered: Gathered) -> Iterator[Note]:
         text = "\n".join(["How this project works:", *(f"- {text}" for text in concepts)])
         yield Note(
             NoteKind.FINDING,
-            _cut(text),
+            cut(text),
             key="concepts",
             at_ms=gathered.compacted_ms,
             events=(gathered.compacted_at,),
@@ -359,7 +298,7 @@ def _packed(texts: Iterable[str], most: int = MAX_NOTE_CHARS) -> list[str]:
 def _bullet_note(gathered: Gathered, text: str, kind: NoteKind, key: str) -> Note:
     return Note(
         kind,
-        _cut(text),
+        cut(text),
         key=f"compaction:{key}",
         at_ms=gathered.compacted_ms,
         events=(gathered.compacted_at,),
@@ -373,7 +312,7 @@ def _found(gathered: Gathered) -> Iterator[Note]:
         text = "\n".join([*head, *(f"- {unit}" for unit in answer)])
         by = "web" if who.startswith("web") else who
         yield Note(
-            NoteKind.FINDING, _cut(text), key=f"{who}:{question}", at_ms=at_ms, events=(number,), said_by=by
+            NoteKind.FINDING, cut(text), key=f"{who}:{question}", at_ms=at_ms, events=(number,), said_by=by
         )
 
 
@@ -392,73 +331,6 @@ def _remarked(gathered: Gathered) -> Iterator[Note]:
             )
 
 
-def _ways(gathered: Gathered) -> Iterator[Note]:
-    """Yield how this session tested, built, linted and ran, and the programs that it used again and again."""
-    by_kind: dict[str, dict[str, int]] = {}
-    others: dict[str, list[str]] = {}
-    scratch = gathered.made.scratch
-    for command, times in gathered.programs.items():
-        known = commands_in(line_of(command))
-        for each in known:
-            shown = SHORTENS.sub("", command if len(known) == 1 else each.raw).strip()
-            if each.snippet or named_of(shown, scratch) or destroys(shown):
-                continue
-            if each.kind:
-                counted = by_kind.setdefault(each.kind, {})
-                counted[shown] = counted.get(shown, 0) + times
-            else:
-                others.setdefault(_called(shown), []).extend([shown] * times)
-    lines = [f"{_WAYS[kind]}: {_most(by_kind[kind], 3)}" for kind in _WAYS if kind in by_kind]
-    often = sorted((runs for runs in others.values() if len(runs) >= _OFTEN), key=len, reverse=True)[
-        :_PROGRAMS
-    ]
-    lines += [_OFTEN_USED] if often else []
-    lines += [f"- {shortened(max(runs, key=len), 160)} ({_often(runs)})" for runs in often]
-    if lines:
-        at_ms = max((turn.at_ms for turn in gathered.turns), default=0)
-        yield Note(
-            NoteKind.WAY,
-            _cut("\n".join(["Commands that worked:", *lines])),
-            key="ways",
-            at_ms=at_ms,
-            said_by="command",
-        )
-
-
-def ways_without(text: str, is_ruled_out: Callable[[str], bool]) -> str:
-    """Return the text of a note of ways without the commands that are ruled out; "" if it has no other."""
-    kept: list[str] = []
-    for line in text.splitlines():
-        label, colon, rest = line.partition(": ")
-        if line.startswith("- "):
-            kept += [] if is_ruled_out(_TIMES.sub("", line[2:])) else [line]
-        elif colon and label in _WAYS.values():
-            left = [way for way in rest.split("; ") if not is_ruled_out(_TIMES.sub("", way))]
-            kept += [f"{label}: {'; '.join(left)}"] if left else []
-        else:
-            kept.append(line)
-    if kept[-1:] == [_OFTEN_USED]:
-        kept.pop()
-    return "\n".join(kept) if len(kept) > 1 else ""
-
-
-def _called(command: str) -> str:
-    """Return a program with its subcommand: `bd update`, `python`."""
-    words = [word for word in command.split()[:3] if "=" not in word]
-    return " ".join(words[:2] if len(words) > 1 and words[1].isalpha() else words[:1])
-
-
-def _often(runs: Sequence[str]) -> str:
-    """Return how often a program ran; by its name, where the runs were not all the same."""
-    times = f"{len(runs)} times"
-    return times if len(set(runs)) == 1 else f"{_called(runs[0])}: {times}"
-
-
-def _most(counted: dict[str, int], most: int) -> str:
-    order = sorted(counted, key=lambda name: -counted[name])[:most]
-    return "; ".join(f"{name} ({counted[name]} times)" if counted[name] > 1 else name for name in order)
-
-
 def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
     lines = [*open_ends]
     last = gathered.turns[-1] if gathered.turns else None
@@ -472,21 +344,5 @@ def _open(gathered: Gathered, open_ends: Sequence[str]) -> Iterator[Note]:
     if lines:
         at_ms = max((turn.at_ms for turn in gathered.turns), default=gathered.compacted_ms)
         yield Note(
-            NoteKind.OPEN, _cut("\n".join(f"- {line}" for line in lines[:8])), key=OPEN_KEY, at_ms=at_ms
+            NoteKind.OPEN, cut("\n".join(f"- {line}" for line in lines[:8])), key=OPEN_KEY, at_ms=at_ms
         )
-
-
-def _told_files(gathered: Gathered, files: Files) -> dict[str, list[str]]:
-    """Return a turn's files without scratch, which the whole session tells, the most changed first; tests
-    come last.
-    """
-    paths = [path for path in files.of_project() if not (gathered.made.is_scratch(path) or _PLANS in path)]
-    return {path: sorted(files.symbols[path], key=_tests) for path in sorted(paths, key=is_test)}
-
-
-def _tests(name: str) -> bool:
-    return name.lower().startswith("test")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_NOTE_CHARS else shortened_lines(text.splitlines(), MAX_NOTE_CHARS)

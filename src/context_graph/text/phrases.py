@@ -77,7 +77,8 @@ _TELLING: Final = linear(
 )
 _ERROR_LINE: Final = 400
 _COUNTS: Final = linear(
-    r"(?i)\W*\d+ (?:tests?|failed|failing|failures?|errors?|examples?|passed|problems?)(?:\W|$)"
+    r"(?i)\W*\d+ (?:tests?|failed|failing|failures?|errors?|examples?|passed|problems?)(?:\W|$)|"
+    r"\W*(?:FAILED \((?:\w+=\d+[, ]*)+\)|Interrupted: \d+ errors? )"
 )
 """A line that says how many failed, and not what."""
 _HINTING: Final = linear(
@@ -86,8 +87,11 @@ _HINTING: Final = linear(
     r"found [1-9]\d*|unknown|already exists|in use|ignored|killed|no tests? "
 )
 """Words of a line that tells why, where none names an error."""
+_SAYS_IT_FAILED: Final = linear(r"^[A-Z][A-Za-z -]+ (?:failed|aborted|rejected)[:.!]")
+"""A line that is about the failure itself, above whatever else was printed."""
 _NOISE: Final = linear(
-    r"Exit code \d+|Traceback .*|=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
+    r"Exit code \d+|[({\[][^\"']*[)}\]],?|[({\[]\W*\w+\W*[,({\[]|Traceback .*|"
+    r"=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
     r"(?:Please|For (?:more|further|help)|See|[Hh]int:|The full traceback) .*"
 )
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
@@ -198,7 +202,7 @@ def error_line(text: str, limit: int = 140) -> str:
     """Return the line of an error text that says why: the last that names an error, else the last that tells
     a failure in other words or counts them, else the last line; with the next one where it announces that.
     """
-    last = hinting = below = ""
+    last = hinting = failing = below = ""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
     short = [line for line in lines if len(line) <= _ERROR_LINE]  # a longer one is data
     for line in reversed(short or lines):
@@ -212,7 +216,8 @@ def error_line(text: str, limit: int = 140) -> str:
             return shortened(" ".join(whole.split()), limit)
         if not hinting and _HINTING.found(line):
             hinting = whole
-    return shortened(" ".join((hinting or last or text).split()), limit)
+        failing = line if _SAYS_IT_FAILED.found(line) else failing
+    return shortened(" ".join((failing or hinting or last or text).split()), limit)
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.events import bash, edit, prompt, read, stop, write
+from tests.support.events import bash, edit, prompt, read, stop, told, write
 
 from context_graph.model import HookEvent
 from context_graph.model.note import Note, NoteKind
@@ -215,7 +215,7 @@ def solved(*events: HookEvent) -> list[str]:
 def test_an_option_under_which_tests_pass_is_no_cure_where_files_were_changed() -> None:
     flagged = bash("pytest -W ignore tests/test_a.py", "1 passed")
     seen = read("/home/u/project/tests/test_a.py"), BROKEN
-    assert solved(*seen, bash(REWRITES), flagged) == ["edit of tests/test_a.py"]
+    assert solved(*seen, bash(REWRITES), flagged) == [], "a file's name alone says nothing"
     blind = "python3 - <<'EOF'\nopen(name, 'w').write('')\nEOF"
     assert solved(BROKEN, bash(blind), flagged) == [], "nobody knows what that changed"
     assert solved(BROKEN, edit(A, "a", "b"), flagged) == ["edit of shop/rates.py: b"]
@@ -283,7 +283,7 @@ def test_a_file_that_was_made_and_removed_is_no_lesson() -> None:
     script = "/home/u/project/shop/new_report_v3.py"
     calls = (
         bash("python export.py", "Exit code 1\nValueError: no rates of the day in here", failed=True),
-        write(script, "print(1)"),
+        write(script, "def rates(): ..."),
         bash("python export.py"),
     )
     assert "new_report_v3" in solved(*calls)[0]
@@ -315,3 +315,77 @@ def test_a_text_for_an_interpreter_is_a_trial(command: str) -> None:
 @pytest.mark.parametrize("command", ["bash -e run.sh", "python3 -bb run.py", "python -m shop -c x.toml"])
 def test_a_script_with_options_is_no_text(command: str) -> None:
     assert not is_trial(command)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (
+            bash("pytest tests/test_a.py", "FAILED tests/test_a.py::test_b - assert 1 == 2", failed=True),
+            edit(A, "a", "b"),
+            bash("pytest tests/test_a.py", "4 passed"),
+        ),
+        (BROKEN, edit("/home/u/project/tests/test_a.py", "a", "b"), bash("pytest tests/test_a.py")),
+        (
+            bash("make all", "shop/rates.py:4: SyntaxError: invalid syntax in here", failed=True),
+            edit(A, "a", "b"),
+            bash("make all"),
+        ),
+        (
+            bash("./run.py suite", "Ran 8 tests\n\nFAILED (errors=6, skipped=2)", failed=True),
+            edit(A, "a", "b"),
+            bash("./run.py suite"),
+        ),
+        (
+            bash("pytest tests", "!!! Interrupted: 1 error during collection !!!", failed=True),
+            bash("pytest --help"),
+            bash("pytest tests"),
+        ),
+        (
+            bash("/usr/bin/python3 -m pytest tests/", "python3: No module named pytest", failed=True),
+            bash("python -m pytest --version", "pytest 8"),
+        ),
+        (
+            bash("make all", "Error: no rates of the day in here", failed=True),
+            bash("cat <<'EOF' > shop/rates.py\nrates = 1\nEOF"),
+            bash("make all"),
+        ),
+    ],
+    ids=[
+        "an assertion",
+        "a test changed with its code",
+        "half-written source",
+        "a count",
+        "a banner, help",
+        "a version",
+        "only a file's name",
+    ],
+)
+def test_what_was_the_work_itself_or_says_nothing_is_no_lesson(events: tuple[HookEvent, ...]) -> None:
+    assert lessons(*events) == []
+
+
+def test_of_an_edit_the_first_line_that_says_something_is_told() -> None:
+    again = bash("pytest tests/test_a.py", "4 passed")
+    assert solved(BROKEN, edit(A, "a", "import os\nb = os.sep"), again) == [
+        "edit of shop/rates.py: b = os.sep"
+    ]
+
+
+def test_where_a_later_run_only_counts_the_error_stays() -> None:
+    counts = bash("pytest tests/test_a.py", "1 failed, 3 passed", failed=True)
+    (note,) = lessons(BROKEN, counts, edit(A, "a", "b"), bash("pytest tests/test_a.py", "4 passed"))
+    assert "ImportError: no rates of the day" in note.text
+
+
+def test_a_compactions_story_of_half_done_work_is_no_lesson() -> None:
+    summary = (
+        "Summary:\n4. Errors and fixes:\n"
+        "   - Undefined function load_rates/1: added the function to the module.\n"
+        "   - Compile errors for a missing module: expected during incremental edits, made it.\n"
+        "   - The database was locked by another process: stopped the old server with `make stop`.\n"
+    )
+    own = edit(A, "def load_rates(day):\n    pass", "def load_rates(day):\n    return day")
+    assert [
+        note.text.split(":")[0] for note in lessons(own, told("PostCompact", compact_summary=summary))
+    ] == ["The database was locked by another process"]

@@ -20,6 +20,7 @@ from context_graph.notes.command_lines import (
 from context_graph.notes.failures import ABSENT
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
+from context_graph.text.shell_lines import read_line
 
 Way = dict[str, Any]
 """kind, key, ok, failed, options (option -> runs without failure), example (the last run without
@@ -57,11 +58,12 @@ def take_runs(
         failing: Runs of tests whose last outcome was a failure -> the tests that failed, or the error.
         passed: Runs of tests that worked once, the last ones.
         made: Files that the session itself wrote: a script among them is no way of this project.
-        given: The command, paths relative to ``root``.
+        typed: The command, paths relative to ``root``.
     """
     line = line_of(typed)
-    for path in written_by(line):
-        note_made(made, path)
+    written = (path for each in read_line(typed).commands for path in each.writes)
+    for path in (*written_by(line), *written):
+        note_made(made, path.removeprefix("./"))
     commands = [_without_scratch(command, made) for command in commands_in(line)]
     if failed and commands:
         # Of a chain that failed nobody says how far it came; most often its point is what failed.

@@ -94,7 +94,7 @@ class RulesAndLessons:
         prompt. Commands that a rule is against are left out too.
         """
         from context_graph.model.note import NoteKind, kind_of_memory
-        from context_graph.notes.make import ways_without
+        from context_graph.notes.kinds.ways import ways_without
         from context_graph.text.sentences import without_sentences
 
         sentences, kept = list(self._rules().sentences_of(shown)), []

@@ -1,0 +1,1 @@
+"""Makes the notes of single kinds, of what was gathered."""
