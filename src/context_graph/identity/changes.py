@@ -39,16 +39,19 @@ def change_text(before: StateAndLevel | None, metrics: Metrics, circle: str) -> 
     return "\n".join((*lines, circle) if circle else lines)
 
 
-def off_track(history: Sequence[float]) -> str:
-    """Return what an alarm says: since how many calls the session is off its track, and what to do about it.
+def off_track(history: Sequence[float], labels: Sequence[str] = ()) -> str:
+    """Return what an alarm says: which calls of the session are off its track, and what to do about it.
 
     Args:
         history: The session's IC after each call, in [0, 1], the last at the end; one at least.
+        labels: Its last calls in words, as far as they are known.
     """
     recent = history[-_LOOKED_BACK:]
     highest = max(range(len(recent)), key=lambda at: (recent[at], at))
     calls = max(1, len(recent) - 1 - highest)
-    last = f"The last {calls} calls look" if calls > 1 else "The last call looks"
+    named = [f"`{label}`" for label in dict.fromkeys(reversed(labels[-calls:]))][:_NAMED][::-1]
+    which = f" ({', '.join(named)})" if named else ""
+    last = f"The last {calls} calls{which} look" if calls > 1 else f"The last call{which} looks"
     return (
         f"{last} unlike what this session has been about. If the user changed the subject, that is why; if "
         "not, look again at what they asked for."
@@ -63,6 +66,8 @@ def level_sentence(before: ICLevel, ic: float) -> str:
     return f"Identity continuity rose to {ic:.2f} ({level.value}): {_ROSE}."
 
 
+_NAMED: Final = 3
+"""Calls that an alarm names, the newest."""
 _LOOKED_BACK: Final = 12
 """Calls in which an alarm looks for the last one that was on the track."""
 _FELL: Final = "the last calls differ from what this session has been about"

@@ -96,7 +96,7 @@ class Circles:
             self._stale = 0  # what was checked in this streak was no new edit
         elif before.stale:
             self._stale += 1
-        label = before.label or _label(event)
+        label = before.label or label_of(event)
         self._results.append(_Result(sign, before.times + 1, success, False, label))
 
     def sentence(self) -> str:
@@ -113,7 +113,8 @@ class Circles:
             named += f" and {len(last) - _LABELS} more"
         same = " with the same output" if len(last) == 1 else ", each with the same output"
         return (
-            f"The last {self._streak} calls repeat earlier ones: {named}{same}, and no new file was touched."
+            f"The last {self._streak} calls repeat earlier ones; by now {named}{same}, and none of them "
+            "touched a new file."
         )
 
     def to_state(self) -> CirclesState:
@@ -160,13 +161,16 @@ def _bytes(text: str) -> bytes:
     return (_MASKED.sub("", text) if "[redacted:" in text else text).encode("utf-8", "replace")
 
 
-def _label(event: HookEvent) -> str:
+def label_of(event: HookEvent) -> str:
     """Return the call in at most _LABEL_CHARS characters of one line: a command, else the tool and its
-    file."""
-    from context_graph.text.phrases import command_line  # late: few sessions need it, no start does
+    file. Any call's, with nothing in it that could end the line or its backticks."""
+    # Late: few sessions need them, no start does.
+    from context_graph.text.flattening import relative_path, root_of
+    from context_graph.text.phrases import command_line
 
     command = command_line(event.parts.command)
-    subject = event.parts.file_path or event.input_text[: 4 * _LABEL_CHARS]
+    path = relative_path(event.parts.file_path, root_of(event.cwd))
+    subject = path or event.input_text[: 4 * _LABEL_CHARS]
     words = (command or f"{event.tool_name[:40]} {subject}").split()
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"

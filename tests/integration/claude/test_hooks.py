@@ -397,8 +397,8 @@ def test_a_session_in_circles_is_told_what_repeats(cli: Cli) -> None:
     # An owner that has just started may be late for a call; it then says it at the next one.
     said = (context(hook(cli, "pre-tool", body("pre-tool", number=number))) for number in range(91, 99))
     told = next(filter(None, said))
-    assert told.startswith("The last 3 calls repeat earlier ones: `pytest tests/test_x.py")
-    assert told.endswith("failed 4 times with the same output, and no new file was touched.")
+    assert told.startswith("The last 3 calls repeat earlier ones; by now `pytest tests/test_x.py")
+    assert told.endswith("failed 4 times with the same output, and none of them touched a new file.")
     assert "ghp_" not in told
     assert hook(cli, "pre-tool", body("pre-tool", number=92)).stdout == ""
     assert told in context(hook(cli, "prompt-submit", body("prompt-submit")))

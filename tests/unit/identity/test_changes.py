@@ -71,6 +71,9 @@ def test_an_alarm_says_since_how_many_calls_and_nothing_that_is_ours() -> None:
     assert off_track([0.96, 0.95, 0.9, 0.8, 0.66]).startswith("The last 4 calls look unlike what")
     assert off_track([0.96, 0.6]).startswith("The last call looks unlike what")
     assert off_track([0.6]).startswith("The last call looks")
+    assert off_track([0.96, 0.95, 0.9], ["Read a.py", "ls bread", "ls bread"]).startswith(
+        "The last 2 calls (`ls bread`) look unlike"
+    ), "each once, and those before are on the track"
     assert off_track([0.99, *[0.8] * 40]).startswith("The last call looks"), "what held for long is no fall"
     for word in ("IC", "dream", "crisis", "identity", "proceed", "0."):
         assert word not in off_track([0.97, 0.4])

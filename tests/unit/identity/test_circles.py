@@ -122,8 +122,8 @@ def test_the_sentence_says_what_repeats_how_often_and_how_it_ended() -> None:
     for _ in range(4):
         circles.observe(call(TEST, failed=True))
     assert circles.sentence() == (
-        "The last 3 calls repeat earlier ones: `pytest tests/test_x.py` failed 4 times with the same output, "
-        "and no new file was touched."
+        "The last 3 calls repeat earlier ones; by now `pytest tests/test_x.py` failed 4 times with the "
+        "same output, and none of them touched a new file."
     )
     for _ in range(40):
         circles.observe(call(TEST, failed=True))
@@ -137,8 +137,9 @@ def test_several_calls_are_named_up_to_three() -> None:
     for what in (TEST, LINT, READ, ("Bash", "git status", "clean")) * 2:
         circles.observe(call(what))
     assert circles.sentence() == (
-        "The last 4 calls repeat earlier ones: `ruff check src` ran 2 times, `Read src/x.py` ran 2 times, "
-        "`git status` ran 2 times and 1 more, each with the same output, and no new file was touched."
+        "The last 4 calls repeat earlier ones; by now `ruff check src` ran 2 times, `Read src/x.py` ran 2 "
+        "times, `git status` ran 2 times and 1 more, each with the same output, and none of them touched a new "
+        "file."
     )
 
 

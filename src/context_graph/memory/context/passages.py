@@ -163,6 +163,9 @@ def shortened_to(text: str, limit: int, count: Count) -> str:
 
 
 def _joined(units: list[_Unit], kept: set[int]) -> str:
+    """Return the units that are kept in their order; what is left out between and behind them is marked, not
+    before the first: each begins a sentence.
+    """
     if not kept:
         return ""
     text, last = "", -1
@@ -171,8 +174,6 @@ def _joined(units: list[_Unit], kept: set[int]) -> str:
             ends = text[-1] in _ENDS
             between = "; " if units[at].is_file and units[last].is_file else " " if ends else ". "
             text += " … " if at > last + 1 else between
-        elif at:
-            text = "… "
         text, last = text + units[at].text, at
     return text if last == len(units) - 1 else f"{text} …"
 

@@ -5,13 +5,14 @@ A hook that nothing is due for does not wait for the owner: so the next event sh
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from context_graph.config import Settings
 from context_graph.identity.brief import brief_line, crisis_text, state_block
 from context_graph.identity.changes import StateAndLevel, change_text, off_track, state_and_level
+from context_graph.identity.circles import label_of
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.earlier_work import TOLD_AFTER
@@ -26,6 +27,7 @@ ALWAYS: Final = "always"
 STEADY_CALLS: Final = 3
 """A session's state and level count as changed once that many calls in a row found the same."""
 _SESSIONS: Final = 64
+_LABELS: Final = 12
 _CIRCLING: Final = ConsciousnessState.HYPERSYNC.name
 
 
@@ -47,6 +49,9 @@ class IdentityNotices:
         self._steady: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
         """Of sessions with calls: their state, and for how many calls in a row they had it."""
 
+        self._labels: OrderedDict[str, deque[str]] = OrderedDict()
+        """Of sessions with calls: the last ones in words."""
+
     def note(self, applied: Applied, event: HookEvent) -> None:
         """Note what a tool call of the session's own led to."""
         live, session_id = applied.live, event.session_id
@@ -56,6 +61,10 @@ class IdentityNotices:
         last, calls = self._steady.pop(session_id, (now, 0))
         self._steady[session_id] = now, calls + 1 if last == now else 1
         _keep_newest(self._steady)
+        labels = self._labels.pop(session_id, None) or deque(maxlen=_LABELS)
+        labels.append(label_of(event))
+        self._labels[session_id] = labels
+        _keep_newest(self._labels)
         text = notice(applied.outcome, queues=self._settings.auto_dream)
         if text:
             self._alarms[session_id] = text
@@ -128,7 +137,8 @@ class IdentityNotices:
             return ""
         if live.told:  # the level is told, the state is not
             live.told = live.told[0], state_and_level(live.metrics)[1]
-        means = off_track([*live.ic_history] or [ic])
+        labels = self._labels.get(live.snapshot.session_id, ())
+        means = off_track([*live.ic_history] or [ic], [*labels])
         return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
     def _wants_line(self, live: LiveSession, mode: str) -> bool:

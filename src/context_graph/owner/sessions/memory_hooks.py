@@ -21,7 +21,7 @@ from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.injections import Injections, context_of
-from context_graph.owner.sessions.rules_and_lessons import PROMPT_TOKENS, RulesAndLessons
+from context_graph.owner.sessions.rules_and_lessons import EARLIER, PROMPT_TOKENS, RulesAndLessons, apart
 from context_graph.owner.sessions.session_works import SessionWorks, pointer
 from context_graph.store.sessions.sessions import SessionStore
 
@@ -468,9 +468,9 @@ class MemoryHooks:
         count, there = default_provider().count_tokens, files_are_there(event.cwd or self._project or "")
         rules = self._guarded("rules", self._rules.at_start, self.ledger.shown(event.session_id)) or []
         room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
-        room -= open_ends.TOKENS if quotes else 0
+        room -= (open_ends.TOKENS if quotes else 0) + (count(EARLIER) if rules else 0)
         lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
-        return [*rules, *lines], quotes
+        return [*rules, *apart(rules, lines)], quotes
 
     def _capture(self, session_id: str, sealed: int | None) -> None:
         """Refresh the session's summary, then remove the announcement; if it fails the announcement stays."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from context_graph.text.quoting import Line
 
 START_TOKENS: Final = 200
+EARLIER: Final = "In earlier sessions:"
+"""Over what follows the user's rules and is none of his."""
 PROMPT_TOKENS: Final = 150
 TASK_TOKENS: Final = 64
 """Of rules that a subagent's task does not name: what its task needs has the rest."""
@@ -234,6 +236,13 @@ def _headed(rules: list[Line]) -> list[Line]:
     from context_graph.text.quoting import Line
 
     return [Line("The user said:", is_head=True), *rules] if rules else []
+
+
+def apart(rules: list[Line], lines: list[Line]) -> list[Line]:
+    """Return ``lines`` with a head of their own where they follow rules: the user has not said them."""
+    from context_graph.text.quoting import Line
+
+    return [Line(EARLIER, is_head=True), *lines] if rules and lines else lines
 
 
 def _said(rules: list[Line]) -> list[Line]:
