@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os.path
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
 from context_graph.model import HookEvent
 from context_graph.notes.command_lines import SHORTENS
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
+from context_graph.notes.named_files import names_of, words_named
+from context_graph.notes.worked_files import paths_in
 from context_graph.text import phrases
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 _ANSWER_CHARS: Final = 600
-_TICKET_CHARS: Final = 1300
+_TICKET_CHARS: Final = 600
+_MOST_MARKS: Final = 3
 _LEAST_ANSWER: Final = 200
 _LEAST_WORDS: Final = 4
 _QUESTION_CHARS: Final = 200
 _BINDS: Final = linear(
     r"(?i)(?:^|\W)(?:must|never|only|always|no|not|keep|stays?|avoid|without|unrelated|instead|requires?)(?:\W|$)"
 )
+_WAS: Final = linear(
+    r"(?i)(?:^|\W)(?:(?:does|did|is|are|has|have|was|were)(?: \w+)?(?: not|n['’]t)|"
+    r"currently|today|current \w+)(?:\W|$)"
+)
+"""How a ticket tells the state that it is about."""
+_RISKS: Final = linear(r"^\p{Lu}\p{Ll}+ing ")
+"""How it names what somebody might do, mostly wrongly."""
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
@@ -49,10 +60,13 @@ def answered(event: HookEvent) -> tuple[str, str, list[str]]:
 
 
 def _of_ticket(words: str) -> list[str]:
-    """Return what a ticket's text says, of which fields and links are no news."""
+    """Return what a ticket's text rules in or out, and what was agreed: what was to be built, the change
+    says, and how it was before is old. Fields and links are no news.
+    """
     units = [unit for unit in units_of(words) if _stands_alone(unit.text) and not _FIELDS.found(unit.text)]
-    kept = best_of(most_informative([_weighed(unit) for unit in units]), _TICKET_CHARS)
-    return [unit.text for unit in kept]
+    binding = [_weighed(unit) for unit in units if unit.role == "decision" or _BINDS.found(unit.text)]
+    lasting = [unit for unit in binding if not (_WAS.found(unit.text) or _RISKS.found(unit.text))]
+    return [unit.text for unit in best_of(lasting, _TICKET_CHARS)]
 
 
 def answering(units: Sequence[Unit], question: str) -> list[Unit]:
@@ -67,6 +81,21 @@ def answering(units: Sequence[Unit], question: str) -> list[Unit]:
     ]
 
 
+def still_told(units: Sequence[str], path: str, symbols: Collection[str]) -> list[str]:
+    """Return what of an answer about the project holds after ``path`` was changed: all, if it does not speak
+    of that; else what is of other files by name, as the rest may be about it without saying so.
+
+    Args:
+        symbols: What was changed in it.
+    """
+    stem = os.path.splitext(os.path.basename(path))[0]
+    names = names_of(path, [*symbols, stem])
+    spoken = [names.isdisjoint(words_named(unit)) for unit in units]
+    if all(spoken):
+        return [*units]
+    return [unit for unit, is_other in zip(units, spoken, strict=True) if is_other and any(paths_in(unit))]
+
+
 def _stands_alone(text: str) -> bool:
     """Return whether an item of a list says something without the heading above it."""
     bare = _CODE.sub("", text)
@@ -75,5 +104,6 @@ def _stands_alone(text: str) -> bool:
 
 
 def _weighed(unit: Unit) -> Unit:
-    """Return a sentence of a ticket; one that says what must or must not be weighs more."""
-    return replace(unit, worth=unit.worth + 2.0) if _BINDS.found(unit.text) else unit
+    """Return a sentence of a ticket; the more it says of what must or must not be, the more it weighs."""
+    marks = sum(1 for _, _ in zip(range(_MOST_MARKS), _BINDS.finditer(unit.text), strict=False))
+    return replace(unit, worth=unit.worth + 2.0 * marks)

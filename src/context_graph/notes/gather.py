@@ -14,18 +14,26 @@ import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
-from context_graph.notes.answers import answered, answering
+from context_graph.notes.answers import answered, answering, still_told
 from context_graph.notes.changes import MAX_FILES, Files, are_incidental, changed_lines
 from context_graph.notes.command_lines import failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
 from context_graph.notes.failure import exchanged
 from context_graph.notes.failures import Failures, is_trial, tried
-from context_graph.notes.message import Unit, best_of, most_informative, units_of, worth_of
+from context_graph.notes.message import (
+    LEAST_WORTH,
+    Unit,
+    best_of,
+    is_progress,
+    most_informative,
+    units_of,
+    worth_of,
+)
 from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
 from context_graph.notes.remarks import REMARK_CHARS, lasting, lasting_text
 from context_graph.notes.reverts import reverts_of
-from context_graph.notes.rules import UserSentence, user_sentences, without_the_users_own
+from context_graph.notes.rules import UserSentence, pointer_in, user_sentences, without_the_users_own
 from context_graph.notes.worked_files import Effects, effects_of, may_write, named_of, note_script, paths_in
 from context_graph.text import phrases
 from context_graph.text.definitions import around, defined_in
@@ -39,6 +47,7 @@ _TITLE_CHARS: Final = 160
 _SAID: Final = 24
 _CHOSEN: Final = 12
 _FOUND: Final = 10
+_POINTED: Final = 8
 _GONE: Final = 24
 _READ_FILES: Final = 16
 _READ_CHARS: Final = 4096
@@ -120,6 +129,8 @@ class Gathered:
     """[question, answer, number, at_ms] of what the user was asked."""
     found: list[list[Any]] = field(default_factory=list)
     """[question, units of the answer, who said it, number, at_ms]."""
+    pointed: list[list[Any]] = field(default_factory=list)
+    """[prompt, number, at_ms] of what the user pointed to: a page, or a place outside the project."""
     failures: Failures = field(default_factory=Failures)
     compacted: list[list[Any]] = field(default_factory=list)
     """[section, text, items below] of the last compaction's summary."""
@@ -211,6 +222,9 @@ class Gathered:
     def _take_prompt(self, number: int, event: HookEvent, sentences: Sequence[UserSentence]) -> None:
         prompt = without_the_users_own(own_words(event.parts.words or event.input_text), sentences)
         self.account = event.parts.account or self.account
+        pointer = pointer_in(prompt, self.root) if self.turns else ""  # the first prompt is the task
+        if pointer:
+            self.pointed = [*self.pointed, [pointer, number, event.at_ms]][-_POINTED:]
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)
             # Said again after a rewind or in a resumed session, it is the same work.
@@ -265,7 +279,8 @@ class Gathered:
         weaker = lasting([Unit(*row) for row in turn.words])
         if turn.said_at and worth < turn.worth:
             weaker = most_informative(units)
-        turn.remark([" ".join(unit.text for unit in best_of(weaker, REMARK_CHARS))])
+        telling = [unit for unit in weaker if unit.worth >= LEAST_WORTH and not is_progress(unit.text)]
+        turn.remark([" ".join(unit.text for unit in best_of(telling, REMARK_CHARS))])
         if turn.said_at and worth < turn.worth:
             return
         turn.words = [[unit.text, unit.role, unit.worth] for unit in most_informative(units)]
@@ -319,8 +334,14 @@ class Gathered:
         turn.files.changed(path, symbols, new=new, lines=lines)
         self.made.changed(path, symbols, new=new, lines=lines)
         turn.uncommitted = _last([*turn.uncommitted, path])
+        self._outdate(path, symbols)
         if self.compacted:
             self.changed_since = _last([*self.changed_since, path])
+
+    def _outdate(self, path: str, symbols: Sequence[str] = ()) -> None:
+        """Take out of what subagents found what a change of a file may have made untrue."""
+        for row in self.found:
+            row[1] = still_told(row[1], path, symbols) if row[2] == "subagent" else row[1]
 
     def _around(self, path: str, old: str) -> list[str]:
         """Return the definitions that an edit is in, by what was read of the file before: it may not say so
@@ -392,6 +413,7 @@ class Gathered:
         gone = self._of_project(command, done.removed)
         turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
+            self._outdate(path)
             self.made.removed(path)
             for each in self.turns:
                 each.files.removed(path)

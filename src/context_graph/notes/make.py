@@ -13,10 +13,12 @@ from context_graph.notes.changes import edits_text, files_text, is_test
 from context_graph.notes.compaction import Bullet, still_true
 from context_graph.notes.gather import Gathered, Turn
 from context_graph.notes.kinds.lessons import lessons, was_passing
+from context_graph.notes.kinds.repeats import without_repeats
 from context_graph.notes.kinds.texts import bare, cut, ended, told_files
 from context_graph.notes.kinds.ways import ways
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.notes.named_files import with_names
+from context_graph.notes.remarks import refuted
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
 from context_graph.text.sentences import shortened
@@ -36,6 +38,8 @@ _FILES_CHARS: Final = 420
 _CORE_CHARS: Final = 900
 _ANSWER_CHARS: Final = 900
 _LOOKED_AT: Final = 2
+_LEAST_TITLE: Final = 10
+"""Characters of a prompt that says what a commit is about; `commit!` does not."""
 REMARKS: Final = "remarks:"
 """How the keys of notes begin that have what was said on the way."""
 _REMARKS_CHARS: Final = 300
@@ -69,6 +73,7 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         *lessons(gathered),
         *_changes(gathered),
         *_compacted(gathered),
+        *_pointed(gathered),
         *_found(gathered),
         *_remarked(gathered),
         *ways(gathered),
@@ -80,8 +85,9 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         if note.text:
             kept[note.kind, note.key] = with_names(note, files)
     made: list[Note] = []
+    fresh = without_repeats([*kept.values()])
     for kind in NoteKind:
-        own = sorted((note for note in kept.values() if note.kind is kind), key=lambda note: note.at_ms)
+        own = sorted((note for note in fresh if note.kind is kind), key=lambda note: note.at_ms)
         made += own[-_MOST[kind] :]
     return made
 
@@ -129,7 +135,7 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
     for turn in gathered.turns:
         files = told_files(gathered, turn.files)
         units = [Unit(*row) for row in turn.words]
-        did = bool(files or turn.gone)
+        did = bool(files or turn.gone) and not (turn.commits and len(turn.prompt) < _LEAST_TITLE)
         if not (did or turn.commits):
             yield from _answered(turn, units)
             yield from _worked_on(gathered, turn)
@@ -145,6 +151,7 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
         for place, (subject, body, number, *since) in enumerate(turn.commits, 1):
             if change is None or not change.text.endswith(_commit_text(subject, body)):
                 own = {path: names for path, names in files.items() if path in since}
+                own = own if change is None or len(turn.commits) > 1 else {}
                 rest = core if place == len(turn.commits) else []
                 yield _commit_note(turn, subject, "\n".join([body, *rest]).strip(), int(number), own)
 
@@ -226,6 +233,8 @@ def _core(units: Sequence[Unit], limit: int) -> list[str]:
         texts = [bare(unit.text) for unit in kept if unit.role in roles]
         if len(texts) > 3:
             lines += [f"{name}:", *(f"- {text}" for text in texts)]
+            more = sum(1 for unit in units if unit.role in roles) - len(texts)
+            lines += [f"- and {more} more"] if more else []
         elif texts:
             lines.append(f"{name}: {' '.join(ended(text) for text in texts)}")
     return lines
@@ -308,7 +317,11 @@ def _bullet_note(gathered: Gathered, text: str, kind: NoteKind, key: str) -> Not
 
 def _found(gathered: Gathered) -> Iterator[Note]:
     for question, answer, who, number, at_ms in gathered.found:
-        head = [f"`{question}` says:"] if who == "command" else [f"Asked: {question}", f"A {who} answered:"]
+        if not answer:
+            continue
+        head = (
+            [f"`{question}` asks for:"] if who == "command" else [f"Asked: {question}", f"A {who} answered:"]
+        )
         text = "\n".join([*head, *(f"- {unit}" for unit in answer)])
         by = "web" if who.startswith("web") else who
         yield Note(
@@ -316,10 +329,25 @@ def _found(gathered: Gathered) -> Iterator[Note]:
         )
 
 
+def _pointed(gathered: Gathered) -> Iterator[Note]:
+    """Yield what the user pointed to, page or place, in his words."""
+    for text, number, at_ms in gathered.pointed:
+        yield Note(
+            NoteKind.FINDING,
+            cut(f"The user pointed to this: {text}"),
+            key=f"pointed:{text}",
+            at_ms=at_ms,
+            events=(number,),
+            said_by="user",
+        )
+
+
 def _remarked(gathered: Gathered) -> Iterator[Note]:
     """Yield what a turn's assistant said on the way, which its last words seldom say again."""
     for turn in gathered.turns:
-        packs = _packed((f"- {text}" for text in turn.remarks), _REMARKS_CHARS)
+        untrue = refuted(turn.remarks)
+        remarks = (text for text in turn.remarks if text not in untrue)
+        packs = _packed((f"- {text}" for text in remarks), _REMARKS_CHARS)
         for place, text in enumerate(packs):
             yield Note(
                 NoteKind.FINDING,

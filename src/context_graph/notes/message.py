@@ -30,7 +30,7 @@ _UNITS: Final = 200
 _HEADING_CHARS: Final = 80
 _MARKED: Final = ("choice", "cause", "decision", "test", "fix")
 """The order in which a sentence's own marks are tried; a choice is a decision."""
-_ROLES: Final = ("left", "cause", "decision", "test", "fix", "whole")
+_ROLES: Final = ("howto", "left", "cause", "decision", "test", "fix", "whole")
 """The order in which a heading's words are tried: `Remaining issues` is what is left."""
 
 _FENCE: Final = ("```", "~~~")
@@ -75,8 +75,10 @@ def units_of(message: str) -> list[Unit]:
         text = plain(marked)
         if len(text.encode("utf-8", "replace")) < _LEAST_BYTES or _LINK.fullmatch(text):
             continue
-        if is_polite(text) or _QUESTION.found(text):
+        if is_polite(text) or _QUESTION.found(text) or section == "howto":
             continue
+        if text.endswith((":", "：")):
+            continue  # it announces a table or code, which are left out
         role = _role(text, section)
         worth = _worth(text, role, stressed=_STRESSED.found(marked))
         units.append(Unit(shortened(text, UNIT_CHARS), role, worth))
@@ -98,6 +100,16 @@ def is_polite(text: str) -> bool:
 def announces(text: str) -> bool:
     """Return whether a sentence begins as one that says what is done next: `Now add …`, `Update the …`."""
     return is_polite(text) or _marks()["begins"].found(text)
+
+
+def is_progress(text: str) -> bool:
+    """Return whether a sentence begins as one that only says what was done: `I've added …`."""
+    return _marks()["progress"].found(text)
+
+
+def is_guess(text: str) -> bool:
+    """Return whether a sentence leaves open whether it is so: `it might …`, `probably …`."""
+    return _marks()["guess"].found(text)
 
 
 def is_under_way(text: str) -> bool:
@@ -164,6 +176,10 @@ def _marks() -> dict[str, Linear]:
     inside = "|".join(raw["under_way"]["inside"])
     words["under_way"] = rf"(?i)^\W*(?:{now})(?:\W|$)|(?:^|\W)(?:{inside})(?:\W|$)" + "".join(
         rf"|^\W*{part}" for part in raw["under_way"]["parts"]
+    )
+    words["progress"] = rf"(?i)^\W*(?:{'|'.join(raw['progress']['words'])})(?:\W|$)"
+    words["guess"] = rf"(?i)(?:^|\W)(?:{'|'.join(raw['guess']['words'])})(?:\W|$)" + "".join(
+        f"|{part}" for part in raw["guess"]["parts"]
     )
     words["soon_old"] = rf"(?i)(?:^|\W)(?:{'|'.join(raw['soon_old']['words'])})(?:\W|$)" + "".join(
         f"|{part}" for part in raw["soon_old"]["parts"]

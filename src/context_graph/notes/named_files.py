@@ -6,6 +6,7 @@ import os.path
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from context_graph.model.note import NAMES, TOLD_AT_FILES, Note
@@ -19,6 +20,7 @@ _TELLING: Final = re.compile(r"_|[a-z0-9][A-Z]")
 _MOST_FILES: Final = 8
 
 
+@lru_cache(maxsize=256)  # at each change the same answers are read again
 def words_named(text: str) -> frozenset[str]:
     """Return the names in ``text`` that may be those of files or symbols: whole, their last parts, and each
     word of them. Linear in its length.

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from context_graph.notes.message import Unit, announces, best_of, is_under_way, units_of
+from context_graph.notes.message import (
+    Unit,
+    announces,
+    best_of,
+    is_guess,
+    is_progress,
+    is_under_way,
+    units_of,
+)
+from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 MAX_CHARS: Final = 3000
@@ -18,6 +27,7 @@ REMARK_CHARS: Final = 420
 _LEAST: Final = {"cause": 5.0, "decision": 4.0, "fix": 2.5, "": 2.0}
 """What a sentence of each role is worth at least: it names something. Tests are recorded anyway."""
 _SAYS_WHY: Final = frozenset({"cause", "decision"})
+_NAMED: Final = linear(r"`([^`\n]{3,60})`")
 
 
 def remarks_of(messages: Iterable[str], limit: int = MAX_CHARS) -> list[str]:
@@ -44,8 +54,27 @@ def remarks_of(messages: Iterable[str], limit: int = MAX_CHARS) -> list[str]:
 
 
 def lasting(units: Sequence[Unit]) -> list[Unit]:
-    """Return what still holds where the session went on: not what could not be done yet or runs just now."""
-    return [unit for unit in units if unit.role != "left" and not is_under_way(unit.text)]
+    """Return what still holds where the session went on: not what could not be done yet or runs just now, nor
+    what was done by then.
+    """
+    return [
+        unit
+        for unit in units
+        if unit.role != "left"
+        and not is_under_way(unit.text)
+        and (unit.role in _SAYS_WHY or not is_progress(unit.text))
+    ]
+
+
+def refuted(remarks: Sequence[str]) -> list[str]:
+    """Return the remarks that only guess, where a later one speaks of the same: they share a name."""
+    names = [frozenset(match[1] for match in _NAMED.finditer(remark)) for remark in remarks]
+    return [
+        remark
+        for at, remark in enumerate(remarks)
+        if all(is_guess(unit.text) for unit in units_of(remark))
+        and any(names[at] & later for later in names[at + 1 :])
+    ]
 
 
 def lasting_text(remark: str) -> str:

@@ -5,16 +5,21 @@ All that makes notes of prompts goes through here; `said` tells what holds furth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.model import HookEvent
 from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.said import statements
+from context_graph.notes.said.reading import Prompt
+from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 
 SENTENCE_CHARS: Final = 400
+_TALK_CHARS: Final = 300
+"""Characters of a prompt up to which it is talk, and no report."""
+_PLACES: Final = linear(r"https?://\S{8,}|(?:~|/[\w.@+-]+)(?:/[\w.@+-]+){2,}")
 
 
 class UserSentence(NamedTuple):
@@ -60,6 +65,19 @@ def _place(text: str, prompt: str) -> tuple[int, int]:
     end = letters[begin + len(wanted) - 1] + 1
     line_end = prompt.find("\n", end) if text.endswith("…") else end
     return letters[begin], len(prompt) if line_end < 0 else line_end
+
+
+def pointer_in(prompt: str, root: str) -> str:
+    """Return a short prompt that names a page or a place outside ``root``, on one line: what somebody is to
+    look at may serve again. "" for any other, and for one that asks.
+    """
+    text = " ".join(prompt.split())
+    is_talk = len(text) <= _TALK_CHARS and not any(sentence.asks for sentence in Prompt(prompt).sentences)
+    return text if is_talk and any(not place.startswith(root or "\0") for place in _places_in(text)) else ""
+
+
+def _places_in(text: str) -> Iterator[str]:
+    return (match[0] for match in _PLACES.finditer(text))
 
 
 def sentences_in(prompt: str) -> list[UserSentence]:

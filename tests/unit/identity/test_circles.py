@@ -138,8 +138,8 @@ def test_several_calls_are_named_up_to_three() -> None:
         circles.observe(call(what))
     assert circles.sentence() == (
         "The last 4 calls repeat earlier ones; by now `ruff check src` ran 2 times, `Read src/x.py` ran 2 "
-        "times, `git status` ran 2 times and 1 more, each with the same output, and none of them touched a new "
-        "file."
+        "times, `git status` ran 2 times and 1 more, each with the same output, and none of them touched a "
+        "new file."
     )
 
 

@@ -279,7 +279,9 @@ def test_a_subagent_s_and_a_page_s_words_stay_theirs() -> None:
         {"content": text},
     )
     page = call(
-        "WebFetch", {"url": "https://q.example/d", "prompt": "How long are messages kept?"}, {"result": text}
+        "WebFetch",
+        {"url": "https://q.example/d", "prompt": "How long are messages kept?"},
+        {"result": text.replace("keeps messages for 4 days by default", "drops what nobody fetched in time")},
     )
     found = notes(prompt("how long does the queue keep messages?"), agent, page, kind=NoteKind.FINDING)
     assert [one.said_by for one in found] == ["subagent", "web"]
@@ -377,3 +379,63 @@ def test_what_holds_everywhere_leaves_the_session_whatever_its_blanks(said: str)
     rest = without_the_users_own(prompt, sentences_in(prompt))
     assert rest.endswith("Fix the search of orders.") and "tabs" not in rest.lower()
     assert "français" not in rest and len(rest) < len(prompt) - len(said) / 2
+
+
+TICKET = """Export of orders
+
+DESCRIPTION Add an export of orders. Currently the export does not write any header line.
+- Add `export/2` to the service module with all fields of an order.
+- Keep the format of dates as it is; do not change the parser of them.
+- Implementing the retry in the client instead of the service.
+- NOTES Review agreed: one file a day instead of one for each order.
+- API errors must not stop the export of the other orders.
+"""
+
+
+def test_of_a_ticket_what_it_rules_in_or_out_is_kept() -> None:
+    (note,) = notes(prompt("Work on tk-4"), bash("tk show tk-4", TICKET), kind=NoteKind.FINDING)
+    assert note.text.splitlines() == [
+        "`tk show tk-4` asks for:",
+        "- Keep the format of dates as it is; do not change the parser of them.",
+        "- NOTES Review agreed: one file a day instead of one for each order.",
+        "- API errors must not stop the export of the other orders.",
+    ]
+
+
+def test_what_a_subagent_said_of_what_was_changed_later_is_old() -> None:
+    text = (
+        "- The basket keeps prices as floats, see `Basket.total` in shop/basket.py.\n"
+        "- All numbers are rounded to two digits where they are shown to somebody.\n"
+        "- The invoices in shop/invoice.py have their own rounding to whole cents.\n"
+    )
+    agent = call(
+        "Agent", {"description": "Explore the shop", "prompt": "p", "subagent_type": "x"}, {"content": text}
+    )
+    ask = prompt("Totals are off by a cent in this basket, please fix.")
+    (whole,) = notes(ask, agent, edit(f"{ROOT}/shop/other.py", "x = 1", "x = 2"), kind=NoteKind.FINDING)
+    assert whole.text.count("\n- ") == 3
+    (later,) = notes(ask, agent, edit(f"{ROOT}/shop/basket.py", "a = 1", "a = 2"), kind=NoteKind.FINDING)
+    assert "invoice.py" in later.text and "floats" not in later.text and "rounded" not in later.text
+    assert not notes(ask, agent, bash("rm -r shop/basket.py shop/invoice.py"), kind=NoteKind.FINDING)
+
+
+def test_what_the_user_pointed_to_is_kept_in_his_words() -> None:
+    pointer = "There is another plugin that does this already, see /srv/git/other/plugin/backup.py"
+    (note,) = notes(prompt("Write a plugin that publishes"), prompt(pointer), kind=NoteKind.FINDING)
+    assert note.text == f"The user pointed to this: {pointer}" and note.said_by == "user"
+    assert not notes(prompt(pointer), kind=NoteKind.FINDING), "the first prompt is the task"
+    assert not notes(prompt("a"), prompt(f"See {ROOT}/src/deep/plugin.py"), kind=NoteKind.FINDING)
+    assert not notes(prompt("a"), prompt(f"{pointer}. Does it help?"), kind=NoteKind.FINDING)
+
+
+def test_each_thing_is_told_once() -> None:
+    report = stop("I changed the rounding: `total` now adds whole cents before it rounds to the next.")
+    again = stop("The rounding of `total` now adds whole cents before it rounds to the next.")
+    made = notes(*SESSION[:5], report, again, kind=NoteKind.FINDING)
+    assert not any("whole cents" in note.text for note in made)
+
+
+def test_a_prompt_without_words_is_no_title_of_a_commit() -> None:
+    changed = edit(f"{ROOT}/shop/basket.py", "a = 1", "a = 2")
+    (note,) = notes(prompt("commit!"), changed, bash("git commit -am 'Count in cents'"), kind=NoteKind.CHANGE)
+    assert note.text.splitlines()[0] == "Commit: Count in cents"

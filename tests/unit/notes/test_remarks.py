@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.notes.remarks import MAX_CHARS, REMARK_CHARS, remarks_of
+from context_graph.notes.message import units_of
+from context_graph.notes.remarks import MAX_CHARS, REMARK_CHARS, lasting, refuted, remarks_of
 
 CAUSE = "The queue is empty because `Worker.start` is never called in `jobs/run.py`."
 FACT = "`load_rows` drops `owner_id` before the page sees it."
@@ -51,3 +52,23 @@ def test_the_same_is_kept_once_and_there_is_a_limit() -> None:
     assert remarks_of([CAUSE, FACT, CAUSE]) == [FACT, CAUSE]
     many = remarks_of(f"`f{n}` fails because `g{n}` is missing in `h{n}.py`. {'x' * 300}" for n in range(99))
     assert sum(map(len, many)) <= MAX_CHARS and max(map(len, many)) <= REMARK_CHARS
+
+
+def test_a_guess_gives_way_to_what_was_learned_later() -> None:
+    guess = "The fixture might not expose `agent_id` as a field of the message."
+    later = "The fixture has `agent_id` because the parser keeps it in the message."
+    assert refuted([guess, later]) == [guess]
+    assert refuted([later, guess]) == refuted([guess, "The parser keeps `other_id`."]) == []
+
+
+def test_what_only_says_what_was_done_is_nothing_that_lasts() -> None:
+    units = units_of(
+        "I've added `export` to the service. The parser drops `agent_id` because it has no field."
+    )
+    assert [unit.text for unit in lasting(units)] == ["The parser drops `agent_id` because it has no field."]
+
+
+def test_how_to_try_it_and_what_announces_a_table_say_nothing_of_the_work() -> None:
+    table = "All 4 tasks are on the list below:\n\n| a | b |\n|---|---|\n\n"
+    message = f"{table}**To test the plugin:**\n1. Run `make x`"
+    assert units_of(message) == []
