@@ -223,7 +223,7 @@ class Gathered:
         prompt = without_the_users_own(own_words(event.parts.words or event.input_text), sentences)
         self.account = event.parts.account or self.account
         pointer = pointer_in(prompt, self.root) if self.turns else ""  # the first prompt is the task
-        if pointer:
+        if pointer and all(pointer != row[0] for row in self.pointed):
             self.pointed = [*self.pointed, [pointer, number, event.at_ms]][-_POINTED:]
         if not phrases.is_small_talk(prompt):
             shown = shortened(phrases.plain(prompt) or " ".join(prompt.split()), _PROMPT_CHARS)

@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 
 from context_graph.memory.context.error_lessons import ErrorLessons
+from context_graph.memory.context.lesson_text import taught_by
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import KIND, NOTE
 from context_graph.notes.gather import Gathered
@@ -207,3 +208,15 @@ def test_what_a_test_runner_puts_before_an_error_hides_no_lesson() -> None:
     )
     line = lessons.line("s-2", "python x.py", error, (), now_ms=NOW)
     assert line is not None and "shop-settings" in line.text
+
+
+@pytest.mark.parametrize(
+    ("error", "solved"),
+    [
+        ("!!!!!!!! Interrupted: 1 error during collection !!!!!!!!", "pip install shop-settings"),
+        ("ImportError: the settings of the shop are missing", "python3 -m pytest --help"),
+    ],
+)
+def test_a_banner_or_a_command_that_only_asks_for_help_is_no_lesson(error: str, solved: str) -> None:
+    text = f"Error: {error}\nFrom: pytest -q\nSolved by: {solved}"
+    assert taught_by(text) is None

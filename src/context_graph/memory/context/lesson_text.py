@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from context_graph.notes.command_lines import only_looks
+from context_graph.notes.failure import counts_only
 from context_graph.notes.message import units_of
 from context_graph.text.destroying import tells_of_destroying
 from context_graph.text.patterns import linear
@@ -58,7 +60,7 @@ def taught_by(content: str, known_error: str = "") -> Taught | None:
         return taught if taught and teaches(taught.error) else None
     head = _ERROR.match(lines[0])
     error = without_runner(lines[0][head.end() :] if head else known_error)
-    return Taught(error, solved) if teaches(error) else None
+    return Taught(error, solved) if teaches(error) and not only_looks(solved) else None
 
 
 def has_form(content: str) -> bool:
@@ -97,8 +99,10 @@ def without_runner(line: str) -> str:
 
 
 def teaches(error: str) -> bool:
-    """Return whether an error is unlike most others, and not what a test says of the code under work."""
-    return len(telling(error)) >= _LEAST_WORDS and not _OF_A_TEST.found(error)
+    """Return whether an error is unlike most others: no count of errors, nor what a test says of the code
+    under work."""
+    is_usual = counts_only(error) or _OF_A_TEST.found(error)
+    return len(telling(error)) >= _LEAST_WORDS and not is_usual
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ from context_graph.notes.said.language import language_of
 from context_graph.notes.said.reading import Prompt
 from context_graph.notes.said.scoring import Span, best_span, weights
 from context_graph.notes.said.statement import Kind, Statement
+from context_graph.text.patterns import linear
 
 MOST_STATEMENTS: Final = 12
 """Statements of one text: one that says more is a document."""
@@ -39,6 +40,16 @@ _OURS: Final = frozenset({"house", "you", "prefer", "attention"})
 _BINDS: Final = frozenset({"standing", "forbid", "must", "only", "keep", "prefer"})
 _SHOULD: Final = frozenset(
     {"standing", "forbid", "must", "only", "prefer", "house", "attention", "universal"}
+)
+_BINDING: Final = frozenset({"standing", "must", "only", "house"})
+_LASTS: Final = frozenset(
+    {*_BINDING, "forbid", "you", "me", "prefer", "attention", "universal", "everywhere", "habit", "instead"}
+) | {"keep", "choose", "tongue", "base"}
+"""Kinds of words one of which a sentence has that holds beyond its task."""
+_DENIES: Final = frozenset({"be", "forbid"})
+_THOUGH: Final = linear(
+    r"(?i)(?:^|\W)(?:(?:al)?though|obwohl|obgleich|alors que|bien que|aunque|a pesar de que|"
+    r"embora|apesar de|хотя)(?:\W|$)|虽然|尽管|のに"
 )
 _REPORTS: Final = frozenset({"state", "past", "maybe", "hearsay", "this", "symptom", "base"})
 _OPEN: Final = frozenset({"maybe", "ask", "hearsay"})
@@ -101,7 +112,11 @@ def _announces(reading: Reading, at: int) -> bool:
 
 
 def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
-    """Return whether it would be a rule in a text of this length too; what asks is none, unless it orders."""
+    """Return whether it would be a rule in a text of this length too; what asks is none, unless it orders; a
+    single task is none, nor what complains.
+    """
+    if _is_one_task(reading, candidate) or _complains(reading, candidate):
+        return False
     clauses, count = reading.clauses[candidate.at], len(reading.clauses)
     asks = candidate.span.end == len(clauses) or "ask" in clauses[candidate.span.start].kinds
     if asks and reading.prompt.sentences[candidate.at].asks:
@@ -114,10 +129,33 @@ def _stands_out(reading: Reading, candidate: _Candidate) -> bool:
         return True
     if is_report and candidate.at == 0:
         return _orders(reading, candidate.text)
-    span = clauses[candidate.span.start : candidate.span.end]
-    kinds = frozenset[str]().union(*(each.kinds for each in span))
+    kinds = _kinds_of(reading, candidate)
     binds = (_orders(reading, candidate.text) or kinds & _OURS) and kinds & _BINDS
     return bool(binds) and not kinds & _REPORTS and not (is_report and "task" in kinds)
+
+
+def _kinds_of(reading: Reading, candidate: _Candidate) -> frozenset[str]:
+    span = reading.clauses[candidate.at][candidate.span.start : candidate.span.end]
+    return frozenset[str]().union(*(clause.kinds for clause in span))
+
+
+def _is_one_task(reading: Reading, candidate: _Candidate) -> bool:
+    """Return whether it begins with the verb of a task and has no word of how long it holds or of what was
+    chosen: `make the parser work for lists in lists`.
+    """
+    language = reading.prompt.language
+    marks = language.marks(language.words(candidate.text))
+    begins = any(mark.kind == "task" and mark.start == 0 for mark in marks)
+    return begins and _LASTS.isdisjoint(_kinds_of(reading, candidate))
+
+
+def _complains(reading: Reading, candidate: _Candidate) -> bool:
+    """Return whether it says that something is not so though it could be: `retries are not counted although
+    the queue knows them`.
+    """
+    kinds = _kinds_of(reading, candidate)
+    is_denied = "denied" in kinds or kinds >= _DENIES
+    return is_denied and _THOUGH.found(candidate.text) and _BINDING.isdisjoint(kinds)
 
 
 def _orders(reading: Reading, text: str) -> bool:

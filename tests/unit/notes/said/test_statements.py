@@ -347,3 +347,26 @@ def test_a_rule_with_the_code_that_it_is_about_is_no_report() -> None:
 )
 def test_what_is_meant_for_the_work_at_hand_or_only_heads_a_list_is_no_rule(prompt: str) -> None:
     assert statements(prompt) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Make the parser work for lists nested deeper than one level.",
+        "archived projects are not marked in the sidebar although the database knows who closed them",
+        "archivierte projekte sind in der seitenleiste nicht ausgegraut, obwohl die api das feld liefert",
+    ],
+)
+def test_one_task_and_a_complaint_are_no_rules(prompt: str) -> None:
+    assert statements(prompt) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "never use npm here, although the readme says so",
+        "replace moment with date-fns",
+    ],
+)
+def test_what_orders_or_chooses_holds_whatever_speaks_against_it(prompt: str) -> None:
+    assert statements(prompt)
