@@ -45,6 +45,7 @@ _PAIRS: Final = {"Asked": "The user chose", "Error": "Solved by"}
 _WHOLE: Final = frozenset({*_PAIRS.values(), "Edit"})
 """Lines that say nothing in part."""
 _NO_ANSWERS: Final = ("Asked: ", "From: ")
+_REQUEST: Final = "asked for: "
 _FIRST_CHARS: Final = 160
 _MORE: Final = re.compile(r"\d{1,9} more")
 _MOST_PARTS: Final = 4000
@@ -73,6 +74,8 @@ class _Unit:
     text: str
     worth: float
     is_file: bool = False
+    is_request: bool = False
+    """Of a change: what somebody asked for, not what was done."""
 
 
 def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> str:
@@ -114,7 +117,14 @@ def answers(
     Cost: some 20 us a sentence.
     """
     parts = [
-        [replace(unit, worth=_PLAIN if _adds(unit.text, asked) else 0.0) for unit in _units(content, asked)]
+        [
+            replace(
+                unit,
+                text=f"{_REQUEST}{unit.text}" if unit.is_request else unit.text,
+                worth=_PLAIN if _adds(unit.text, asked) else 0.0,
+            )
+            for unit in _units(content, asked)
+        ]
         for content, _ in likely
     ]
     places = [(at, place) for at, units in enumerate(parts) for place in range(len(units))]
@@ -179,6 +189,7 @@ def _joined(units: list[_Unit], kept: set[int]) -> str:
 
 
 def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
+    is_change = any(f"\n{label}" in content for label in (*_FILES, "Removed: "))
     for number, line in enumerate(_paired(content.splitlines())):
         if line.startswith(_FILES):
             label, _, listed = line.partition(": ")
@@ -189,8 +200,9 @@ def _units(content: str, asked: frozenset[str]) -> Iterator[_Unit]:
                     yield _Unit(first, _FILE - _LESS * place, is_file=True)
             continue
         label = match[1] if (match := _LABEL.match(line)) else ""
+        is_request = number == 0 and is_change and not label
         for part in (line,) if label in _WHOLE else sentences(line) or (line,):
-            yield _Unit(part, _worth(part, label, number, asked))
+            yield _Unit(part, _worth(part, label, number, asked), is_request=is_request)
 
 
 def _paired(lines: Sequence[str]) -> Iterator[str]:
