@@ -66,7 +66,7 @@ def work_session(cli: Cli, session: str, *, stop: bool = True, end: bool = True)
         cli, "prompt-submit", session, prompt="Make the token bucket refill lazily", prompt_id=f"{session}-1"
     )
     tool = {"tool_name": "Bash", "tool_input": {"command": "pytest -q tests/test_bucket.py"}}
-    hook(cli, "post-tool-failure", session, **tool, error="AssertionError: 3 != 4")
+    hook(cli, "post-tool-failure", session, **tool, error="RuntimeError: the clock went backwards")
     path = f"{cli.project}/src/bucket.py"
     hook(
         cli,

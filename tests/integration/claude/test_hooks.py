@@ -376,8 +376,9 @@ def test_a_session_off_its_track_is_told_since_when_and_what_to_do(cli: Cli) -> 
     assert 1 <= len(said) <= 2, "at the line that warns, and at that of a crisis"
     for text in said:
         assert re.fullmatch(
-            r"The last (\d+ calls look|call looks) unlike what this session has been about\. If the user "
-            r"changed the subject, that is why; if not, look again at what they asked for\.",
+            r"The last (\d+ calls|call) \((`[^`]+`(, )?){1,3}\) looks? unlike what this session has been "
+            r"about\. If the user changed the subject, that is why; if not, look again at what they asked "
+            r"for\.",
             text,
         ), text
 

@@ -89,7 +89,10 @@ def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
     capture = node["metadata"]["capture"]  # type: ignore[index]
     notes = {one["kind"]: one for one in noted(cli)}
     assert set(node["metadata"]["notes"]) == {one["id"] for one in notes.values()}  # type: ignore[index]
-    assert "3 != 4" in notes["lesson"]["content"] and "edit of src/bucket.py" in notes["lesson"]["content"]
+    assert (
+        "the clock went backwards" in notes["lesson"]["content"]
+        and "edit of src/bucket.py" in notes["lesson"]["content"]
+    )
     assert notes["change"]["content"].startswith(
         "Make the token bucket refill lazily\nChanged: src/bucket.py"
     )

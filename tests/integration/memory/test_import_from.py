@@ -17,6 +17,7 @@ from tests.support.sessions import context_of, hook, memory, remember, work_sess
 
 from context_graph.claude.transcripts import folder_of
 
+ERROR = "RuntimeError: the clock went backwards"
 GOAL = "Make the token bucket refill lazily"
 LAST = (
     "The bucket refills lazily. I chose a float level because integers lose the rest. "
@@ -43,7 +44,7 @@ def lines(cli: Cli, *more: dict[str, Any], day: int = 1) -> list[dict[str, Any]]
     said: list[dict[str, Any]] = [
         {"type": "user", "message": {"content": GOAL}},
         {"type": "assistant", "message": {"content": [use("t1", "Bash", run)]}},
-        {"type": "user", "message": {"content": [result("t1", "AssertionError: 3 != 4", is_error=True)]}},
+        {"type": "user", "message": {"content": [result("t1", ERROR, is_error=True)]}},
         {"type": "assistant", "message": {"content": [use("t2", "Edit", edit)]}},
         {"type": "user", "toolUseResult": {"filePath": path}, "message": {"content": [result("t2", "ok")]}},
         {"type": "assistant", "message": {"content": [use("t3", "Bash", run)]}},
@@ -170,6 +171,7 @@ def test_in_the_first_session_an_imported_one_answers_and_its_file_is_known(cli:
     for day, goal in enumerate((GOAL, "Give the importer a dry run", "Rename the date parser"), start=1):
         said = lines(cli, day=day)
         said[0]["message"]["content"] = goal
+        said[2]["message"]["content"] = [result("t1", "AssertionError: 3 != 4", is_error=True)]  # no lesson
         if goal != GOAL:
             del said[-1], said[3:5]
         write(folder(cli) / f"before-{day}.jsonl", said)
