@@ -30,8 +30,8 @@ _WAS: Final = linear(
     r"currently|today|current \w+)(?:\W|$)"
 )
 """How a ticket tells the state that it is about."""
-_RISKS: Final = linear(r"^\p{Lu}\p{Ll}+ing ")
-"""How it names what somebody might do, mostly wrongly."""
+_RISKS: Final = linear(r"^\p{Lu}\p{Ll}+ing |^GIVEN ")
+"""How it names what somebody might do, mostly wrongly, and begins a case to be tried."""
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
