@@ -126,6 +126,15 @@ def test_the_value_is_kept_for_its_time_and_hooks_do_not_calculate_anew(
     assert named(gate.edit()) == {"size"}
 
 
+def test_a_value_kept_by_a_clock_that_was_ahead_is_calculated_anew(gate: Gate) -> None:
+    _size(gate, cache_ttl=60)
+    gate.later(3600)
+    assert not gate.edit().decision
+    (gate.repo / "big").write_text("x\n" * 50)
+    gate.later(-3600)
+    assert named(gate.edit()) == {"size"}
+
+
 @pytest.mark.parametrize(
     ("command", "decision"),
     [

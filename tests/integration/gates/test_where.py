@@ -52,6 +52,16 @@ def test_a_file_is_held_to_the_branch_of_its_own_checkout(tmp_path: Path, tracke
     assert named(_edit(gate, link / "src/a.py", wt)) == {"pb"}
 
 
+def test_what_a_session_met_on_its_branch_counts_in_another_checkout_unless_it_is_the_branch_s(
+    tmp_path: Path,
+) -> None:
+    gate = _gate(tmp_path, {"plan": {}, "review": {"scope": "branch"}}, tracked=False)
+    wt = _worktree(gate)
+    commands.satisfy(gate.place(), ["plan", "review"], session=A)
+    assert _edit(gate, gate.repo / "src/a.py").decision == ""
+    assert named(_edit(gate, wt / "src/a.py")) == {"review"}
+
+
 @pytest.mark.parametrize("where", ["below", "beside"])
 def test_a_worktree_without_a_file_is_governed_by_the_main_checkouts(tmp_path: Path, where: str) -> None:
     """Its branch and its satisfactions are its own, and the command in the denial works there."""
