@@ -160,6 +160,19 @@ def test_a_push_is_used_up_by_the_end_of_the_call_that_made_it(shell: Shell) -> 
     assert shell.held("make publish")
 
 
+def test_one_satisfaction_does_not_serve_a_commit_and_a_push_at_once(shell: Shell) -> None:
+    """The commit waits in a hook of the repository, judged and not yet made, while the push asks."""
+    root = shell.project.root
+    write_hook(root / ".git/hooks/commit-msg", f"touch {root.parent}/begun; cat {root.parent}/go >/dev/null")
+    os.mkfifo(root.parent / "go")
+    shell.project.req("satisfy", "review", "--session", A)
+    both = shell.run(
+        "git commit -q --allow-empty -m x & while [ ! -e ../begun ]; do sleep 0.02; done;"
+        "git push -q origin HEAD; code=$?; echo > ../go; wait $!; echo commit $? push $code"
+    )
+    assert both.stdout == "commit 0 push 1\n" and "Blocked by a requirement" in both.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system shows git's command line")
 def test_a_push_that_only_shows_what_it_would_do_passes(shell: Shell) -> None:
     for line in ("git push -q --dry-run origin HEAD", "git -C . push -n origin HEAD"):

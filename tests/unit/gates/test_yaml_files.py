@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.setup import set_flag
+from context_graph.gates.config.config import MAX_DEPTH, MAX_EVENTS, parse_yaml
 
 PATH = ["requirements", "plan", "enabled"]
 
@@ -99,3 +100,14 @@ def test_either_one_value_changes_or_none(
         wanted["requirements"][name] = {}
     wanted["requirements"][name]["enabled"] = value
     assert yaml.safe_load(new) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"a: {'[' * MAX_DEPTH}{']' * MAX_DEPTH}", f"is nested more than {MAX_DEPTH} levels deep"),
+        (f"a: [{'1,' * MAX_EVENTS}]", f"has more than {MAX_EVENTS} parts"),
+    ],
+)
+def test_a_text_out_of_bounds_is_refused_before_it_is_built(text: str, problem: str) -> None:
+    assert parse_yaml(text.encode()) == (None, problem)
