@@ -25,9 +25,9 @@ from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, SEARCHED, MemoryNode
 from context_graph.model.note import EVERYWHERE, Note
 from context_graph.notes.gather import Gathered
+from context_graph.notes.kinds.searched import searched_text
 from context_graph.notes.make import REMARKS, notes_of
 from context_graph.notes.rules import user_sentences
-from context_graph.notes.searched import searched_text
 from context_graph.notes.templates import Templates
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
@@ -80,10 +80,11 @@ def _notes_of(node: MemoryNode | None) -> list[str]:
     return ids if isinstance(ids, list) else []
 
 
-def _text_of(work: SessionWork, notes: Iterable[Note]) -> str:
+def _text_of(work: SessionWork, gathered: Gathered, notes: Iterable[Note]) -> str:
     """Return the summary beside these notes; what was said on the way says nothing of how it ended."""
     keys = [(note.kind, note.key) for note in notes]
-    return work.text({kind for kind, key in keys if not key.startswith(REMARKS)}, has_notes=bool(keys))
+    noted = {kind for kind, key in keys if not key.startswith(REMARKS)}
+    return work.text(noted, has_notes=bool(keys), anyway=gathered.runs.both)
 
 
 def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def capture(
         return None
     work.branch = work.branch if branch is None else branch
     notes = notes_of(gathered, open_ends(work))
-    text = _text_of(work, notes)
+    text = _text_of(work, gathered, notes)
     notes = _kept_for_user(session_id, notes, gathered.account, users)
     if not text:
         return None
@@ -234,7 +235,7 @@ def keep_imported(
     if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
         return "skipped"
     notes = notes_of(gathered, open_ends(work))
-    text = _text_of(work, notes)
+    text = _text_of(work, gathered, notes)
     if not text:
         return "empty"
     did = "added" if before is None else "updated"

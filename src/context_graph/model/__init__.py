@@ -35,12 +35,15 @@ class EventParts:
     old_text: str = ""
     new_text: str = ""
     """Of an edit; of several the first. A new file's or cell's beginning."""
+    is_whole: bool = False
+    """Whether both texts are whole lines of the file that was edited."""
     writes: list[str] = field(default_factory=list)
     """Files that a new script may write."""
     symbols: list[str] = field(default_factory=list)
     """Functions and classes that an edit touches, or that stand in what was written or read."""
     patched: list[list[str]] = field(default_factory=list)
-    """[file, function or class] of each hunk of a diff that a command printed."""
+    """[file, what was there, what is there now, *functions and classes] of each change in a diff that a
+    command printed."""
     tail: str = ""
     """The end of an output that is longer than the event's text."""
     exit_code: int | None = None
@@ -64,7 +67,8 @@ class EventParts:
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts that are there, as JSON values, for from_json."""
-        return {name: value for name in _NAMES if (value := getattr(self, name)) or value == 0}
+        values = {name: getattr(self, name) for name in _NAMES}
+        return {name: value for name, value in values.items() if value or (value is not False and value == 0)}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> EventParts:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import takewhile
 from typing import Final
 
+from context_graph.notes.edits.rows import Row, with_edit
 from context_graph.text.patterns import linear
 
 MAX_FILES: Final = 48
 MAX_SYMBOLS: Final = 16
 _MADE: Final = 64
-_EDITS: Final = 4
-_EDIT_CHARS: Final = 90
-"""Of what an edit takes away or puts in: what is longer is not told."""
 _SCRATCH_NAME: Final = linear(
     r"(?i)^(?:repro|scratch|tmp|temp|debug|try_|verify|check_|demo_|poc|playground|test_(?:issue|fix|repro|case|bug|edge|simple|quick))"
 )
@@ -26,14 +23,6 @@ _SCRATCH_FOLDER: Final = linear(r"(?i)^(?:repro|scratch|tmp|temp|debug|sandbox|p
 _SCRIPT: Final = frozenset(
     {".py", ".sh", ".js", ".ts", ".mjs", ".rb", ".pl", ".exs", ".go", ".rs", ".php", ".c", ".java"}
 )
-_INCIDENTAL: Final = linear(
-    r"^(?:import |from \S+ import |use [\w:{]|using |require[ (]|require_relative |#include|alias [A-Z])|"
-    r"^(?:const|let|var) [\w{}, ]+ = require\(|"
-    r"^(?:print(?:ln)?!?|e?println!|dbg!|pp?|puts|echo|printf|var_dump|NSLog|console\.\w+|"
-    r"IO\.(?:puts|inspect)|System\.(?:out|err)\.print\w*|fmt\.Print\w*|"
-    r"(?:logging|logger|log)\.debug|breakpoint|debugger)(?:[ (;!]|$)"
-)
-"""What brings a name in, and what prints while somebody looks for a fault."""
 _TESTS: Final = frozenset({"test", "tests", "spec", "specs", "__tests__"})
 _TESTED: Final = ("_test", ".test", "_spec", ".spec", "_tests")
 _AWAY: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")
@@ -50,22 +39,19 @@ class Files:
     """Files among `made` that the session ran as scripts."""
     lines: dict[str, int] = field(default_factory=dict)
     """Lines that were changed in each, as far as was seen."""
-    edits: list[list[str]] = field(default_factory=list)
-    """[file, what was there, what is there now] of the last short edits; "" for nothing."""
+    edits: list[Row] = field(default_factory=list)
+    """Of the last ones (`edits.rows`)."""
     gone: list[str] = field(default_factory=list)
     """Files among `made` that were removed."""
 
-    def edited(self, path: str, old: str, new: str) -> None:
-        """Note what an edit put in place of what, if both are short; one that goes on from an earlier edit is
-        told with it, and what was put back is not told.
-        """
-        before, after = replaced(old, new)
-        earlier = next((row for row in self.edits if row[0] == path and row[2] == before != ""), None)
-        if earlier is not None:
-            self.edits.remove(earlier)
-            before = earlier[1]
-        if before != after and max(len(before), len(after)) <= _EDIT_CHARS:
-            self.edits = [*self.edits, [path, before, after]][-_EDITS:]
+    def edited(self, path: str, old: str, new: str, place: str = "") -> None:
+        """Note what an edit put in place of what (`edits.rows`)."""
+        self.edits = with_edit(self.edits, path, old, new, place)
+
+    def set_back(self, path: str) -> None:
+        """Note that a file is again as it was: nothing of it is a change."""
+        if path in self.symbols and path not in self.made:
+            self._forget(path)
 
     def changed(self, path: str, symbols: list[str], *, new: bool = False, lines: int = 0) -> None:
         """Note that ``path`` was changed, what in it, and how much."""
@@ -88,6 +74,7 @@ class Files:
     def _forget(self, path: str) -> None:
         del self.symbols[path]
         self.lines.pop(path, None)
+        self.edits = [row for row in self.edits if row[0] != path]
 
     def is_scratch(self, path: str) -> bool:
         """Return whether a file is no part of the project: it lies elsewhere, was made to try something
@@ -123,34 +110,6 @@ def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:
     return path in ran or (os.path.splitext(name)[1] in _SCRIPT and _SCRATCH_NAME.found(name))
 
 
-def replaced(old: str, new: str) -> tuple[str, str]:
-    """Return the lines of ``old`` that ``new`` has not, and those it has in their place, each in one line."""
-    before, after = ([line.strip() for line in text.splitlines() if line.strip()] for text in (old, new))
-    start = _common(before, after)
-    before, after = before[start:], after[start:]
-    end = _common(before[::-1], after[::-1])
-    return " ".join(before[: len(before) - end]), " ".join(after[: len(after) - end])
-
-
-def _common(lines: Sequence[str], others: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
-
-
-def edits_text(edits: Sequence[Sequence[str]], files: Collection[str]) -> list[str]:
-    """Return a line for each edit of ``files``, tests left out: ``Edit: a.py: `x = 1` -> `x = right` ``."""
-    return [
-        f"Edit: {path}: {_act(before, after)}"
-        for path, before, after in edits
-        if path in files and not is_test(path)
-    ]
-
-
-def _act(before: str, after: str) -> str:
-    if before and after:
-        return f"`{before}` -> `{after}`"
-    return f"added `{after}`" if after else f"removed `{before}`"
-
-
 @lru_cache(maxsize=1024)  # the same folders are asked for again and again
 def _is_kept_by_nobody(folder: str) -> bool:
     return any(_REPRODUCES.found(part) for part in folder.split("/"))
@@ -167,11 +126,6 @@ def changed_lines(old: str, new: str) -> set[str]:
     """Return the lines that only one of two texts has, stripped, without empty ones."""
     before, after = ({line.strip() for line in text.splitlines()} for text in (old, new))
     return (before ^ after) - {""}
-
-
-def are_incidental(lines: Collection[str]) -> bool:
-    """Return whether lines of source only import names or print: that is no change of what they are in."""
-    return bool(lines) and all(map(_INCIDENTAL.found, lines))
 
 
 def files_text(files: dict[str, list[str]], limit: int) -> str:

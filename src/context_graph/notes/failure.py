@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
-from context_graph.notes.changes import are_incidental
+from context_graph.notes.edits.rows import are_incidental
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
 

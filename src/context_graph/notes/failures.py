@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from context_graph.identity.forecast import command_head
 from context_graph.notes.command_lines import SHORTENS, commands_in, failed_tests, line_of, only_looks
+from context_graph.notes.edits.reverts import Reverts, is_in
 from context_graph.notes.failure import EDIT, STEPS, Edit, Failure, counts_only
-from context_graph.notes.reverts import ALL, Reverts
 from context_graph.text import phrases
 from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
@@ -198,7 +198,7 @@ class Failures:
         if done.aside:
             self.aside = [replace(failure, edits=failure.edits[:]) for failure in self.open]
         for failure in self.open if done.paths else ():
-            failure.edits = [edit for edit in failure.edits if not _is_in(edit.path, done.paths)]
+            failure.edits = [edit for edit in failure.edits if not is_in(edit.path, done.paths)]
         if done.back and self.aside:
             self.open, self.aside = self.aside, []
 
@@ -218,10 +218,6 @@ class Failures:
 
 def _failure(row: dict[str, Any]) -> Failure:
     return Failure(**{**row, "edits": [Edit(**edit) for edit in row["edits"]]})
-
-
-def _is_in(path: str, folders: Collection[str]) -> bool:
-    return any(folder == ALL or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _is_test(command: str) -> bool:

@@ -1,7 +1,6 @@
 """Takes a session's events one by one and keeps what may become a note, bounded and as JSON in between.
 
-A turn is what came of one prompt: files, commits, and the assistant's words at its end. A message that
-answers the client's own notification is no turn's last word.
+A message that answers the client's own notification is no turn's last word.
 """
 
 from __future__ import annotations
@@ -15,10 +14,17 @@ import orjson
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.answers import answered, answering, still_told
-from context_graph.notes.changes import MAX_FILES, Files, are_incidental, changed_lines
+from context_graph.notes.asked import details_of, gist_of
+from context_graph.notes.changes import MAX_FILES, Files, changed_lines, is_test
 from context_graph.notes.command_lines import failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
+from context_graph.notes.edit_tracker import EditTracker
+from context_graph.notes.edits.clean_runs import CleanRuns
+from context_graph.notes.edits.looks import shown_file
+from context_graph.notes.edits.reverts import Reverts, is_in, reverts_last, reverts_of, shows_worktree
+from context_graph.notes.edits.rows import are_incidental
+from context_graph.notes.edits.swaps import texts_written
 from context_graph.notes.failure import exchanged
 from context_graph.notes.failures import Failures, is_trial, tried
 from context_graph.notes.message import (
@@ -30,13 +36,12 @@ from context_graph.notes.message import (
     units_of,
     worth_of,
 )
-from context_graph.notes.remarks import MAX_CHARS as REMARKS_CHARS
-from context_graph.notes.remarks import REMARK_CHARS, lasting, lasting_text
-from context_graph.notes.reverts import reverts_of
+from context_graph.notes.remarks import REMARK_CHARS, lasting
 from context_graph.notes.rules import UserSentence, pointer_in, user_sentences, without_the_users_own
+from context_graph.notes.turn import Turn
 from context_graph.notes.worked_files import Effects, effects_of, may_write, named_of, note_script, paths_in
 from context_graph.text import phrases
-from context_graph.text.definitions import around, defined_in
+from context_graph.text.definitions import defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.sentences import shortened
 
@@ -44,74 +49,18 @@ VERSION: Final = 1
 _TURNS: Final = 16
 _PROMPT_CHARS: Final = 600
 _TITLE_CHARS: Final = 160
+_GIST_CHARS: Final = 260
 _SAID: Final = 24
 _CHOSEN: Final = 12
 _FOUND: Final = 10
 _POINTED: Final = 8
 _GONE: Final = 24
-_READ_FILES: Final = 16
-_READ_CHARS: Final = 4096
 _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _COMMITTED: Final = 12
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_WORDS: Final = 4
-
-
-@dataclass(slots=True)
-class Turn:
-    """What came of one prompt."""
-
-    prompt: str = ""
-    number: int = 0
-    at_ms: int = 0
-    words: list[list[Any]] = field(default_factory=list)
-    """[text, role, worth] of the most telling units of what the assistant said at its end."""
-    worth: float = 0.0
-    """Of the whole message they are from."""
-    remarks: list[str] = field(default_factory=list)
-    """What was said between the calls, that tells something."""
-    said_at: int = 0
-    """Number of the event that brought them."""
-    heard_at: int = 0
-    """Number of the last message, whatever it was worth."""
-    heard_ms: int = 0
-    files: Files = field(default_factory=Files)
-    gone: list[str] = field(default_factory=list)
-    """Files and folders of the project that it removed."""
-    commits: list[list[str]] = field(default_factory=list)
-    """[subject, body, number of its event, files changed since the one before]."""
-    uncommitted: list[str] = field(default_factory=list)
-    """Files changed since the last commit."""
-    tests: str = ""
-    """The last run of tests without failure."""
-    calls: int = 0
-    title: int = 0
-    """Characters of `prompt` that are its first line, where that heads what follows."""
-
-    def remark(self, texts: Iterable[str]) -> None:
-        """Keep what else the assistant said; the later word stays where there is too much. Of the one before
-        only what lasts: the session goes on.
-        """
-        before = [lasting_text(text) for text in self.remarks[-1:]]
-        kept = dict.fromkeys(filter(None, [*self.remarks[:-1], *before, *texts]))
-        self.remarks, room = [], REMARKS_CHARS
-        for text in reversed(kept):
-            room -= len(text) + 3
-            self.remarks = [text, *self.remarks] if room >= 0 else self.remarks
-
-    def asked_for(self, limit: int) -> list[str]:
-        """Return its prompt in ``limit`` characters; the title, if it has one, is a line of its own."""
-        if not self.title:
-            return [shortened(self.prompt, limit)] if self.prompt else []
-        details = shortened(self.prompt[self.title :].strip(), limit - self.title)
-        return [self.prompt[: self.title], *([f"Details: {details}"] if details else [])]
-
-    @property
-    def came_of_it(self) -> bool:
-        """Whether files or commits came of it, scratch too: then something was done, whoever said so."""
-        return bool(self.files.symbols or self.files.made or self.commits or self.gone)
 
 
 @dataclass(slots=True)
@@ -132,6 +81,10 @@ class Gathered:
     pointed: list[list[Any]] = field(default_factory=list)
     """[prompt, number, at_ms] of what the user pointed to: a page, or a place outside the project."""
     failures: Failures = field(default_factory=Failures)
+    runs: CleanRuns = field(default_factory=CleanRuns)
+    """Tests that fail with and without the session's changes."""
+    is_aside: bool = False
+    """Whether the changes are put aside."""
     compacted: list[list[Any]] = field(default_factory=list)
     """[section, text, items below] of the last compaction's summary."""
     compacted_at: int = 0
@@ -148,8 +101,8 @@ class Gathered:
     named: dict[str, int] = field(default_factory=dict)
     """Files that were read or that commands named -> times; the last ones."""
     answers_notice: bool = False
-    _read: dict[str, str] = field(default_factory=dict)
-    """What was last read, to see where in a file an edit was; not kept."""
+    _edits: EditTracker = field(default_factory=EditTracker)
+    """What was last read, to see what edits changed and where; not kept."""
 
     def absorb(
         self,
@@ -175,7 +128,7 @@ class Gathered:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
-        kept = orjson.loads(orjson.dumps(self))  # a fifth of what `asdict` takes; without `_read`
+        kept = orjson.loads(orjson.dumps(self))  # a fifth of what `asdict` takes; without what is not kept
         return {"version": VERSION, **kept}
 
     @classmethod
@@ -187,6 +140,7 @@ class Gathered:
         try:
             fields["turns"] = [Turn(**{**turn, "files": Files(**turn["files"])}) for turn in fields["turns"]]
             fields["failures"] = Failures.from_json(fields["failures"])
+            fields["runs"] = CleanRuns(**fields.get("runs", {}))
             fields["made"] = Files(**fields["made"])
             return cls(**fields)
         except (TypeError, KeyError):
@@ -234,7 +188,8 @@ class Gathered:
             title = len(_title_of(prompt, shown))
             for turn in self.turns[-1:]:
                 turn.remark([])
-            self.turns.append(again or Turn(shown, number, event.at_ms, title=title))
+            gist = details_of(prompt.partition("\n")[2]) if title else gist_of(prompt, _GIST_CHARS)
+            self.turns.append(again or Turn(shown, number, event.at_ms, title=title, gist=gist))
             if len(self.turns) > _TURNS:
                 del self.turns[self._least_telling()]
         for sentence in sentences:
@@ -299,10 +254,8 @@ class Gathered:
             return
         elif event.tool_name == "Read" and path:
             self._name((path,))
-            self._read.pop(path, None)
-            self._read[path] = event.output_text[:_READ_CHARS]
-            if len(self._read) > _READ_FILES:
-                del self._read[next(iter(self._read))]
+            if not leaves_out(self.root + path):
+                self._take_look(turn, path, event.output_text.removeprefix(event.parts.file_path)[1:])
         elif event.tool_name == "Grep" and "." in path:
             self._name((path,))
         elif event.tool_name == "AskUserQuestion":
@@ -314,19 +267,29 @@ class Gathered:
             self._take_answer(number, event)
 
     def _take_edit(self, turn: Turn, event: HookEvent, path: str) -> None:
-        parts = event.parts
-        new = event.tool_name == "Write" and path not in self._read and not self._knows(path)
+        parts, is_write = event.parts, event.tool_name == "Write"
+        new = is_write and path not in self._edits and not self._knows(path)
         lines = changed_lines(parts.old_text, parts.new_text)
-        symbols = parts.symbols or ([] if are_incidental(lines) else self._around(path, parts.old_text))
+        symbols = parts.symbols or (
+            [] if are_incidental(lines) else self._edits.place_of(path, parts.old_text)
+        )
         self._changed(turn, path, symbols, new=new, lines=len(lines))
-        if event.tool_name != "Write":
-            turn.files.edited(path, parts.old_text, parts.new_text)
+        read_before = self._edits.text_of(path) if is_write else ""
+        self._edits.take_edit(turn.files, path, parts, turn.number, is_write=is_write)
         if new:
             note_script(self.scripts, path, parts.writes)
+            self._edits.note_script(path, event.input_text.removeprefix(parts.file_path).strip())
         if not self.made.is_scratch(path):
-            before = parts.old_text or (self._read.get(path, "") if event.tool_name == "Write" else "")
-            put, took = exchanged(before, parts.new_text)
+            put, took = exchanged(parts.old_text or read_before, parts.new_text)
             self.failures.edited(path, own=path in self.made.made, put=put, took=took)
+
+    def _take_look(self, turn: Turn, path: str, text: str) -> None:
+        """Take in what was read of a file, by which an edit is seen that no other event told."""
+        is_ours = path in self.made.symbols
+        own = path in self.made.made or self.made.is_scratch(path) or path.startswith("/")
+        symbols = self._edits.take_look(None if own else turn.files, path, text, turn.number, changed=is_ours)
+        if symbols is not None:
+            self._changed(turn, path, symbols)
 
     def _changed(
         self, turn: Turn, path: str, symbols: list[str], *, new: bool = False, lines: int = 1
@@ -343,14 +306,6 @@ class Gathered:
         for row in self.found:
             row[1] = still_told(row[1], path, symbols) if row[2] == "subagent" else row[1]
 
-    def _around(self, path: str, old: str) -> list[str]:
-        """Return the definitions that an edit is in, by what was read of the file before: it may not say so
-        itself. Where it is not found there, nobody knows.
-        """
-        text = self._read.get(path, "")
-        at = text.find(old.split("\n", 1)[0]) if old.strip() else -1
-        return around(text, at) if at >= 0 else []
-
     def _knows(self, path: str) -> bool:
         return path in self.made.symbols
 
@@ -365,7 +320,11 @@ class Gathered:
             return
         scratch = bool(named_of(command_text, self.made.scratch))
         done = None if failed else self._take_success(turn, number, event, command_text)
+        if done is None:
+            self._set_back_before_failing(command_text, output)
         if done is None or hides_failure(command_text, output):
+            if not scratch:
+                self.runs.failed(command_text, output, is_clean=self._is_clean)
             command = tried(command_text)[-1]
             unlike = scratch or is_trial(command)
             self.failures.failed(command, output, number, event.at_ms, scratch=unlike)
@@ -375,6 +334,7 @@ class Gathered:
             writes = may_write(command_text) or any(script in command_text for script in self.scripts)
             self.failures.ran_unseen([*edited], self.made.made, writes=writes)
             return
+        self.runs.worked(command_text)
         wrote = [path for path in (*done.edited, *done.written) if not self.made.is_scratch(path)]
         for path in wrote:
             self.failures.edited(path, own=path in self.made.made)
@@ -384,9 +344,12 @@ class Gathered:
 
     def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> Effects:
         done = self._take_effects(turn, command_text)
-        for path, name in event.parts.patched:
-            if path in turn.files.symbols or path in self.named:
-                turn.files.changed(path, [name])
+        rows = [row for row in event.parts.patched if row[0] in turn.files.symbols or row[0] in self.named]
+        is_whole = shows_worktree(command_text)
+        self._edits.take_diff(turn.files, rows, self.made.made if is_whole else None)
+        shown = shown_file(command_text)
+        if shown:
+            self._take_look(turn, shown, event.output)
         command = phrases.command_line(command_text, 300)
         if event.parts.words:
             self._take_answer(number, event)
@@ -402,14 +365,21 @@ class Gathered:
 
     def _take_effects(self, turn: Turn, command: str) -> Effects:
         """Take note of what a command did to files."""
-        done = effects_of(command, self.scripts, {*self._read, *self.made.symbols, *self.named})
+        reverts, done = reverts_of(command), self._effects_of(command)
+        if not reverts_last(command):
+            self._set_back(reverts)
         symbols = defined_in(command)
+        texts = dict(texts_written(command)) if done.written else {}
         for path in done.written:
             self._changed(turn, path, symbols, new=path not in self.named and not self._knows(path))
+            if path in texts:
+                self._edits.note_script(path, texts[path])
+                self._edits.take_text(turn.files, path, texts[path], turn.number)
         for script in self.scripts:
             symbols += self.made.symbols.get(script, []) if script in command else []
         for path in done.edited:
-            self._changed(turn, path, symbols)
+            places = self._edits.take_swaps(turn.files, path, command)
+            self._changed(turn, path, list(dict.fromkeys([*symbols, *places])))
         gone = self._of_project(command, done.removed)
         turn.gone = [*(known for known in turn.gone if known not in gone), *gone][-_GONE:]
         for path in done.removed:
@@ -422,9 +392,37 @@ class Gathered:
             self.made.removed(before)
             turn.files.removed(before)
             self._changed(turn, after, [], new=new)
-        self.failures.reverted(reverts_of(command))
+        self.failures.reverted(reverts)
+        if reverts_last(command):
+            self._set_back(reverts)
         self._name(path for path in paths_in(command) if "/" in path)
         return done
+
+    def _effects_of(self, command: str) -> Effects:
+        return effects_of(command, self.scripts, {*self._edits, *self.made.symbols, *self.named})
+
+    def _set_back_before_failing(self, command: str, output: str) -> None:
+        """Take in what a command set back of which a later part failed."""
+        if "git" in command and "pathspec" not in output and not reverts_last(command):
+            self._set_back(reverts_of(command))
+
+    @property
+    def _is_clean(self) -> bool:
+        """Whether the project is as it was, but for tests and what the session made."""
+        changed = {path for turn in self.turns for path in turn.files.of_project()}
+        return self.is_aside or all(is_test(path) for path in changed.difference(self.made.made))
+
+    def _set_back(self, reverts: Reverts) -> None:
+        """Forget what was changed in files that git set back and that no commit has."""
+        self.is_aside = (self.is_aside or reverts.aside) and not reverts.back
+        if not reverts.paths or reverts.aside or reverts.back:
+            return
+        committed = {path for turn in self.turns for commit in turn.commits for path in commit[3:]}
+        for path in [path for path in self.made.symbols if is_in(path, reverts.paths)]:
+            self._edits.set_back(path)
+            for turn in self.turns if path not in committed else ():
+                turn.files.set_back(path)
+                turn.uncommitted = [known for known in turn.uncommitted if known != path]
 
     def _of_project(self, command: str, removed: Sequence[str]) -> list[str]:
         """Return those of the files and folders that a command removed which the session had not brought
@@ -433,7 +431,7 @@ class Gathered:
         """
         own = [path for path in removed if self.made.is_scratch(path) or _has(path, self.made.made)]
         there = [path for path in removed if path not in own and not path.startswith("/")]
-        before = {*self._read, *self.made.symbols}.difference(self.made.made)
+        before = {*self._edits, *self.made.symbols}.difference(self.made.made)
         known = [path for path in there if path in self.named or _has(path, before)]
         if own:
             return known

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from context_graph.model.note import MAX_NOTE_CHARS, OPEN_KEY, Note, NoteKind
-from context_graph.notes.changes import edits_text, files_text, is_test
+from context_graph.notes.changes import files_text, is_test
 from context_graph.notes.compaction import Bullet, still_true
-from context_graph.notes.gather import Gathered, Turn
+from context_graph.notes.edits.rows import edits_text
+from context_graph.notes.gather import Gathered
 from context_graph.notes.kinds.lessons import lessons, was_passing
 from context_graph.notes.kinds.repeats import without_repeats
 from context_graph.notes.kinds.texts import bare, cut, ended, told_files
@@ -19,6 +20,7 @@ from context_graph.notes.kinds.ways import ways
 from context_graph.notes.message import Unit, best_of, most_informative, units_of
 from context_graph.notes.named_files import with_names
 from context_graph.notes.remarks import refuted
+from context_graph.notes.turn import Turn
 from context_graph.text.patterns import linear
 from context_graph.text.phrases import asks_something
 from context_graph.text.sentences import shortened
@@ -76,6 +78,7 @@ def notes_of(gathered: Gathered, open_ends: Sequence[str] = ()) -> list[Note]:
         *_pointed(gathered),
         *_found(gathered),
         *_remarked(gathered),
+        *gathered.runs.notes(gathered.turns[-1].at_ms if gathered.turns else 0),
         *ways(gathered),
         *_open(gathered, open_ends),
     ]
@@ -163,7 +166,7 @@ def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> 
     lines += [f"Changed: {shown}"] if shown else []
     lines += [f"Removed: {'; '.join(turn.gone)}"] if turn.gone else []
     core = _core(units, _CORE_CHARS)
-    lines += core or edits_text(turn.files.edits, files)
+    lines += core or edits_text(turn.files.edits, {path: files[path] for path in files if not is_test(path)})
     if not (core or turn.commits or any(files.values()) or turn.gone or turn.prompt):
         return None
     whole = "\n".join([*lines, *(_commit_text(*commit[:2]) for commit in turn.commits)])

@@ -102,6 +102,11 @@ def announces(text: str) -> bool:
     return is_polite(text) or _marks()["begins"].found(text)
 
 
+def role_in(text: str) -> str:
+    """Return what a sentence by itself says: cause, fix, decision, test or left; "" for none of these."""
+    return _role(text, "")
+
+
 def is_progress(text: str) -> bool:
     """Return whether a sentence begins as one that only says what was done: `I've added …`."""
     return _marks()["progress"].found(text)

@@ -174,7 +174,7 @@ def command_line(command: str, limit: int = 90, *, variables: bool = False) -> s
     if document:
         message = next((line.strip() for line in document[2].splitlines() if line.strip()), "")
         command = command[: document.start()] + message + command[document.end() :]
-    lines = (line.strip() for line in command.strip().splitlines())
+    lines = (line.strip() for line in command.replace("\\\n", " ").strip().splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     for leading in (_CHANGES_DIR,) if variables else (_CHANGES_DIR, _SETS_ENV):
         match = leading.match(first)

@@ -15,7 +15,7 @@ GOAL = "Make the token bucket refill lazily"
 
 
 def edit(cli: Cli, session: str, path: str, verb: str = "post-tool", **more: Any) -> str:
-    given = {"file_path": f"{cli.project}/{path}", "old_string": "a", "new_string": "b"}
+    given = {"file_path": f"{cli.project}/{path}", "old_string": "rate = 1", "new_string": "rate = 2"}
     answer = {"tool_response": {"filePath": given["file_path"]}} if verb == "post-tool" else {}
     return context_of(hook(cli, verb, session, tool_name="Edit", tool_input=given, **answer, **more))
 
@@ -117,7 +117,10 @@ def test_where_nobody_said_why_it_is_told_for_what_it_was_changed_how_and_how_it
         hook(cli, "session-end", session, reason="exit")
     begin(cli, "s-3")
     text = at_edit(cli, "s-3", "src/bucket.py")
-    assert f'"For: {GOAL} | Edit: `a` -> `b` | Tested with: pytest -q tests/test_bucket.py"' in text
+    assert (
+        f'"For: {GOAL} | Edit: `rate = 1` -> `rate = 2` | Tested with: pytest -q tests/test_bucket.py"'
+        in text
+    )
     assert '"For: Let the clock tick by itself | ' in at_edit(cli, "s-3", "src/clock.py")
 
 

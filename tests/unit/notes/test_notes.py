@@ -74,15 +74,16 @@ def test_where_nobody_said_how_the_short_edits_are_told_as_they_ended() -> None:
         edit(path, "a = 2", "a = 1"),
         edit(path, "def f():", "def f():\n    guard()"),
         edit(path, "import os\nimport re", "import os"),
-        edit(path, "b = 1", "b = " + "1 + " * 40),
+        edit(path, "b = 1", "b = " + "1 + " * 200),
         edit("/tmp/other.py", "c = 1", "c = 2"),
     )
     (note,) = notes(ask, *changed, kind=NoteKind.CHANGE)
     assert note.text.splitlines()[2:] == [
-        "Edit: shop/basket.py: `x = 1` -> `x = right + left`",
-        "Edit: shop/basket.py: added `guard()`",
-        "Edit: shop/basket.py: removed `import re`",
+        "Edit: `x = 1` -> `x = right + left`",
+        "Edit: added `guard()`",
     ]
+    alone = notes(ask, edit(path, "import os\nimport re", "import os"), kind=NoteKind.CHANGE)
+    assert alone[0].text.endswith("Edit: removed `import re`")
     (note,) = notes(ask, *changed, stop("The cause was that `x` lost the right side."), kind=NoteKind.CHANGE)
     assert "Cause: " in note.text and "Edit: " not in note.text
 

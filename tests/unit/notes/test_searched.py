@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from context_graph.notes.gather import Gathered, Turn
-from context_graph.notes.searched import MAX_CHARS, searched_text
+from context_graph.notes.gather import Gathered
+from context_graph.notes.kinds.searched import MAX_CHARS, searched_text
+from context_graph.notes.turn import Turn
 
 
 def test_a_part_that_has_no_room_leaves_it_to_the_others() -> None:

@@ -53,8 +53,8 @@ def test_of_a_long_output_the_end_stays_too_and_of_a_diff_its_hunks() -> None:
     assert event.parts.tail.endswith("error: the last line says why") and len(event.parts.tail) <= 1000
     assert event.output.startswith("line 0") and event.output.endswith("says why")
     assert bash("make", "short").parts.tail == ""
-    diff = "diff --git a/b.py b/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@ def load(path):\n-a\n+b\n"
-    assert bash("git diff", diff).parts.patched == [["b.py", "load"]]
+    diff = "diff --git a/b.py b/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@ def load(path):\n-    a\n+    b\n"
+    assert bash("git diff", diff).parts.patched == [["b.py", "    a", "    b", "load"]]
 
 
 def test_questions_lists_plans_and_tasks_are_taken_apart() -> None:
@@ -130,3 +130,11 @@ def test_what_is_no_part_of_ours_is_left_out_on_reading() -> None:
     assert EventParts.from_json({"command": "ls", "symbols": "x", "later": 1, "exit_code": 0}) == EventParts(
         command="ls", exit_code=0
     )
+
+
+def test_what_is_put_behind_a_function_is_not_in_it() -> None:
+    source = "def add(a, b):\n    return a + b\n"
+    last = "    return a + b"
+    event = edit("/p/m.py", last, f"{last}\n\n\ndef times(a, b):\n    return a * b", originalFile=source)
+    assert event.parts.symbols == ["times"] and event.parts.is_whole
+    assert edit("/p/m.py", last, f"    c = 1\n{last}", originalFile=source).parts.symbols == ["add"]

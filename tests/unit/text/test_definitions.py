@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.text.definitions import around, changed_by, defined_by, defined_in, patched_in
+from context_graph.text.definitions import around, changed_by, defined_by, defined_in
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,7 @@ def test_an_edit_names_what_its_changed_lines_define_or_stand_in() -> None:
     assert defined_in("x = 1\n" * 50) == []
 
 
-def test_a_diff_tells_file_and_heading_of_each_hunk() -> None:
-    diff = (
-        "diff --git a/shop/rates.py b/shop/rates.py\n--- a/shop/rates.py\n+++ b/shop/rates.py\n"
-        "@@ -10,7 +10,7 @@ class Rates:\n-    a\n+    b\n@@ -40,2 +40,3 @@ def load(path):\n+    c\n"
-        "@@ -1 +1 @@\n+d\n"
-    )
-    assert patched_in(diff) == [["shop/rates.py", "Rates"], ["shop/rates.py", "load"]]
+def test_what_a_function_holds_is_no_definition_of_its_file() -> None:
+    inside = 'def test_one():\n    make("""\n    class Odd:\n        def odd(self): pass\n    """)\n'
+    after = "if posix:\n    def lock(): pass\nclass Two:\n    def three(self):\n        def four(): pass\n"
+    assert defined_in(inside + after) == ["test_one", "lock", "Two", "three"]

@@ -150,14 +150,19 @@ def _said_of(content: str, names: frozenset[str], changed: list[str], path: str,
 
 def _made_for(content: str, path: str) -> Iterator[str]:
     """Yield what a change was for, by its commit or else by what was asked, and its short edits of a
-    file; nothing if neither says what it was for.
+    file, which is not named where it is the only one; nothing if neither says what it was for.
     """
     first, *lines = content.splitlines()
     commit, edit = "Commit: ", f"Edit: {path}: "
+    alone = [name for name in _changed(content) if not is_test(name)] == [path]
     goal = next((line.removeprefix(commit) for line in (first, *lines) if line.startswith(commit)), first)
     if goal.partition(":")[0] not in _UNTOLD | _LABELS:
         yield f"For: {shortened(goal, _GOAL_CHARS)}"
-        yield from (f"Edit: {line.removeprefix(edit)}" for line in lines if line.startswith(edit))
+        yield from (
+            f"Edit: {line.removeprefix(edit).removeprefix('Edit: ')}"
+            for line in lines
+            if line.startswith(edit) or (alone and line.startswith("Edit: "))
+        )
 
 
 def _solved(content: str) -> Iterator[str]:

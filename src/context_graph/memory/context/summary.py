@@ -45,7 +45,7 @@ _MAX_DECISIONS: Final = 6
 _MAX_WISHES: Final = 12
 _MAX_OPEN: Final = 5
 _SAID_BY_NOTES: Final = {
-    NoteKind.CHANGE: ("Cause", "Fix", "Done", "Decided", "Ended"),
+    NoteKind.CHANGE: ("Touched", "Cause", "Fix", "Done", "Decided", "Ended"),
     NoteKind.FINDING: ("Cause", "Fix", "Done", "Ended"),
     NoteKind.DECISION: ("Decided",),
     NoteKind.OPEN: ("Open",),
@@ -214,17 +214,22 @@ class SessionWork:
         except TypeError:
             return cls()
 
-    def text(self, noted: Collection[NoteKind] = (), *, has_notes: bool = False) -> str:
+    def text(
+        self, noted: Collection[NoteKind] = (), *, has_notes: bool = False, anyway: Collection[str] = ()
+    ) -> str:
         """Return the summary, at most SUMMARY_CHARS; "" if there is nothing to say.
 
         Args:
             noted: Kinds of the session's notes that have its last words: what they say is said once.
             has_notes: Whether it left any, also others: then it is worth a line.
+            anyway: Runs of tests that fail without its changes too: a note says so.
         """
         if not (self.has_something_to_say() or ((noted or has_notes) and self.prompts)):
             return ""
         labels = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
-        lines = [line for line in self._lines(labels) if line and line.split(": ", 1)[0] not in labels]
+        lines = [
+            line for line in self._lines(labels, anyway) if line and line.split(": ", 1)[0] not in labels
+        ]
         # The least telling parts leave first; goal and failures stay.
         for dispensable in ("Ran: ", "Then: ", "Touched: ", "Changed: ", "Ended: "):
             if sum(map(len, lines)) + len(lines) <= SUMMARY_CHARS:
@@ -369,7 +374,7 @@ class SessionWork:
         """Return whether a file is no part of the project (`notes.changes`)."""
         return is_scratch(path, self.made, self.ran)
 
-    def _lines(self, elsewhere: Collection[str] = ()) -> list[str]:
+    def _lines(self, elsewhere: Collection[str] = (), anyway: Collection[str] = ()) -> list[str]:
         goal, *others = self.prompts
         decided = [decision for decision in self.decisions[::-1] if not _says(goal, decision)]
         decisions = _line("Decided", [*decided, *self._words("decision")], 320)
@@ -381,7 +386,7 @@ class SessionWork:
         failing = [
             f"{name}: {why}"
             for name, why in self.failures.items()
-            if not any(path in name for path in self.made)
+            if not any(path in name for path in (*self.made, *anyway))
         ]
         changed = {path: count for path, count in self.changed.items() if not self.is_scratch(path)}
         fix = "Fix" if self._words("cause") else "Done"

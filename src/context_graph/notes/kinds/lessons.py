@@ -13,10 +13,11 @@ from context_graph.model.note import Note, NoteKind
 from context_graph.notes.changes import is_test
 from context_graph.notes.failure import EDIT, counts_only
 from context_graph.notes.failures import ABSENT, Lesson, normalised
-from context_graph.notes.gather import Gathered, Turn
+from context_graph.notes.gather import Gathered
 from context_graph.notes.kinds.texts import bare, cut, ended, told_files
 from context_graph.notes.message import Unit, best_of
 from context_graph.notes.named_files import names_of, words_named
+from context_graph.notes.turn import Turn
 from context_graph.notes.worked_files import named_of
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened

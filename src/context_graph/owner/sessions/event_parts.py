@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EDITING, EVENT_TEXT_BYTES, SHELLS, EventKind, EventParts
-from context_graph.notes.changes import are_incidental, changed_lines
+from context_graph.notes.changes import changed_lines
+from context_graph.notes.edits.rows import are_incidental
 from context_graph.notes.remarks import remarks_of
 from context_graph.notes.worked_files import written_in
 from context_graph.redact import TextRedactor
-from context_graph.text.definitions import around, changed_by, defined_in, patched_in
+from context_graph.text.definitions import around, changed_by, defined_in
+from context_graph.text.diffs import patched_in
 from context_graph.text.patterns import linear
 
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -93,14 +96,47 @@ def _take_edit(parts: EventParts, call: Mapping[str, Any], answer: Mapping[str, 
             continue
         at = original.find(old) if old and original else -1
         if at >= 0:
-            symbols |= dict.fromkeys(around(original, at + _common(old, new)))
+            symbols |= dict.fromkeys(_around(original, at, old, new))
         symbols |= dict.fromkeys(changed_by(old, new))
     if whole:
         symbols |= dict.fromkeys(changed_by(original, whole) if original else defined_in(whole))
     parts.writes = [path[:_PATH_CHARS] for path in written_in(whole)] if whole else []
     parts.symbols = [name[:_NAME_CHARS] for name in symbols][:_SYMBOLS]
-    parts.old_text = _head(next((old for old, _ in pairs if old), ""), _EDIT_CHARS)
-    parts.new_text = _head(next((new for _, new in pairs if new), whole), _EDIT_CHARS)
+    old = next((old for old, _ in pairs if old), "")
+    new = next((new for _, new in pairs if new), whole)
+    if original:
+        old, new, parts.is_whole = _whole_lines(original, old, new, is_all=bool(whole))
+    parts.old_text, parts.new_text = _head(old, _EDIT_CHARS), _head(new, _EDIT_CHARS)
+
+
+def _whole_lines(original: str, old: str, new: str, *, is_all: bool) -> tuple[str, str, bool]:
+    """Return an edit's texts as whole lines of the file, and whether they are: of one that was written anew
+    what differs, if it is short.
+    """
+    if is_all:
+        begin = len(os.path.commonprefix((original, new)))  # noqa: RUF071 - of any text
+        begin = original.rfind("\n", 0, begin) + 1
+        end = len(os.path.commonprefix((original[begin:][::-1], new[begin:][::-1])))  # noqa: RUF071
+        torn = original.find("\n", len(original) - end)  # the rest of a line that differs before it
+        end = len(original) - torn if torn >= 0 else 0
+        took, put = original[begin : len(original) - end], new[begin : len(new) - end]
+        is_short = max(len(took), len(put)) <= _EDIT_CHARS
+        return (took, put, True) if is_short else ("", new, False)
+    at = original.find(old) if old else -1
+    if at < 0:
+        return old, new, False
+    head = original[original.rfind("\n", 0, at) + 1 : at]
+    tail = original[at + len(old) :].partition("\n")[0] if not old.endswith("\n") else ""
+    return f"{head}{old}{tail}", f"{head}{new}{tail}", True
+
+
+def _around(original: str, at: int, old: str, new: str) -> list[str]:
+    """Return what an edit is in: what it puts behind a line need not be in what that line is in."""
+    begin = _common(old, new)
+    end = begin + len(old[begin:])
+    if new[begin:].startswith(old[begin:]) and new[end : end + 1] == "\n":
+        return around(original[:at] + new, at + end + 1)
+    return around(original, at + begin)
 
 
 def _common(old: str, new: str) -> int:

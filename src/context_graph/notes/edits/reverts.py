@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from context_graph.text.shell_lines import ShellCommand, read_line
@@ -28,6 +29,29 @@ def reverts_of(command: str) -> Reverts:
     paths = [path for call in calls for path in _set_back(call)]
     last = stashed[-1] if stashed else ""
     return Reverts([*paths, *([ALL] if last == "push" else [])], last == "push", last == "pop")
+
+
+def reverts_last(command: str) -> bool:
+    """Return whether setting files back is the last that a command does."""
+    calls = read_line(command).commands if "git" in command else []
+    last = max((at for at, call in enumerate(calls) if _set_back(call) or _stash(call.words)), default=-1)
+    return last == len(calls) - 1
+
+
+def shows_worktree(command: str) -> bool:
+    """Return whether a command prints how the working tree differs from its last commit."""
+    calls = read_line(command).commands if "git" in command else []
+    return any(_is_plain_diff(call.words) for call in calls)
+
+
+def _is_plain_diff(words: list[str]) -> bool:
+    named = [word for word in words[2:] if not word.startswith("-") and word != "HEAD"]
+    return words[:2] == ["git", "diff"] and all("." in word.strip(".") or "/" in word for word in named)
+
+
+def is_in(path: str, folders: Collection[str]) -> bool:
+    """Return whether a file is one of ``folders`` or in one; `ALL` has each."""
+    return any(folder == ALL or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _stash(words: list[str]) -> str:
