@@ -105,7 +105,7 @@ class Result:
         """Remarks for a person, in whole sentences."""
         notes = list(self.plan.notes)
         plan = self.plan
-        if not any((*plan.changes().values(), plan.goals_adjusted, plan.moves_floor, self.skipped)):
+        if not any((*plan.changes().values(), plan.goals_adjusted, self.skipped)):
             notes.insert(0, _nothing(self.plan))
         if self.skipped:
             notes.append(
@@ -152,8 +152,6 @@ class Result:
             "goals": [goal_view(goal) for goal in plan.goals[:LISTED]],
             "notes": list(self.notes),
         }
-        if plan.hindsight is not None:
-            made["hindsight"] = asdict(plan.hindsight)
         if plan.drift is not None:
             similarity, trend = round(plan.drift.similarity, 4), round(plan.drift.trend, 6)
             made["drift"] = {**asdict(plan.drift), "similarity": similarity, "trend": trend}
