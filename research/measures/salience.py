@@ -23,7 +23,7 @@ from research.measures.replayed import Replay, replays
 from research.measures.report import Data, Table, auc, interval, quantiles
 
 from context_graph.consolidation.finders import salience
-from context_graph.consolidation.finders.summaries import summary_facts
+from context_graph.consolidation.finders.salience import summary_facts
 from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.snapshot import F64, Snapshot
 from context_graph.memory.embed import default_provider

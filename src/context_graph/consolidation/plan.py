@@ -1,7 +1,7 @@
 """Holds a consolidation's plan: made by the finders, shown by a dry run, carried out by a commit.
 
-Plain values without arrays: the process beside the owner makes it and the owner reads it. Goals are stored
-with the store as a fact about it (docs/dev/formats.md).
+Plain values without arrays: the process beside the owner makes it and the owner reads it. Goals, and the map
+that a deep or rem run draws, are kept with the store as facts about it (docs/dev/formats.md).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,6 +22,7 @@ MAX_GOALS: Final = 50
 GOAL_MEMBERS: Final = 200
 """Members of a goal that are kept: those nearest to its centre."""
 _GOALS_VERSION: Final = 1
+Made = TypeVar("Made")
 
 
 class Mode(StrEnum):
@@ -184,22 +185,93 @@ def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
 def decode_goals(fact: Mapping[str, Any] | None) -> list[Goal]:
     """Return the goals given to `encode_goals`, with at most 200 members each; [] without such a fact.
 
-    Raises DatabaseCorruptionError if it can't be read or is of a later version; nothing is guessed.
+    Raises DatabaseCorruptionError if it can't be read or is of another version; nothing is guessed.
     """
-    if fact is None:
-        return []
-    version = fact.get("version")
-    if version != _GOALS_VERSION:
-        raise DatabaseCorruptionError(
-            f"the goals of this store are of version {version!r}; this build reads version {_GOALS_VERSION}"
-        )
-    try:
-        goals = msgspec.convert(fact.get("goals"), list[Goal])
-    except msgspec.ValidationError as error:
-        raise DatabaseCorruptionError(f"the goals of this store can't be read: {error}") from error
+    goals = [] if fact is None else _decoded("goals", fact, _GOALS_VERSION, fact.get("goals"), list[Goal])
     sizes = {len(goal.centroid) for goal in goals} - {0, EMBEDDING_BYTES}
     if sizes:
         raise DatabaseCorruptionError(
             f"the goals of this store can't be read: a goal's centre has {sizes.pop()} bytes"
         )
     return goals
+
+
+def _decoded(name: str, fact: Mapping[str, Any], version: int, content: object, kind: type[Made]) -> Made:
+    if fact.get("version") != version:
+        raise DatabaseCorruptionError(
+            f"the {name} of this store: version {fact.get('version')!r}; this build reads version {version}"
+        )
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise DatabaseCorruptionError(f"the {name} of this store can't be read: {error}") from error
+
+
+MAX_CLUSTERS: Final = 200
+"""The largest ones."""
+MAX_DRIFT: Final = 200
+"""Measurements of drift that are kept, the newest: one for each rem run that measured another one."""
+_MAP_VERSION: Final = 2
+
+
+class Group(msgspec.Struct, frozen=True):
+    """One cluster."""
+
+    label: str
+    memories: int
+    coherence: float
+
+
+class Recurring(msgspec.Struct, frozen=True):
+    """One pattern."""
+
+    text: str
+    memories: int
+    confidence: float
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Drift, as one run measured it (`plan.Drift`)."""
+
+    at_ms: int
+    similarity: float
+    level: str
+
+
+class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store's memories are about. It is there to be looked at; nothing is decided by it."""
+
+    at_ms: int
+    clusters: tuple[Group, ...] = ()
+    patterns: tuple[Recurring, ...] = ()
+    drift: tuple[Measured, ...] = ()
+    """Oldest first."""
+    version: int = _MAP_VERSION
+
+
+def encode_map(drawn: StoreMap) -> dict[str, Any]:
+    """Return the fact: JSON-able, at most some 40 KB."""
+    document: dict[str, Any] = msgspec.to_builtins(drawn)
+    return document
+
+
+def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
+    """Return what `encode_map` was given; None without such a fact. Raises as `decode_goals`."""
+    return None if fact is None else _decoded("map", fact, _MAP_VERSION, fact, StoreMap)
+
+
+def with_drift(kept: tuple[Measured, ...], now: Measured | None) -> tuple[Measured, ...]:
+    """Return the measurements with ``now`` at the end, unless it says the same as the last."""
+    if now is None or (kept and kept[-1] == msgspec.structs.replace(now, at_ms=kept[-1].at_ms)):
+        return kept
+    return (*kept, now)[-MAX_DRIFT:]
+
+
+def is_redrawn(kept: StoreMap | None, drawn: StoreMap) -> bool:
+    """Return whether anything but the time differs, so that a run with nothing to do writes nothing.
+
+    The first map of a store needs something to show: a cluster, a pattern or drift.
+    """
+    if kept is None:
+        return bool(drawn.clusters or drawn.patterns or drawn.drift)
+    return msgspec.structs.replace(drawn, at_ms=kept.at_ms) != kept

@@ -18,24 +18,22 @@ import numpy as np
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
 from context_graph.consolidation.finders import duplicates, salience
-from context_graph.consolidation.map import (
+from context_graph.consolidation.messages import DATABASE, PREPARED
+from context_graph.consolidation.plan import (
     MAX_CLUSTERS,
     Group,
     Measured,
-    Recurring,
-    StoreMap,
-    decode_map,
-    encode_map,
-    is_redrawn,
-    with_drift,
-)
-from context_graph.consolidation.messages import DATABASE, PREPARED
-from context_graph.consolidation.plan import (
     Mode,
     NewLink,
     Plan,
+    Recurring,
+    StoreMap,
     decode_goals,
+    decode_map,
     encode_goals,
+    encode_map,
+    is_redrawn,
+    with_drift,
 )
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
@@ -194,11 +192,11 @@ class _Work:
 
     def _aim(self) -> None:
         """Rem: find goals, measure how far recent memories are from them, and adjust the goals."""
-        from context_graph.consolidation.finders import drift, goals
+        from context_graph.consolidation.finders import goals
 
         snap, plan = self._snap, self.plan
         discovered = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
-        plan.drift = drift.detect(snap, self._kept_goals or discovered)
+        plan.drift = goals.detect_drift(snap, self._kept_goals or discovered)
         plan.goals = tuple(goals.adjusted(self._kept_goals, discovered, plan.drift))
         fact = encode_goals(plan.goals, snap.taken_ms)
         kept = {goal.goal_id: goal for goal in self._kept_goals}

@@ -21,8 +21,8 @@ from tests.support.store import run as run_python
 from context_graph.config import data_root, store_dir
 from context_graph.consolidation.commit import commit
 from context_graph.consolidation.consolidate import consolidate
-from context_graph.consolidation.map import decode_map
 from context_graph.consolidation.messages import leftovers
+from context_graph.consolidation.plan import decode_map
 from context_graph.errors import GraphQueryError
 from context_graph.memory.memex import Memex
 from context_graph.store.graph.history import HistoryTable

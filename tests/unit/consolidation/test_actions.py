@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.consolidation.finders.actions import MAX_ACTIONS, actions
+from context_graph.consolidation.finders.patterns import MAX_ACTIONS, actions
 
 
 def kinds(text: str) -> list[str]:

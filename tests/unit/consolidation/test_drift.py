@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benches.consolidation.snapshots import of_memories
 
-from context_graph.consolidation.finders import drift
+from context_graph.consolidation.finders import goals
 from context_graph.consolidation.plan import Goal, GoalLevel
 from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
@@ -59,7 +59,7 @@ def snapshot(sessions: Sequence[Sequence[str]], *, named: bool = True) -> Snapsh
 @pytest.mark.parametrize("named", [True, False])
 def test_a_session_on_something_else_is_drift(named: bool) -> None:
     past = [session(BILLING, seed) for seed in range(10)]
-    found = drift.detect(snapshot([*past, session(GARDEN, 50)], named=named))
+    found = goals.detect_drift(snapshot([*past, session(GARDEN, 50)], named=named))
     assert found.significant
     assert found.level in ("medium", "high", "critical")
     assert found.similarity < 0.7
@@ -69,7 +69,7 @@ def test_a_session_on_something_else_is_drift(named: bool) -> None:
 @pytest.mark.parametrize("seed", range(50, 56))
 def test_more_of_the_same_is_none(seed: int) -> None:
     past = [session(BILLING, number) for number in range(10)]
-    found = drift.detect(snapshot([*past, session(BILLING, seed)]))
+    found = goals.detect_drift(snapshot([*past, session(BILLING, seed)]))
     assert not found.significant
     assert found.similarity >= 0.7
 
@@ -77,9 +77,9 @@ def test_more_of_the_same_is_none(seed: int) -> None:
 def test_a_session_that_turns_away_has_a_falling_trend() -> None:
     past = [session(BILLING, number) for number in range(10)]
     turning = session(BILLING, 60, 8) + session(GARDEN, 61, 8)
-    found = drift.detect(snapshot([*past, turning]))
+    found = goals.detect_drift(snapshot([*past, turning]))
     assert found.trend < 0.0
-    assert drift.detect(snapshot([*past, turning[::-1]])).trend > 0.0
+    assert goals.detect_drift(snapshot([*past, turning[::-1]])).trend > 0.0
 
 
 def test_the_goals_memories_are_the_measure_where_there_are_goals() -> None:
@@ -87,28 +87,28 @@ def test_the_goals_memories_are_the_measure_where_there_are_goals() -> None:
     snap = snapshot([*past, session(GARDEN, 70)])
     billing = [row for row in range(12 * 16) if (row // 16) % 2]
     goal = Goal(UUID(int=7), "", GoalLevel.TACTICAL, 0.9, 0.9, tuple(snap.ids[row] for row in billing))
-    assert not drift.detect(snap).significant
-    assert drift.detect(snap, [goal]).significant
+    assert not goals.detect_drift(snap).significant
+    assert goals.detect_drift(snap, [goal]).significant
 
 
 def test_too_little_to_compare_is_no_drift() -> None:
     for sessions in ([], [session(BILLING, 1)], [session(BILLING, 1, 5), session(GARDEN, 2, 5)]):
-        found = drift.detect(snapshot(sessions))
+        found = goals.detect_drift(snapshot(sessions))
         assert (found.similarity, found.level, found.significant, found.trend) == (1.0, "none", False, 0.0)
 
 
 def test_memories_without_a_goal_in_them_are_not_judged() -> None:
     silent = ["Rain in Oslo", "A grey stone", "Seven birds"] * 12
-    assert drift.detect(snapshot([silent[:18], silent[18:]])).recent == 0
+    assert goals.detect_drift(snapshot([silent[:18], silent[18:]])).recent == 0
 
 
 def test_levels_cover_every_similarity() -> None:
-    assert [least for least, _ in drift.LEVELS] == sorted((least for least, _ in drift.LEVELS), reverse=True)
-    assert drift.LEVELS[-1][0] == 0.0
+    limits = [least for least, _ in goals.DRIFT_LEVELS]
+    assert limits == sorted(limits, reverse=True) and limits[-1] == 0.0
 
 
 def test_it_is_the_same_every_time() -> None:
     snap = snapshot([session(BILLING, number) for number in range(6)] + [session(GARDEN, 9)])
-    one, other = drift.detect(snap), drift.detect(snap)
+    one, other = goals.detect_drift(snap), goals.detect_drift(snap)
     assert one == other
     assert np.isfinite([one.similarity, one.trend]).all()

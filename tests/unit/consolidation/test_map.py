@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from context_graph.consolidation.map import (
+from context_graph.consolidation.plan import (
     MAX_DRIFT,
     Group,
     Measured,
@@ -26,8 +26,6 @@ def test_a_map_is_read_back_as_it_was_and_other_records_are_refused() -> None:
     back = decode_map(fact)
     assert back == drawn
     assert decode_map(None) is None
-    first = {**fact, "version": 1, "seq": 7, "spots": [["a", 0.5, 0.5, 0]]}
-    assert decode_map(first) == drawn, "what version 1 also said is left out"
     with pytest.raises(DatabaseCorruptionError, match="version 3"):
         decode_map({**fact, "version": 3})
     with pytest.raises(DatabaseCorruptionError, match=r"can't be read.*clusters"):

@@ -1,26 +1,34 @@
 """Finds patterns: actions that recur in one order in memories' texts (E10).
 
-Each memory's text is read as a list of actions; memories with one or two are joined by session, and
-sessions' own summaries are left out. A run of actions that recurs beyond chance is a pattern. Its memories
-must be alike in E10, which separates memories about these actions from those that only mention them.
+Each memory's text is read as a list of actions, one a clause, named by their kinds: the sixteen groups of
+action words that make up E10, the space of Steps, so that `ran the suite` and `pytest` are both a test.
+Memories with one or two are joined by session, and sessions' own summaries are left out. A run of actions
+that recurs beyond chance is a pattern. Its memories must be alike in E10, which separates memories about
+these actions from those that only mention them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from itertools import islice
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from context_graph.consolidation.finders.actions import Action, actions
+from context_graph.consolidation.finders.words import stemmer
 from context_graph.consolidation.plan import Pattern
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot, unit_rows
+from context_graph.memory.embed import packaged_table
 from context_graph.model.memory import CAPTURED
+from context_graph.text.phrases import word_set
+from context_graph.text.sentences import Kind, segments
 
 MAX_PATTERNS: Final = 10
 MIN_CONFIDENCE: Final = 0.5
@@ -251,3 +259,146 @@ def _unit(vector: F32) -> F32:
     length = np.float32(np.linalg.norm(vector))
     unit: F32 = vector / length if length > 0 else vector
     return unit
+
+
+GROUPS: Final = (
+    *("create", "change", "remove", "run", "test", "look", "talk", "go", "repair", "trade", "think", "meet"),
+    *("exercise", "art", "store", "install"),
+)
+"""The first values of a word's row in the lexicon, in their order (research/distil/lexicons.py)."""
+MAX_CHARS: Final = 6000
+MAX_ACTIONS: Final = 32
+"""Actions that are read of one text."""
+LEAST: Final = 0.25
+"""A word's share in a group from which it is of that kind."""
+_LOOKED: Final = 8
+"""Words at the beginning of a clause among which its action is looked for."""
+
+_KINDS: Final = {
+    "look": """grep rg search searching find glob ls scan browse fetch trace websearch webfetch curl open
+        review view inspect diff status blame cat head tail see saw""",
+    "change": "multiedit sed black prettier rename refactor rewrite format tune add extend simplify",
+    "create": "touch mkdir implement scaffold define document build compile wrote written",
+    "run": "kubectl terraform ansible rerun deploy trigger schedule",
+    "remove": "rm uninstall clean drop cleared",
+    "test": """pytest jest vitest mocha tox ruff mypy eslint flake8 pylint clippy tsc suite lint linter
+        bench benchmark debug reproduce profile validate compare""",
+    "install": "pip apt brew conda configure integrate upgrade",
+    "think": "todowrite analyze thought decide",
+    "store": "stage commit push tag release publish stash",
+    "repair": "revert undo rollback bisect reset",
+    "talk": "report comment notify reply send sent told spoke",
+}
+"""Words that the lexicon lacks, or has elsewhere."""
+_RUNNERS: Final = word_set(
+    """run ran rerun execute executed launch launched start started invoke invoked bash sh zsh shell terminal
+    git npm yarn pnpm cargo make gradle mvn poetry uv docker"""
+)
+"""Words whose next one says what is done; alone they are a run."""
+_SKIPPED: Final = word_set(
+    """i we you he she they it claude to by with use used call called then next finally lastly first firstly
+    second third afterwards after before also again now always usually often just later once please and or
+    so had have has will would should must can could did do does was were is are let lets begin began try
+    tried continue want need today yesterday"""
+)
+"""Words that may stand before a clause's verb."""
+_ARTICLES: Final = word_set("the a an my our your its this that these those no")
+_DOERS: Final = word_set("agent assistant user tool team")
+"""Who does it, behind an article; any other noun there is what a clause is about."""
+_NO_VERB: Final = word_set(
+    """whether true false sure clearly about instead away off way path route idea mind money together know
+    say said remain stay hold need necessary party member guest memory contain provide come get port support
+    book main"""
+)
+"""Words of the lexicon that say nothing of what was done."""
+
+
+class Action(NamedTuple):
+    """One action that was done."""
+
+    kind: str
+    """One of `GROUPS`."""
+    word: str
+    """The word that says it, in its plain form."""
+
+
+_BREAK: Final = re.compile(
+    r"\n+|->|=>|→|⇒|[.;!?,|](?=\s|$)|\s&&\s|\b(?:and|then|next|i|we)\s|\d[.)]\s|^[^\S\n]*+(?:```|~~~).*+$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORD: Final = re.compile(r"[A-Za-z]\w*+|[^\s\w]")
+_PART: Final = re.compile(r"[A-Z]?[a-z0-9]++|[A-Z]++")
+_SHELL: Final = re.compile(r"(?:```|~~~)\s*+(?:(?:ba|z)?sh(?:ell|-session)?|console)\s|\s*+\$ ")
+_NOUN: Final = re.compile(r"(?:ment|tion|ness)s?$")
+
+
+def actions(text: str) -> list[Action]:
+    """Return the actions in ``text``, in order; at most MAX_ACTIONS.
+
+    One that is repeated at once counts once. Code is not read, except commands: a program's text does
+    not say what was done. Cost: some 10 us a clause.
+    """
+    parts = segments(text[:MAX_CHARS])
+    prose = "\n".join(part.text for part in parts if part.kind is not Kind.CODE or _SHELL.match(part.text))
+    done: list[Action] = []
+    for clause in _BREAK.split(prose):
+        action = _action(clause.rpartition(": ")[2])
+        if action is not None and (not done or done[-1] != action):
+            done.append(action)
+    return done[:MAX_ACTIONS]
+
+
+def _action(clause: str) -> Action | None:
+    """Return the action of a clause that begins with its verb or command; None for another."""
+    run, noun = None, False
+    for word in islice(_words(clause[:160]), _LOOKED):
+        if word in _RUNNERS:
+            run = Action("run", "run")
+        elif word in _ARTICLES:
+            noun = run is None
+        elif word in _DOERS:
+            noun = False
+        elif word[0].isalpha() and word not in _SKIPPED:
+            action = None if noun else _verb(word)
+            if action is None or (not run and _NOUN.search(word) and action.word != word.removesuffix("s")):
+                return run
+            return action
+    return run
+
+
+def _words(clause: str) -> Iterator[str]:
+    """Yield the words of a clause in small letters; `run_tests` and `runTests` are two each."""
+    for name in _WORD.findall(clause):
+        parts = () if _verb(name.lower()) else _PART.findall(name)
+        yield from map(str.lower, parts or (name,))
+
+
+def _verb(word: str) -> Action | None:
+    """Return the action of a verb in any form; None for what is none."""
+    return None if word in _NO_VERB else _lexicon().get(stemmer()(word))
+
+
+@cache
+def _lexicon() -> dict[str, Action]:
+    """Return what each stem of the lexicon of Steps and of `_KINDS` says was done."""
+    sections = packaged_table().sections
+    vocabulary = bytes(sections["vocabulary"]).decode().split("\n")
+    pieces = sections["Steps.pieces"].cast("H")
+    scales = sections["Steps.scales"].cast("f")
+    values = sections["Steps.values"].cast("b")
+    width = len(values) // len(pieces)
+    stemmed = stemmer()
+    best: dict[str, tuple[float, str]] = {}
+    plain: dict[str, str] = {}
+    for row, piece in enumerate(pieces):
+        word = vocabulary[piece]
+        shares = [scales[row] * values[width * row + column] for column in range(len(GROUPS))]
+        share = max(shares)
+        if share >= LEAST and word not in _NO_VERB:
+            stem = stemmed(word)
+            best[stem] = max(best.get(stem, (0.0, "")), (share, GROUPS[shares.index(share)]))
+            plain[stem] = min(plain.get(stem, word), word, key=len)
+    known = {stem: Action(kind, plain[stem]) for stem, (_, kind) in best.items()}
+    for kind, words in _KINDS.items():
+        known.update((stemmed(word), Action(kind, word)) for word in words.split())
+    return known

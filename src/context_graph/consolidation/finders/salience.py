@@ -17,20 +17,20 @@ docs/dev/consolidation-definitions.md has the constants and what they were measu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from context_graph import kernels
-from context_graph.consolidation.finders.summaries import summary_facts
 from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.plan import Goal, Prune
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, F64, Snapshot
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.model.memory import Modality
+from context_graph.model.memory import CAPTURED, NOTED, Modality
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 
 BY_WORDS: Final = 0.64
@@ -75,6 +75,10 @@ LINKED: Final = 1
 """Edges, of both directions, from which a memory is never pruned."""
 YOUNG_MS: Final = 86_400_000
 """A memory younger than a day is not; one with a time in the future is as young as can be."""
+
+FEW: Final = 2
+COMMON: Final = 0.3
+"""A file that more summaries name, and more than this share of all, tells nothing of any."""
 
 _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 _WEIGHTS: Final = np.array(WEIGHTS)
@@ -209,3 +213,55 @@ def _by_space_units(vector: NDArray[Any]) -> F32:
     whole = vector.astype(np.float64)
     lengths = np.sqrt(np.add.reduceat(whole * whole, _STARTS))
     return np.asarray(whole / np.repeat(np.where(lengths > 0.0, lengths, 1.0), SIZES), dtype=np.float32)
+
+
+class SummaryFacts(NamedTuple):
+    """Columns over the rows of a snapshot; a session's notes have what its summary has, other memories 0."""
+
+    shared: F64
+    """Other summaries that name the file which most of them name."""
+    calls: F64
+    """Tool calls of the session."""
+
+
+def summary_facts(snap: Snapshot) -> SummaryFacts:
+    """Read what summaries recorded beside their text. Cost: some 25 us a summary, 0.1 us a note."""
+    facts = SummaryFacts(np.zeros(len(snap)), np.zeros(len(snap)))
+    named: dict[int, set[str]] = {}
+    for row in range(len(snap)):
+        state = _recorded_work(snap, row)
+        calls = state.get("tool_calls")
+        facts.calls[row] = max(0, calls) if isinstance(calls, int) else 0
+        if state:
+            named[row] = _files(state)
+    holders = Counter(path for files in named.values() for path in files)
+    most = max(FEW, COMMON * len(named))
+    for row, files in named.items():
+        facts.shared[row] = max((holders[path] - 1 for path in files if holders[path] <= most), default=0)
+    summary_of = {int(snap.session[row]): row for row in named if snap.session[row]}
+    for row, source in enumerate(snap.source):
+        if source == NOTED and int(snap.session[row]) in summary_of:
+            summary = summary_of[int(snap.session[row])]
+            facts.shared[row], facts.calls[row] = facts.shared[summary], facts.calls[summary]
+    return facts
+
+
+def _recorded_work(snap: Snapshot, row: int) -> dict[str, Any]:
+    """Return what a session's summary recorded beside its text (`SessionWork`); {} for what is none."""
+    if snap.source[row] != CAPTURED:
+        return {}
+    try:
+        state = snap.node(row).metadata.get("capture")
+    except UNREADABLE_RECORD:
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _files(state: dict[str, Any]) -> set[str]:
+    """Files in folders that the session changed or read: a bare name is most often a scratch file."""
+    files: set[str] = set()
+    for name in ("changed", "read"):
+        entries = state.get(name)
+        if isinstance(entries, dict):
+            files.update(path for path in entries if "/" in path)
+    return files

@@ -244,7 +244,7 @@ class RareWords:
 @lru_cache(maxsize=KNOWN)
 def _stems(text: str) -> Mapping[str, str]:
     """Stem -> the form of its first occurrence, in lower case."""
-    stem = _stemmer()
+    stem = stemmer()
     forms: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
         word = _ended(match[0]).lower()
@@ -262,7 +262,8 @@ def _ended(word: str) -> str:
 
 
 @cache
-def _stemmer() -> Callable[[str], str]:
+def stemmer() -> Callable[[str], str]:
+    """Return the function from an English word to its stem; it remembers many."""
     import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
 
     return lru_cache(maxsize=65_536)(Stemmer.Stemmer("english", 0).stemWord)

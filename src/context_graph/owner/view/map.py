@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from context_graph.consolidation.map import StoreMap, decode_map
-from context_graph.consolidation.plan import Goal, decode_goals
+from context_graph.consolidation.plan import Goal, StoreMap, decode_goals, decode_map
 from context_graph.memory.capture import CAPTURE_TAG, NOTES, work_of
 from context_graph.memory.context.at_file import FileMemories
 from context_graph.memory.evidence import KEY as EVIDENCE
