@@ -5,15 +5,15 @@ notes of changes, lessons and findings. Of several lines the one is told that sh
 session was asked.
 
 Most files that are opened are only looked at. So a file is told about at once where the prompt names it, or
-where it is the first one that a prompt's work comes to and something speaks for the note; any other one once
-it is touched again, or is about to change. docs/dev/capture.md has figures.
+where it is the first one that a prompt's work comes to; any other one at its third touch, or when it is about
+to change. docs/dev/capture.md has figures.
 """
 
 from __future__ import annotations
 
 import os.path
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -33,8 +33,6 @@ from context_graph.text.quoting import words_of
 FILE_TOKENS: Final = 120
 TOUCHES: Final = 3
 """Touches after which a file is told about that is not the first one of a prompt's work."""
-TOUCHES_UNSURE: Final = 2
-"""Touches of the first one, where nothing speaks for the note."""
 _KEPT: Final = 16
 """Memories of one path, the newest."""
 _SESSIONS: Final = 64
@@ -71,9 +69,10 @@ class _Session:
     named: frozenset[str] = frozenset()
     """The names of files in its last prompt."""
 
-    def names(self, path: str) -> bool:
-        """Whether it was asked about the file by its name."""
-        return os.path.basename(path) in self.named
+    def wants(self, path: str, rows: Sequence[About]) -> bool:
+        """Whether it is told of a file that it only looks at, of which there are these memories."""
+        is_named = path == self.first or os.path.basename(path) in self.named
+        return is_named or self.touches[path] >= TOUCHES or any(row.is_stored for row in rows)
 
 
 class FileMemories(Follower):
@@ -159,32 +158,13 @@ class FileMemories(Follower):
         for path in self.touched(event, editing=editing):
             if len(session.touches) < _PATHS or path in session.touches:
                 session.touches[path] += 1
-            rows = self._of_others(event.session_id, path)
+            rows = [row for row in self.about(path) if row.session_id != event.session_id]
             session.first = session.first or (path if rows else "")
             untold = [row for row in rows if str(row.node_id) not in shown]
             if path in session.files_shown or not untold:
                 session.done.append(path)
-            elif event.tool_name in EDITING or path == session.first or self._is_sure(session, path, untold):
+            elif event.tool_name in EDITING or session.wants(path, untold):
                 yield path, untold
-
-    def is_time(self, session_id: str, path: str, rows: Sequence[About], speaks: Callable[[], bool]) -> bool:
-        """Whether a file that is `untold` is told about before it is to change.
-
-        Args:
-            speaks: Whether something speaks for the note, that it is of what the session works on.
-        """
-        session = self._session(session_id)
-        is_sure = session.touches[path] >= TOUCHES_UNSURE or self._is_sure(session, path, rows)
-        return is_sure or speaks()
-
-    @staticmethod
-    def _is_sure(session: _Session, path: str, rows: Sequence[About]) -> bool:
-        """Whether it is told whatever else it works on: also of what somebody stored about a file."""
-        return session.touches[path] >= TOUCHES or session.names(path) or any(row.is_stored for row in rows)
-
-    def _of_others(self, session_id: str, path: str) -> list[About]:
-        """What other sessions left of a file."""
-        return [row for row in self.about(path) if row.session_id != session_id]
 
     def asked(self, session_id: str, prompt: str) -> None:
         """Note what the session is asked: of several notes about a file the one that shares it is told."""

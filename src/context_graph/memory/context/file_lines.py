@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from context_graph.memory.context.summary import SessionWork
-from context_graph.model import HookEvent
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NAMES, NOTE, NoteKind, kind_of_memory
 from context_graph.notes.changes import is_test
@@ -24,8 +23,6 @@ _PART_CHARS: Final = 170
 _PARTS_CHARS: Final = 380
 _SHORT_CHARS: Final = 90
 _SYMBOLS: Final = 3
-_NAME_CHARS: Final = 4
-"""Of a name, so many at least, or it stands in any text."""
 _FILES: Final = 3
 _LABELS: Final = frozenset({"Cause", "Fix", "Decided"})
 _UNTOLD: Final = frozenset({"Changed", "Removed", "Commit", "Worked on", "Asked", "Details", "Tested"})
@@ -80,15 +77,6 @@ def _act(kind: NoteKind, content: str, *, is_own: bool) -> str:
     if kind is NoteKind.CHANGE and "\nWorked on: " in content:
         return "looked at"  # nothing was seen to change
     return _DID[kind] if is_own and kind in _DID else "noted"
-
-
-def names_what_was_read(node: MemoryNode, event: HookEvent) -> bool:
-    """Whether a function or class that a note names is in a call or in what it printed."""
-    note = node.metadata.get(NOTE)
-    symbols = note.get("symbols", ()) if isinstance(note, dict) else ()
-    names = {str(symbol).rsplit(".", 1)[-1] for symbol in symbols}
-    text = f"{event.input_text}\n{event.output_text}\n{event.parts.tail}\n{' '.join(event.parts.symbols)}"
-    return any(name in text for name in names if len(name) >= _NAME_CHARS)
 
 
 def line_of_like_work(

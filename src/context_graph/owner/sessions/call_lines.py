@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings
 from context_graph.identity.earlier_work import ALIKE_ENOUGH
-from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
+from context_graph.model import SHELLS, EventKind, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.rules_and_lessons import RulesAndLessons
 
@@ -30,7 +29,6 @@ _FENCE_TOKENS: Final = 24
 """Tokens of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50
 """Tokens of a file's lines that are kept for rules whose scope it is."""
-_MOST_ALIKE: Final = 2
 _SESSIONS: Final = 64
 HOLD: Final = "hold"
 """The choice of `rule_reminders` that refuses a call."""
@@ -144,11 +142,7 @@ class CallLines:
         session_id = event.session_id
         for path, rows in files.untold(event, shown, editing=editing):
             nodes = [node for row in rows if (node := self._memex().get(row.node_id)) is not None]
-            node, line = self._best(files, path, nodes, event, fits)
-            if node is not None and event.tool_name not in EDITING:
-                speaks = partial(self._speaks_for, node, event)
-                if not files.is_time(session_id, path, rows, speaks):
-                    continue
+            line = self._best(files, path, nodes, event, fits)
             if not self._is_awaited():  # then the next call may bring it
                 return []
             files.note_shown(session_id, path)
@@ -163,40 +157,26 @@ class CallLines:
         nodes: Sequence[MemoryNode],
         event: HookEvent,
         fits: Callable[[str], bool],
-    ) -> tuple[MemoryNode | None, Line | None]:
-        """Return of the memories that say something of a file the one that shares most with what was asked,
-        of equals the newest, with its line.
-        """
+    ) -> Line | None:
+        """Return the line of the memory that shares most with what was asked, of equals of the newest."""
         from context_graph.memory.context.file_lines import line_about
 
         by_id = {str(node.id): node for node in nodes}
         about = partial(line_about, path=path, now_ms=event.at_ms, fits=fits, work=self._work)
         lines = [
-            (by_id[node_id], line)
+            (by_id[node_id].created_at_ms, line)
             for node_id, stands in self._holds(nodes, event.cwd).items()
             if (line := about(by_id[node_id], evidence=stands))
         ]
-        return max(
-            lines,
-            key=lambda row: (files.shares(event.session_id, row[1].text), row[0].created_at_ms),
-            default=(None, None),
+        best = max(
+            lines, key=lambda row: (files.shares(event.session_id, row[1].text), row[0]), default=(0, None)
         )
+        return best[1]
 
     def _work(self, session_id: str) -> SessionWork:
         from context_graph.memory.capture import capture_id, work_of
 
         return work_of(self._memex().get(capture_id(session_id)))
-
-    def _speaks_for(self, node: MemoryNode, event: HookEvent) -> bool:
-        """Return whether a note is of what the session works on: it names what the call read,
-        or its session is one of the two that worked most on the like. True too while nothing can be compared.
-        """
-        from context_graph.memory.context.file_lines import names_what_was_read
-
-        if names_what_was_read(node, event):
-            return True
-        alike, _ = self._alike("", event.session_id)
-        return not alike or node.session_id in nlargest(_MOST_ALIKE, alike, key=alike.__getitem__)
 
     def at_command(self, event: HookEvent, shown: set[str], settings: Settings) -> list[Line]:
         """Return the rules that name what a command runs, and what always failed in its stead."""
