@@ -35,7 +35,7 @@ from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
-from context_graph.memory.reindex import Renewal, Step, reindex, reindex_step
+from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
 from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
@@ -103,7 +103,6 @@ class Memex(Reading, Undoing):
     def __init__(self, core: Core, *, owns_store: bool) -> None:
         super().__init__(core)
         self._owns_store = owns_store
-        self._renewal = Renewal(core)
 
     @classmethod
     def open(
@@ -166,7 +165,6 @@ class Memex(Reading, Undoing):
             memex.purge()
         except StoreError as error:  # what is damaged or full must not keep the rest from being read
             _LOG.warning("purge of %s: %s", store.path.parent.name, error)
-        memex._renewal.begin()
         return memex
 
     def __enter__(self) -> Memex:
@@ -471,7 +469,6 @@ class Memex(Reading, Undoing):
 
     def close(self) -> None:
         """Save the snapshots and close. Safe to call twice."""
-        self._renewal.stop()
         self._core.close()
         if self._owns_store:
             self._core.store.close()

@@ -1,38 +1,25 @@
-"""Changes a store's embedding provider, or gives its memories today's spaces, while it is in use (D4.3).
+"""Changes a store's embedding provider while it is in use (D4.3).
 
 New embeddings are written beside the old ones, some memories at a time; one batch then replaces the old ones.
 Until then the old ones serve. If the process dies, progress is kept: the next reindex with the same
 provider goes on from there.
-
-A store of an earlier release has other spaces in some places of its embeddings. A thread renews those;
-nothing else in it changes: what recall reads is the same in both.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from context_graph.errors import ContextGraphError, StoreClosedError
 from context_graph.memory.core import Core
 from context_graph.memory.embed import PROVIDER, EmbeddingProvider, record_of
 from context_graph.memory.index.derived import INDEX_FILE, METRICS_FILE
 from context_graph.memory.index.file import mend
 from context_graph.memory.index.second_vectors import is_there
 from context_graph.memory.writing import text_to_embed
-from context_graph.model.spaces import LAYOUT, renewed
 
-_LOG: Final = logging.getLogger(__name__)
 BATCH: Final = 64
 """Memories in one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
-
-
-PAUSE_S: Final = 0.01
-"""Between two steps of the thread: about as long as a step, so that others come in between."""
-JOIN_S: Final = 10.0
 
 
 class Step(NamedTuple):
@@ -80,8 +67,7 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
     wanted = record_of(provider)
     with core.operation("reindex", writes=True):
         vectors, total = core.store.vectors, core.store.counters.seq
-        recorded = core.store.meta(PROVIDER)
-        if recorded == wanted:
+        if core.store.meta(PROVIDER) == wanted:
             vectors.give_up()
             memories = mend(core.store, provider)  # those that had lost their vectors
             if memories:
@@ -89,13 +75,10 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
             return Step(memories, total, total, True)
         start = vectors.begin(wanted).done
         nodes = [stored.node for stored in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
-        other = not are_kin(recorded, wanted)
         if not nodes:
-            _switch(core, provider, other=other)
+            _switch(core, provider)
             return Step(0, total, total, True)
-        old = vectors.get_many([node.commit_seq for node in nodes]) if not other else [None] * len(nodes)
-    made = [provider.encode(text_to_embed(node)).embedding for node in nodes]
-    embeddings = [new if kept is None else renewed(kept, new) for kept, new in zip(old, made, strict=True)]
+    embeddings = [provider.encode(text_to_embed(node)).embedding for node in nodes]
     with core.operation("reindex", writes=True):
         migration = vectors.migration
         if migration is None or migration.provider != wanted or migration.done != start:
@@ -110,60 +93,10 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
 
 
-def are_kin(recorded: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a store's embeddings are those of the provider but for the spaces."""
-    return recorded is not None and {**recorded, "spaces": LAYOUT} == wanted
-
-
-def _switch(core: Core, provider: EmbeddingProvider, *, other: bool) -> None:
-    if not other:  # index and metrics are made of what stays
-        core.store.vectors.switch()
-        return
+def _switch(core: Core, provider: EmbeddingProvider) -> None:
     # Before the switch: a crash right after it must not find figures of the old vectors.
     for name in (INDEX_FILE, METRICS_FILE):
         (core.folder / name).unlink(missing_ok=True)
     core.store.vectors.switch()
     core.adopt_provider(provider)
     core.load_derived()  # here, not in the next caller's time
-
-
-class Renewal:
-    """Gives the memories of a store of an earlier release the spaces of today, in a thread.
-
-    Cost: some 100 us a memory, once; others wait for a step at most.
-    """
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def begin(self) -> None:
-        """Start the thread, where there is something to renew."""
-        recorded = self._core.store.meta(PROVIDER)
-        if recorded is None or recorded.get("spaces") == LAYOUT or self._core.store.engine.read_only:
-            return
-        if are_kin(recorded, record_of(self._core.provider)):
-            self._thread = threading.Thread(target=self._run, name="spaces", daemon=True)
-            self._thread.start()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until it has ended; False if that took longer."""
-        if self._thread is not None:
-            self._thread.join(timeout_s)
-        return self._thread is None or not self._thread.is_alive()
-
-    def stop(self) -> None:
-        """End the thread after its current step. Call outside of an operation. Safe to call twice."""
-        self._stopped.set()
-        if self._thread is not threading.current_thread():
-            self.wait(JOIN_S)
-
-    def _run(self) -> None:
-        try:
-            while not self._stopped.is_set() and not reindex_step(self._core, self._core.provider).done:
-                self._stopped.wait(PAUSE_S)
-        except StoreClosedError:
-            pass
-        except ContextGraphError as error:  # the next process goes on from here
-            _LOG.warning("the spaces of %s: %s", self._core.folder.name, error)

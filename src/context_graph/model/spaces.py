@@ -37,21 +37,7 @@ SLICES: Final = {name: slice(end - size, end) for name, size, end in zip(SPACES,
 """Space -> its float32 values within an embedding."""
 BEGINS: Final = (0, *_ENDS)
 LAYOUT: Final = 2
-"""Which thirteen these are. The first layout had others in ``RENEWED`` (docs/dev/specification.md)."""
-RENEWED: Final = (
-    slice(4 * SLICES["Paths"].start, 4 * SLICES["Steps"].start),
-    slice(4 * SLICES["Errors"].start, 4 * SLICES["Terms"].start),
-)
-"""Bytes of an embedding in which the layouts differ."""
-
-
-def renewed(embedding: bytes, made: bytes) -> bytes:
-    """Return an embedding of the first layout with the spaces of this one, as far as they differ, from
-    ``made``."""
-    whole = bytearray(embedding)
-    for part in RENEWED:
-        whole[part] = made[part]
-    return bytes(whole)
+"""Which thirteen these are (docs/dev/specification.md); recorded with each store's provider."""
 
 
 def space_vector(embedding: bytes | memoryview, space: str) -> array[float]:

@@ -16,8 +16,6 @@ CORE: dict[str, Requirement] = {
             "tests/unit/model/test_memory.py::test_content_has_at_most_65536_characters_not_bytes",
             "tests/unit/store/test_memory_records.py::test_an_embedding_of_another_length_is_refused",
             "tests/unit/memory/test_spaces.py::test_the_layout_is_that_of_the_decisions",
-            "tests/integration/memory/test_reindex.py::"
-            "test_a_store_of_an_earlier_release_opens_and_gets_the_spaces_of_today",
         ),
     ),
     "REQ-CORE-002": Requirement(

@@ -17,8 +17,7 @@ from context_graph import Memex
 from context_graph.errors import ProviderMismatchError
 from context_graph.kernels.tokens import Encoded
 from context_graph.memory.embed import PROVIDER, default_provider, record_of
-from context_graph.memory.reindex import BATCH, Renewal, Step
-from context_graph.model.spaces import EMBEDDING_BYTES, SLICES, space_vector
+from context_graph.memory.reindex import BATCH, Step
 
 
 class Backwards:
@@ -162,91 +161,18 @@ def test_killed_at_any_step_it_goes_on_from_there(tmp_path: Path, other: Backwar
         assert memex.recall("number 77").nodes[0].node.content == "memory number 77 of parcels"
 
 
-EARLIER = (Path(__file__).parents[2] / "golden" / "embeddings_v1.bin").read_bytes()
-EARLIER_TEXTS = (
-    "We fixed a KeyError in src/app/names.py on Monday because os.path.join was wrong: "
-    "def get_user_name calls it.",
-    "I am so happy: if we had wanted an honest, elegant solution instead, we would need to plan it.",
-    "the green bottle of water",
-)
-"""What the last release made with the first thirteen spaces, and of which texts."""
-
-
-def put_earlier(memex: Memex, *, copies: int = 1) -> None:
-    """Make of an empty store one as that release left it."""
-    memex.store_many(
-        [
-            {"content": text, "rationale": WHY, "embedding": EARLIER[i * EMBEDDING_BYTES :][:EMBEDDING_BYTES]}
-            for i, text in enumerate(EARLIER_TEXTS)
-        ]
-        * copies
-    )
-    record = record_of(default_provider())
-    del record["spaces"]
-    memex.core.store.put_meta(PROVIDER, record)
-
-
-def earlier(path: Path, *, copies: int = 1) -> None:
-    with open_memex(path) as memex:
-        put_earlier(memex, copies=copies)
-
-
-def renewal_of(memex: Memex) -> Renewal:
-    return memex._renewal
-
-
-def test_a_store_of_an_earlier_release_opens_and_gets_the_spaces_of_today(tmp_path: Path) -> None:
-    """REQ-CORE-001: the rows of the spaces that went are made anew, and recall finds the same meanwhile."""
-    earlier(tmp_path / "s")
-    encode = default_provider().encode
-    with open_memex(tmp_path / "s") as memex:
-        before = memex.recall("why did the names fail").nodes
-        assert renewal_of(memex).wait(30)
-        rows = [(stored.node, memex.embedding_at(stored.node.commit_seq)) for stored in memex.stored_after()]
-        assert [embedding for _, embedding in rows] == [encode(node.content).embedding for node, _ in rows]
-        assert EARLIER[:EMBEDDING_BYTES] != rows[0][1]
-        assert memex.provider_record() == record_of(default_provider())
-        after = memex.recall("why did the names fail").nodes
-        assert [row.node.id for row in after] == [row.node.id for row in before]
-        assert len(rows) == len(EARLIER_TEXTS)
-
-
-def test_what_stays_of_an_embedding_is_what_its_caller_supplied(tmp_path: Path) -> None:
-    supplied = default_provider().encode("something else").embedding
-    with open_memex(tmp_path / "s") as memex:
-        node = memex.store("see src/a/b.py", rationale=WHY, embedding=supplied)
-        put_earlier(memex)
-    with open_memex(tmp_path / "s") as memex:
-        assert renewal_of(memex).wait(30)
-        embedding = memex.embedding_at(node.commit_seq)
-    assert embedding is not None
-    made = default_provider().encode("see src/a/b.py").embedding
-    for space in SLICES:
-        kept = space in ("Semantic", "Temporal", "Causal", "Steps", "Terms")
-        source = supplied if kept else made
-        assert space_vector(embedding, space) == space_vector(source, space), space
-
-
-def test_a_renewal_that_was_stopped_goes_on_at_the_next_opening(tmp_path: Path) -> None:
-    earlier(tmp_path / "s", copies=BATCH)
-    with open_memex(tmp_path / "s") as memex:
-        renewal_of(memex).stop()
-    with open_memex(tmp_path / "s") as memex:
-        assert renewal_of(memex).wait(60)
-        encode = default_provider().encode
-        for stored in memex.stored_after():
-            assert memex.embedding_at(stored.node.commit_seq) == encode(stored.node.content).embedding
-        assert memex.provider_record() == record_of(default_provider())
-
-
-def test_what_an_earlier_release_exported_comes_in_with_the_spaces_of_today(tmp_path: Path) -> None:
+def test_an_export_with_other_spaces_comes_in_with_those_of_today(tmp_path: Path) -> None:
     exported = io.BytesIO()
     with open_memex(tmp_path / "s") as memex:
-        put_earlier(memex)
+        embedding = default_provider().encode("something else").embedding
+        memex.store("the green bottle of water", rationale=WHY, embedding=embedding)
+        record = record_of(default_provider())
+        del record["spaces"]
+        memex.core.store.put_meta(PROVIDER, record)
         memex.export(exported, embeddings=True)
     exported.seek(0)
     with open_memex(tmp_path / "t") as memex:
-        assert memex.import_(exported)["added"] == len(EARLIER_TEXTS)
-        for stored in memex.stored_after():
-            made = default_provider().encode(stored.node.content).embedding
-            assert memex.embedding_at(stored.node.commit_seq) == made
+        assert memex.import_(exported)["added"] == 1
+        (stored,) = memex.stored_after()
+        made = default_provider().encode(stored.node.content).embedding
+        assert memex.embedding_at(stored.node.commit_seq) == made

@@ -69,8 +69,8 @@ class Import:
     """Ends of links that no memory before them had, with the place of one such link."""
     _counts: list[int] = field(default_factory=lambda: [0, 0, 0])
     _is_ours: bool = False
-    _has_former_spaces: bool = False
-    """Its embeddings are of an earlier release, and are made anew."""
+    _has_other_spaces: bool = False
+    """Its embeddings are of other spaces, and are made anew."""
     _end: Mapping[str, Any] | None = None
     _is_checked: bool = False
     _waiting: list[GraphEdge] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Import:
             kind, value = _thing(row)
             if kind == "header":
                 self._is_ours = True
-                self._has_former_spaces = (row.get("provider") or {}).get("spaces") != LAYOUT
+                self._has_other_spaces = (row.get("provider") or {}).get("spaces") != LAYOUT
             elif kind == "end":
                 self._end = row
             elif isinstance(value, MemoryNode):
@@ -217,7 +217,7 @@ class Import:
             _, value = _thing(row)
             if isinstance(value, MemoryNode):
                 if self._is_wanted(value):
-                    nodes.append(replace(value, embedding=None) if self._has_former_spaces else value)
+                    nodes.append(replace(value, embedding=None) if self._has_other_spaces else value)
                     if "deleted" in row:
                         gone = row["deleted"]
                         deleted[value.id] = Tombstone(value.id, gone["at_ms"], gone["reason"], soft=True)
