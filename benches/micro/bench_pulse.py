@@ -35,8 +35,7 @@ from tests.oracles import topics as _reference_topics
 
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
-from context_graph.memory.metrics.metrics import common_of
-from context_graph.memory.metrics.pulse import LATELY
+from context_graph.memory.metrics.metrics import LATELY, common_of
 from context_graph.memory.metrics.store_metrics import JOIN_COSINE, TOPIC_SLOTS, StoreMetrics
 from context_graph.model.memory import MemoryNode
 

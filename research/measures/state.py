@@ -10,7 +10,7 @@ from research.fit.drift_data import Session, load_sessions
 from research.measures.circles import SETS, begun, is_result
 from research.measures.report import Data, Table, bits
 
-from context_graph.identity.changes import state_and_level
+from context_graph.identity.brief import state_and_level
 from context_graph.identity.consciousness import ConsciousnessState, state_for
 
 _BEFORE: Final = 0.95

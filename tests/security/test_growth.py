@@ -24,7 +24,7 @@ from context_graph.memory.asked import Asked
 from context_graph.memory.context import distill, ledger, passages
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
-from context_graph.memory.exchange.markdown import file_name, read_markdown
+from context_graph.memory.exchange.records import file_name, read_markdown
 from context_graph.memory.index import blend
 from context_graph.model import EventKind, EventParts, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS

@@ -43,7 +43,7 @@ PYTHONS: Final = {
     "context_graph.identity.forecast": "several calls a hook",
     "context_graph.text.flattening": "several calls a hook",
     "context_graph.memory.index.blend": "all words of a query",
-    "context_graph.memory.exchange.markdown": "the start of a value",
+    "context_graph.memory.exchange.records": "the start of a value",
     "context_graph.text.quoting": "all words of a text, its tags and single characters",
     "context_graph.memory.context.ledger": "all words of a text",
     "context_graph.memory.context.passages": "each line of a memory",

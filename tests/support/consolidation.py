@@ -14,7 +14,7 @@ from context_graph.consolidation.commit import Prepared, Result, commit
 from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
 from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
-from context_graph.memory.metrics.pulse import FACT
+from context_graph.memory.metrics.metrics import FACT
 from context_graph.store import layout
 from context_graph.store.layout import FORMAT_KEY
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before, SessionLink, join_goals, part_goals
-from context_graph.identity.changes import StateAndLevel
+from context_graph.identity.brief import StateAndLevel
 from context_graph.identity.circles import Circles
 from context_graph.identity.consciousness import (
     KuramotoNetwork,

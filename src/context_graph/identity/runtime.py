@@ -10,7 +10,7 @@ import msgspec
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before
-from context_graph.identity.changes import StateAndLevel, is_known
+from context_graph.identity.brief import StateAndLevel, is_known
 from context_graph.identity.circles import CirclesState
 from context_graph.model import KURAMOTO_N
 

@@ -12,17 +12,19 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, cast
 
-from context_graph.memory.embed import EmbeddingProvider, terms_of
+from context_graph.kernels.dense import Vectors
+from context_graph.memory.embed import EmbeddingProvider, meaning_of, terms_of
 from context_graph.memory.index.blend import hashes
+from context_graph.model.spaces import SPACES, WEIGHTS
 from context_graph.notes.said.language import LANGUAGES, language
 from context_graph.text.english import WORK_WORDS
 from context_graph.text.function_words import is_function_word, language_of, pairs_in, without_pairs
-from context_graph.text.phrases import asks_something, is_question, word_set
+from context_graph.text.phrases import asks_something, is_question, sentences, word_set
 
 NAMES: Final = (
     *("margin", "beyond", "opening", "lead", "files", "opening_files", "file_name", "cosine", "size"),
@@ -369,3 +371,50 @@ def _usual(packed: bytes) -> float:
     pieces = memoryview(packed).cast("H")
     rank = pieces[0] - _FIRST_WORD + 1 if len(pieces) == 1 else 0
     return min(_PLAIN, max(_LEAST, math.log(10.0 * rank / 60.0))) if rank > 0 else _PLAIN
+
+
+SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
+"""Product of two Semantic slices of one direction."""
+_READ_CHARS: Final = 8000
+"""Characters that are read of a memory's text."""
+_SENTENCES: Final = 64
+_READ_KEPT: Final = 512
+"""Memories whose sentences are remembered: some 3 KB each."""
+
+
+def nearest(provider: EmbeddingProvider, content: str, dense: memoryview[float]) -> float:
+    """Return the cosine of a question's meaning and that of the sentence of ``content`` that is nearest, [-1,
+    1].
+
+    Args:
+        dense: The question's Semantic slice.
+
+    Cost: 3 us; the first time some 5 us a sentence.
+    """
+    return max(_cosines(_read(cast(Hashable, provider), content), dense))
+
+
+def closeness(provider: EmbeddingProvider, dense: memoryview[float]) -> Callable[[str], float]:
+    """Tells of a text, as a whole, the cosine of its meaning and a question's. Cost: some 4 us a text."""
+    return lambda text: _cosines(_encoded(provider, [text]), dense)[0]
+
+
+@lru_cache(maxsize=_READ_KEPT)
+def _read(provider: Hashable, content: str) -> Vectors:
+    begin = content[:_READ_CHARS]
+    texts = list(sentences(begin))[:_SENTENCES] or [begin]
+    return _encoded(cast(EmbeddingProvider, provider), texts)
+
+
+def _encoded(provider: EmbeddingProvider, texts: Iterable[str]) -> Vectors:
+    parts = [meaning_of(provider, text) for text in texts]
+    vectors = Vectors(len(parts[0]))
+    for part in parts:
+        vectors.append(part)
+    return vectors
+
+
+def _cosines(vectors: Vectors, dense: memoryview[float]) -> list[float]:
+    scores = array("f", bytes(4 * len(vectors)))
+    vectors.scan(dense, b"\1" * len(vectors), scores)
+    return [max(-1.0, min(1.0, score / SEMANTIC)) for score in scores]

@@ -3,6 +3,10 @@
 Its id is made from the session's, and it records the last event it covers. So a repeated capture changes
 nothing, the next one completes an interrupted one, and a session never has two summaries. A summary that the
 user deleted stays deleted.
+
+A session's notes are memories beside it: each once, refreshed while the session goes on. One that somebody
+deleted stays deleted; one that the session's later words made void is deleted here, and comes back if they
+are taken back.
 """
 
 from __future__ import annotations
@@ -11,19 +15,18 @@ import os
 
 # hashlib would load OpenSSL for this one function (see store.layout).
 from _blake2 import blake2b
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.summary import SessionWork
-from context_graph.memory.evidence import KEY, Evidence, top_of
+from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.note_keeping import end_older, forget_void, nodes_of
 from context_graph.model import HookEvent
-from context_graph.model.memory import CAPTURED, SEARCHED, MemoryNode
-from context_graph.model.note import EVERYWHERE, Note
+from context_graph.model.memory import CAPTURED, NOTED, REWORDED, SEARCHED, MemoryNode
+from context_graph.model.note import EVERYWHERE, KIND, NOTE, OPEN_KEY, Note, NoteKind, kind_of_memory
 from context_graph.notes.gather import Gathered
 from context_graph.notes.kinds.searched import searched_text
 from context_graph.notes.make import REMARKS, notes_of
@@ -186,21 +189,28 @@ def capture(
     if not text:
         return None
     metadata = _metadata(work, gathered)
-    nodes, metadata[NOTES] = nodes_of(
-        memex, session_id, notes, root=work.root, project=project, evidence=evidence
-    )
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
     rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    made = memex.put_many([*nodes, _node(node_id, session_id, work, text, metadata, project, before)])[-1]
-    end_older(memex, nodes)
-    forget_void(memex, _notes_of(before), metadata[NOTES])
-    if before is None:
-        _learn_templates(memex, templates)
+    nodes, ids = _nodes_of(memex, session_id, notes, root=work.root, project=project, evidence=evidence)
+    node = _node(session_id, work, text, {**metadata, NOTES: ids}, project, before)
+    made = _put(memex, node, nodes, before, templates)
     if learn is not None:
         learn(work, work_of(before))
+    return made
+
+
+def _put(
+    memex: Memex, node: MemoryNode, notes: list[MemoryNode], before: MemoryNode | None, templates: Templates
+) -> MemoryNode:
+    """Store a summary with those of its notes that changed; those that it no longer makes are deleted."""
+    made = memex.put_many([*notes, node])[-1]
+    _end_older(memex, notes)
+    _forget_void(memex, set(_notes_of(before)) - set(_notes_of(node)))
+    if before is None:
+        _learn_templates(memex, templates)
     return made
 
 
@@ -243,16 +253,10 @@ def keep_imported(
         return did
     notes = _kept_for_user(session_id, notes, gathered.account, users)
     work.first_event = work.last_event = gathered.last_event = 0
-    metadata = _metadata(work, gathered)
-    nodes, metadata[NOTES] = nodes_of(
-        memex, session_id, notes, root=work.root, project=project, tags=(IMPORTED,)
-    )
-    node = _node(node_id, session_id, work, text, metadata, project, before)
-    memex.put_many([*nodes, replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node])
-    end_older(memex, nodes)
-    forget_void(memex, _notes_of(before), metadata[NOTES])
-    if before is None:
-        _learn_templates(memex, templates)
+    nodes, ids = _nodes_of(memex, session_id, notes, root=work.root, project=project, tags=(IMPORTED,))
+    metadata = {**_metadata(work, gathered), NOTES: ids}
+    node = _node(session_id, work, text, metadata, project, before)
+    _put(memex, node if before else replace(node, tags=(CAPTURE_TAG, IMPORTED)), nodes, before, templates)
     return did
 
 
@@ -265,9 +269,9 @@ def _kept_for_user(session_id: str, notes: list[Note], account: str, users: User
     memex = users(account) if own and account and users is not None else None
     if memex is None:
         return notes
-    nodes, _ = nodes_of(memex, session_id, own, project=None)
+    nodes, _ = _nodes_of(memex, session_id, own, project=None)
     memex.put_many(nodes)
-    end_older(memex, nodes)
+    _end_older(memex, nodes)
     return [note for note in notes if note not in own]
 
 
@@ -283,7 +287,6 @@ def _files(work: SessionWork) -> list[str]:
 
 
 def _node(
-    node_id: UUID,
     session_id: str,
     work: SessionWork,
     text: str,
@@ -303,7 +306,7 @@ def _node(
             embedding=None,
         )
     return MemoryNode(
-        id=node_id,
+        id=capture_id(session_id),
         content=text,
         rationale=_RATIONALE,
         created_at_ms=work.ended_ms,
@@ -315,3 +318,138 @@ def _node(
         source=SOURCE,
         metadata=metadata,
     )
+
+
+VOID: Final = "the session's later words say otherwise"
+"""Reason in the tombstone of a note that its session no longer makes."""
+_NOTE_RATIONALE: Final = "Note of a session, quoted from its recorded events."
+_IMPORTANCE: Final = {
+    NoteKind.RULE: 0.7,
+    NoteKind.DECISION: 0.6,
+    NoteKind.LESSON: 0.6,
+    NoteKind.CHANGE: 0.5,
+    NoteKind.OPEN: 0.5,
+    NoteKind.FINDING: 0.5,
+    NoteKind.WAY: 0.4,
+}
+
+
+def note_id(session_id: str, note: Note) -> UUID:
+    """Return the id of a session's note, the same whenever it is made anew."""
+    named = f"{session_id}\0{note.kind}\0{note.key}".encode("utf-8", "replace")
+    return UUID(bytes=blake2b(named, digest_size=16, person=b"session-note").digest(), version=5)
+
+
+def open_note_id(session_id: str) -> UUID:
+    """Return the id of the note that has what a session left open; there may be none."""
+    return note_id(session_id, Note(NoteKind.OPEN, "", OPEN_KEY, 0))
+
+
+def _nodes_of(
+    memex: Memex,
+    session_id: str,
+    notes: Sequence[Note],
+    *,
+    root: str = "",
+    project: str | None,
+    evidence: Evidence | None = None,
+    tags: tuple[str, ...] = (),
+) -> tuple[list[MemoryNode], list[str]]:
+    """Return the memories to store of a session's notes, those that are new or changed; the ids of all of
+    them.
+
+    Args:
+        root: The folder that the notes' files are relative to.
+
+    Cost: a look-up a note, and its files' hashes where they are not known.
+    """
+    changed: list[MemoryNode] = []
+    there: list[str] = []
+    for note in notes:
+        node_id = note_id(session_id, note)
+        known = memex.stored(node_id)
+        tombstone = memex.tombstone(node_id)
+        if tombstone is not None and tombstone.reason != VOID:
+            continue
+        if known is not None and known.deleted:
+            memex.restore(node_id)
+        there.append(str(node_id))
+        old = known.node if known is not None else None
+        if old is not None and REWORDED in old.metadata:
+            continue
+        if old is None or (old.content, old.metadata.get(NOTE)) != (note.text, _own(note)):
+            changed.append(_note_node(node_id, session_id, note, old, root, project, evidence, tags))
+    return changed, there
+
+
+def _end_older(memex: Memex, nodes: Iterable[MemoryNode]) -> None:
+    """Link each of the user's words in ``nodes`` to the older ones that it gives up: those hold no longer.
+
+    Raises StoreError. Cost: nothing for a text that gives nothing up, else a recall.
+    """
+    for node in nodes:
+        if kind_of_memory(node.metadata) not in (NoteKind.RULE, NoteKind.DECISION):
+            continue
+        for old in memex.given_up(node.content):
+            known = memex.get(old)
+            if old != node.id and known is not None and known.created_at_ms <= node.created_at_ms:
+                memex.link(node.id, old, SUPERSEDES, weight=1.0)
+
+
+def _forget_void(memex: Memex, ids: Iterable[str]) -> None:
+    """Delete notes that their session no longer makes. Raises StoreError."""
+    for gone in ids:
+        stored = memex.stored(gone)
+        if stored is not None and not stored.deleted:
+            memex.forget(gone, reason=VOID)
+
+
+def _note_node(
+    node_id: UUID,
+    session_id: str,
+    note: Note,
+    before: MemoryNode | None,
+    root: str,
+    project: str | None,
+    evidence: Evidence | None,
+    tags: tuple[str, ...],
+) -> MemoryNode:
+    metadata: dict[str, Any] = {KIND: str(note.kind), NOTE: _own(note)}
+    files = [os.path.join(root, path) for path in note.files]
+    rests_on = evidence.record(top_of(root), files) if evidence is not None and files else None
+    if rests_on is not None:
+        metadata[KEY] = rests_on
+    if before is not None:  # what people or recalls did to it stays
+        return replace(
+            before,
+            content=note.text,
+            created_at_ms=note.at_ms,
+            metadata={**before.metadata, **metadata},
+            embedding=None,
+        )
+    return MemoryNode(
+        id=node_id,
+        content=note.text,
+        rationale=_NOTE_RATIONALE,
+        created_at_ms=note.at_ms,
+        last_accessed_ms=note.at_ms,
+        importance=_IMPORTANCE[note.kind],
+        session_id=session_id,
+        project=project,
+        tags=tags,
+        source=NOTED,
+        metadata=metadata,
+    )
+
+
+def _own(note: Note) -> dict[str, Any]:
+    """Return what belongs to the kind, without what is empty."""
+    fields = {
+        "events": list(note.events),
+        "files": list(note.files),
+        "symbols": list(note.symbols),
+        "scope": note.scope,
+        "said_by": note.said_by,
+        **note.extra,
+    }
+    return {name: value for name, value in fields.items() if value}

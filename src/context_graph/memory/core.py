@@ -29,7 +29,7 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index.derived import Derived
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors, find_model
-from context_graph.memory.metrics.pulse import FACT, Tellings
+from context_graph.memory.metrics.metrics import FACT, Tellings
 from context_graph.memory.metrics.timings import Timings
 from context_graph.memory.recall import Recaller
 from context_graph.model.edge import Direction, GraphEdge

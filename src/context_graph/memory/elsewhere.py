@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
-from context_graph.memory.asked import Asked
+from context_graph.memory.asked import SEMANTIC, Asked, nearest
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
 from context_graph.memory.index.blend import DEFAULT, Blend, Scores, Wanted
 from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.nearest import SEMANTIC, nearest
 from context_graph.memory.recall import Recalled
 from context_graph.memory.writing import text_to_embed
 from context_graph.model.memory import MemoryNode

@@ -14,7 +14,7 @@ import time
 from _blake2 import blake2b
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -22,7 +22,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.git.repository import Head, Repo, ask_git, find_repo, read_head, tip_of
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.memory import ACCEPTED, CAPTURED, CONFIRMED, MemoryNode
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.system.small_files import Signature, is_settled, read_bytes, signature
 
@@ -341,6 +341,35 @@ def _inside(top: str, path: str) -> str | None:
         if form.startswith(top.rstrip("/") + "/") and real.startswith(top.rstrip("/") + "/"):
             return form[len(top.rstrip("/")) + 1 :]
     return None
+
+
+def confirmed(node: MemoryNode, evidence: Evidence, folder: str | None, at_ms: int) -> MemoryNode:
+    """Return ``node`` as somebody confirms it: its files are noted as they are now, in the checkout of
+    ``folder``.
+
+    Files that are gone are no longer among them; if all are gone it rests on none. A second confirmation
+    replaces the first: what it can be taken back to is what was before it.
+    """
+    old: Any = node.metadata.get(KEY)
+    files = old.get("files") if isinstance(old, Mapping) else None
+    metadata = {name: value for name, value in node.metadata.items() if name != CONFIRMED}
+    before = {name: metadata[name] for name in (KEY, ACCEPTED) if name in metadata}
+    if isinstance(files, Mapping) and folder:
+        metadata.pop(KEY)
+        now = evidence.record(top_of(folder), files)
+        metadata |= {} if now is None else {KEY: now}
+    metadata |= {ACCEPTED: True, CONFIRMED: {"at_ms": at_ms, "before": before}}
+    return replace(node, metadata=metadata)
+
+
+def unconfirmed(node: MemoryNode) -> MemoryNode | None:
+    """Return ``node`` as it was before it was confirmed; None if it was not."""
+    note = node.metadata.get(CONFIRMED)
+    before = note.get("before") if isinstance(note, Mapping) else None
+    if not isinstance(before, Mapping):
+        return None
+    kept = {k: v for k, v in node.metadata.items() if k not in (CONFIRMED, KEY, ACCEPTED)}
+    return replace(node, metadata={**kept, **before})
 
 
 _PLAIN_NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+@")

@@ -25,21 +25,19 @@ from uuid import UUID, uuid4
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory import editing, runs
-from context_graph.memory.confirming import confirmed, reworded, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.evidence import SUPERSEDING
+from context_graph.memory.evidence import SUPERSEDING, confirmed, unconfirmed
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
-from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
+from context_graph.memory.writing import Draft, as_uuid, redacted, reworded, text_to_embed
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
-from context_graph.model.memory import MemoryNode, Tombstone, check_range
+from context_graph.model.memory import ACCEPTED, MemoryNode, Tombstone, check_range
 from context_graph.redact import Redactor, TextRedactor
 from context_graph.store.engine.failures import translate
 from context_graph.store.engine.tuning import Durability, Tuning

@@ -19,7 +19,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
-from context_graph.memory.asked import Asked, joins_words
+from context_graph.memory.asked import SEMANTIC, Asked, joins_words, nearest
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import EvidenceState, Verdict
 from context_graph.memory.filters import RecallFilters
@@ -40,14 +40,15 @@ from context_graph.memory.index.order import (
     MAX_DEPTH,
     Judged,
     Order,
+    Spread,
     cursor_of,
     end_of_evidence,
     key_of,
     read_cursor,
+    spread,
+    without_notes,
 )
 from context_graph.memory.index.second_vectors import SecondVectors
-from context_graph.memory.index.spread import Spread, spread, without_notes
-from context_graph.memory.nearest import SEMANTIC, nearest
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 

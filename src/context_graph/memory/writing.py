@@ -13,7 +13,9 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory.evidence import KEY, SUPERSEDES
 from context_graph.model import cut_session_id
 from context_graph.model.memory import (
+    CAPTURED,
     LAST_MS,
+    REWORDED,
     SEARCHED,
     MemoryNode,
     Modality,
@@ -228,6 +230,15 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
     draft = drafted(node)
     draft.redact(redactor)
     return replace(node, **draft.fields())
+
+
+def reworded(node: MemoryNode, content: str, at_ms: int) -> MemoryNode:
+    """Return ``node`` with the text that somebody gave it; InvalidParamsError for a session's summary."""
+    check_content(content)
+    if node.source == CAPTURED:
+        why = f"is {node.id}, a session's summary, which hooks write; reword one of its notes"
+        raise InvalidParamsError.of("node_id", why)
+    return replace(node, content=content, metadata={**node.metadata, REWORDED: at_ms}, embedding=None)
 
 
 def text_to_embed(node: MemoryNode | Draft) -> str:

@@ -34,6 +34,12 @@ NOTED: Final = "note"
 """Who stored a session's notes, which it rewrites as well."""
 SEARCHED: Final = "searched"
 """Key of a memory's metadata: text that finds it and is not shown."""
+ACCEPTED: Final = "accepted"
+"""Key of a memory's metadata: somebody found it fine as it is, alone or not."""
+CONFIRMED: Final = "confirmed"
+"""Key of a memory's metadata: when somebody confirmed it, and what taking that back puts back."""
+REWORDED: Final = "reworded"
+"""Key of a memory's metadata: when somebody gave it the text that it has."""
 
 HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4

@@ -24,8 +24,15 @@ from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import importing as imports_module
 from context_graph.memory.exchange.exporting import FORMAT, PAGE_ROWS, export_page, markdown_page
 from context_graph.memory.exchange.importing import MAX_OPEN, Import, Imports, import_jsonl
-from context_graph.memory.exchange.markdown import file_name, markdown_of, read_markdown
-from context_graph.memory.exchange.records import edge_from_json, edge_to_json, node_from_json, node_to_json
+from context_graph.memory.exchange.records import (
+    edge_from_json,
+    edge_to_json,
+    file_name,
+    markdown_of,
+    node_from_json,
+    node_to_json,
+    read_markdown,
+)
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import MemoryNode

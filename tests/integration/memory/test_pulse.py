@@ -9,7 +9,7 @@ from tests.integration.memory.test_introspection import LIMIT, SUBJECTS, WHY, ac
 from tests.support.memories import open_memex
 
 from context_graph.memory.memex import Memex
-from context_graph.memory.metrics.pulse import FACT, LATELY, Shares, action_for
+from context_graph.memory.metrics.metrics import FACT, LATELY, Shares, action_for
 from context_graph.model.memory import CAPTURED, MemoryNode, SuggestedAction
 from context_graph.model.note import KIND, NoteKind
 

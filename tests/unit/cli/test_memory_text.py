@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from context_graph.cli.memory.text import RECORDS, node_text
-from context_graph.memory import capture, confirming, evidence
-from context_graph.memory.metrics import review_tasks
+from context_graph.memory import capture, evidence
 from context_graph.model import memory, note
 
 NODE: dict[str, Any] = {
@@ -38,6 +37,6 @@ def test_metadata_of_the_users_own_is_shown() -> None:
 def test_the_records_are_called_as_those_who_write_them_call_them() -> None:
     written = {
         *(note.KIND, note.NOTE, memory.SEARCHED, memory.MERGED_FROM, capture.NOTES, capture.GATHERED),
-        *(confirming.CONFIRMED, confirming.REWORDED, evidence.KEY, review_tasks.ACCEPTED, "capture"),
+        *(memory.CONFIRMED, memory.REWORDED, evidence.KEY, memory.ACCEPTED, "capture"),
     }
     assert written == RECORDS

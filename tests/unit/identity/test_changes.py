@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.identity.brief import guidance
-from context_graph.identity.changes import change_text, off_track
+from context_graph.identity.brief import change_text, guidance, off_track
 from context_graph.identity.consciousness import ConsciousnessState, Metrics
 from context_graph.identity.continuity import ICLevel
 

@@ -9,8 +9,7 @@ import pytest
 from tests.support.agent_events import SHADER, TARIFF, tool
 
 from context_graph.errors import CorruptedIdentityError
-from context_graph.identity.brief import brief_line
-from context_graph.identity.changes import change_text, state_and_level
+from context_graph.identity.brief import brief_line, change_text, state_and_level
 from context_graph.identity.circles import STREAK, WINDOW, Circles
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.live import LiveSession

@@ -9,10 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from context_graph.memory.asked import NAMES, STORED
+from context_graph.memory.asked import NAMES, STORED, closeness, nearest
 from context_graph.memory.context.passages import answers
 from context_graph.memory.embed import default_provider, dense_part
-from context_graph.memory.nearest import closeness, nearest
 from context_graph.memory.relevance import SECOND, answer, brought, is_brought, of_memory
 from context_graph.model.memory import NOTED, MemoryNode
 from context_graph.model.note import KIND, NoteKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from context_graph.memory.context.steps import MAX_STEPS, add_step, changing_step, command_step
+from context_graph.memory.context.ways import MAX_STEPS, add_step, changing_step, command_step
 
 
 @pytest.mark.parametrize(

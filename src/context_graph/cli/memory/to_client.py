@@ -22,7 +22,7 @@ _HEAD: Final = (
 _BEGIN: Final = "<!-- context-graph rules: written by `context-graph-cli memory export --to claude-md` -->"
 _END: Final = "<!-- end of context-graph rules -->"
 _CONFIRMED: Final = "confirmed"
-"""In the metadata of what somebody confirmed (`memory.confirming`)."""
+"""In the metadata of what somebody confirmed (`model.memory.CONFIRMED`)."""
 _MOST: Final = 60
 _CHARS: Final = 400
 """Of one memory: the client's model reads the file as a whole."""

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.context.following import Follower, keep_newest
-from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
+from context_graph.model.memory import CAPTURED, CONFIRMED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces
 from context_graph.notes.said.about import command_name

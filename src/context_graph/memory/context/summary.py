@@ -16,8 +16,16 @@ from typing import Any, Final
 import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
-from context_graph.memory.context.steps import add_step, changing_step, command_step, open_todos, take
-from context_graph.memory.context.ways import Way, note_made, take_runs
+from context_graph.memory.context.ways import (
+    Way,
+    add_step,
+    changing_step,
+    command_step,
+    note_made,
+    open_todos,
+    take,
+    take_runs,
+)
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.changes import is_scratch

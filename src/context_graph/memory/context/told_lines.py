@@ -3,17 +3,21 @@
     - [3f2a9c1d] you said on 12 Nov: "Amounts are in cents, not euros"
     - [91c0ffee] fixed here on 3 Nov: "The form rendered the old template. …" - verified
 
-What a memory says is `quoted`. Its short id begins the line: it serves to show or forget it.
+What a memory says is `quoted`, with how what it rests on is today. Its short id begins the line: it serves to
+show or forget it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from context_graph.memory.context.passages import Near, answers, passage, shortened_to
-from context_graph.model.note import NoteKind
+from context_graph.memory.evidence import EvidenceState, Verdict
+from context_graph.model.memory import MemoryNode, author_of
+from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.text.quoting import MAX_FENCED_CHARS, RECORDS, Line, day_text, fence, quoted, words_of
 
 LINE_TOKENS: Final = 120
@@ -191,3 +195,30 @@ def _on_one_line(text: str) -> str:
 def _plain(text: str) -> str:
     """Return what of two texts must be the same for one of them to be enough."""
     return " ".join(text.removeprefix(_GOAL).split()).casefold()
+
+
+def quotes_of(
+    likely: Sequence[tuple[MemoryNode, float]],
+    verdicts: Sequence[Verdict | None],
+    contradicted: Mapping[UUID, UUID],
+) -> list[Quote]:
+    """(memory, relevance) as quotes, in their order, those last whose files are gone; what another memory
+    superseded is left out.
+
+    Args:
+        verdicts: How what each rests on is today; None for what rests on nothing.
+        contradicted: Which memory contradicts one of them.
+    """
+    quotes, gone = [], dict[str, bool]()
+    for (node, score), verdict in zip(likely, verdicts, strict=True):
+        if verdict is not None and verdict.state is EvidenceState.SUPERSEDED:
+            continue
+        weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
+        if node.id in contradicted:
+            text = ", ".join(filter(None, (text, f"contradicted by {str(contradicted[node.id])[:8]}")))
+        gone[str(node.id)] = verdict is not None and verdict.state is EvidenceState.GONE
+        fields = (str(node.id), node.content, node.source, node.created_at_ms, score * weight, text)
+        note, kind = node.metadata.get(NOTE), kind_of_memory(node.metadata)
+        said_by = str(note.get("said_by", "")) if isinstance(note, dict) else ""
+        quotes.append(Quote(*fields, author_of(node), kind=kind, said_by=said_by))
+    return sorted(quotes, key=lambda quote: gone[quote.node_id])

@@ -12,7 +12,7 @@ import orjson
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.markdown import file_name, markdown_of
+from context_graph.memory.exchange.records import file_name, markdown_of
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store.graph.node_records import StoredNode

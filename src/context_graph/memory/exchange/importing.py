@@ -20,7 +20,7 @@ import orjson
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.memory.exchange import records
 from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
-from context_graph.memory.exchange.markdown import read_markdown
+from context_graph.memory.exchange.records import read_markdown
 from context_graph.memory.runs import new_act
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge

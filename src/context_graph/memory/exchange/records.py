@@ -1,17 +1,32 @@
-"""Converts memories, edges and tombstones to JSON objects and back, checking each field.
+"""Converts memories, edges and tombstones to JSON objects and back, checking each field, and memories to
+Markdown files and back.
 
 Times are Unix milliseconds, ids UUIDs as text, an embedding base64 of its 6,144 bytes. The objects have
 exactly the fields of `MemoryNode`, `GraphEdge` and `Tombstone`, whose types say what a field may hold, so a
-new field needs no change here.
+new field needs no change here. A Markdown file has front matter with all fields, then the content:
+
+    ---
+    id: 5f3c…
+    created: 2026-01-31T09:30:00.123Z
+    tags: ["build"]
+    ---
+    The content, to the end of the file.
+
+Each value is JSON, or bare text if that can't be mistaken for JSON, so that a person may edit it. Links are
+in the file of the memory they leave. Embeddings and deleted memories are only in JSONL.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from dataclasses import fields as dataclass_fields
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import UnionType
 from typing import Any, Final, NoReturn, TypeVar, get_origin, get_type_hints
@@ -248,3 +263,128 @@ _OF_TYPES: Final[dict[Any, Check]] = {
 _NODE: Final = _checks(MemoryNode)
 _EDGE: Final = _checks(GraphEdge)
 _TOMBSTONE: Final = _checks(Tombstone)
+
+
+_TIMES: Final = {"created": "created_at_ms", "accessed": "last_accessed_ms"}
+_FIRST: Final = (
+    *("id", "created", "rationale", "importance", "tags", "pinned", "source", "project", "session_id"),
+    *("agent_id", "modality", "johari_quadrant", "utl_state", "semantic_cluster"),
+)
+_LAST: Final = ("accessed", "access_count", "metadata", "links")
+_APART: Final = ("content", "embedding", "commit_seq", *_TIMES.values(), *_FIRST, *_LAST)
+_ORDER: Final = (
+    *_FIRST,
+    *(field.name for field in dataclass_fields(MemoryNode) if field.name not in _APART),
+    *_LAST,
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BARE: Final = re.compile(r"[A-Za-z][\w .,:/()+\-]*")
+_SLUG_WORD: Final = re.compile(r"[a-z0-9]+")
+_JSON_BEGINS: Final = re.compile(r"-?\d|(?:true|false|null)\b")
+_JSON_WORDS: Final = frozenset({"true", "false", "null", "NaN", "Infinity"})
+_BARE_FIELDS: Final = ("id", "created", "accessed")
+_MARK: Final = "---"
+
+
+def markdown_of(node: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> str:
+    """Return the file of a memory, given as `records` writes it, with the edges that leave it."""
+    fields = {name: value for name, value in node.items() if name not in ("content", "embedding")}
+    for shown, name in _TIMES.items():
+        fields[shown] = _iso(fields.pop(name))
+    fields["links"] = [{key: value for key, value in link.items() if key != "source_id"} for link in links]
+    lines = [
+        f"{name}: {_value(name, fields[name])}"
+        for name in _ORDER
+        if fields.get(name) not in (None, [], {}, ())
+    ]
+    return "\n".join((_MARK, *lines, _MARK, node["content"])) + "\n"
+
+
+def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return (memory, edges that leave it) of such a file, as `records` reads them.
+
+    Raises:
+        InvalidInputError: It has no front matter, or a line can't be read; names the line.
+    """
+    text = text.removeprefix("\ufeff")
+    head, mark, content = _split(text)
+    if not mark:
+        raise InvalidInputError(f"line 1: no front matter between two lines of {_MARK}")
+    fields: dict[str, Any] = {}
+    for number, line in enumerate(head, 2):
+        name, colon, value = line.partition(":")
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not colon or name.strip() not in _ORDER:
+            raise InvalidInputError(
+                f"line {number}: {name.strip()[:40]!r} is no known field; the fields are {', '.join(_ORDER)}"
+            )
+        fields[name.strip()] = _read_value(value.strip(), number)
+    for shown, name in _TIMES.items():
+        if shown in fields:
+            fields[name] = _ms(shown, fields.pop(shown))
+    links = fields.pop("links", [])
+    if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
+        raise InvalidInputError("links must be a list of JSON objects")
+    edges = [{**link, "source_id": fields.get("id")} for link in links]
+    return {**fields, "content": content}, edges
+
+
+def file_name(node: Mapping[str, Any]) -> str:
+    """Return a name that sorts by time and tells what is inside; the id in it makes it unique."""
+    words = _SLUG_WORD.findall(node["content"][:200].lower())[:6]
+    slug = "-".join(words)[:48].strip("-") or "memory"
+    return f"{str(_iso(node['created_at_ms']))[:10]}-{slug}-{node['id']}.md"
+
+
+def _split(text: str) -> tuple[list[str], str, str]:
+    """Return (front matter's lines, its closing mark or "", content without the file's last newline)."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != _MARK:
+        return [], "", ""
+    for at, line in enumerate(lines[1:], 1):
+        if line.rstrip() == _MARK:
+            content = "\n".join(lines[at + 1 :])
+            return [line.rstrip("\r") for line in lines[1:at]], _MARK, content.removesuffix("\n")
+    return [], "", ""
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        plain = _BARE.fullmatch(value) and value == value.strip() and value not in _JSON_WORDS
+        if plain or name in _BARE_FIELDS:
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _read_value(text: str, number: int) -> Any:
+    if text[:1] not in ('"', "[", "{") and not _JSON_BEGINS.match(text):
+        return text
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InvalidInputError(f"line {number}: the JSON is nested too deep") from error
+    except ValueError as error:
+        if text[:1] in ('"', "[", "{"):
+            raise InvalidInputError(f"line {number}: {text[:40]!r} is no JSON: {error}") from error
+        return text  # 2026-01-31T…, or an id that begins with a digit
+
+
+def _iso(at_ms: int) -> str | int:
+    """ISO 8601 in UTC to the millisecond; a time beyond the calendar stays a number."""
+    try:
+        at = _EPOCH + timedelta(milliseconds=at_ms)
+    except OverflowError:
+        return at_ms
+    return f"{at.strftime('%Y-%m-%dT%H:%M:%S')}.{at.microsecond // 1000:03d}Z"
+
+
+def _ms(name: str, value: Any) -> int:
+    if type(value) is int:
+        return value
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise InvalidInputError(f"{name} is {value!r}, must be an ISO 8601 time") from error
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return round((at - _EPOCH) / timedelta(milliseconds=1))

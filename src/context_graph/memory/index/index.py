@@ -24,7 +24,6 @@ from context_graph.kernels import rows as row_kernels
 from context_graph.kernels.tokens import Encoded
 from context_graph.memory.embed import dense_part
 from context_graph.memory.index.rows import GONE, Rows
-from context_graph.memory.metrics.connections import rare_most
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SLICES
 
@@ -43,6 +42,10 @@ _UNLIKE: Final = 0.03
 _ALIKE: Final = 0.09
 """Cosine of neighbours above that of other memories, from which sessions count not at all and in full: unlike
 functions that share one by chance have at most 0.02, LoCoMo's talks 0.10 to 0.26."""
+_FEWEST: Final = 3
+_SHARE: Final = 20
+"""An anchor is a word or tag that at most 3 memories have, or a twentieth of them: what everybody says
+connects nothing."""
 _SWEEP_AT_LEAST: Final = 1024
 _SWEEP_SHARE: Final = 0.25
 _COLUMN_BYTES: Final = 80
@@ -285,7 +288,7 @@ class MemoryIndex:
         """
         with self.lock:
             live = self.rows.live
-            most = rare_most(self._live + 1) - 1
+            most = max(_FEWEST, (self._live + 1) // _SHARE) - 1
             count = self.postings.few(terms, live, most, len(live) - self._live)
             for tag in set(tags):
                 holders = (row for row in self.rows.tags.get(tag, ()) if live[row])

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import CAPTURED, NOTED, MemoryNode
+from context_graph.model.memory import ACCEPTED, CAPTURED, NOTED, MemoryNode
 from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
 from context_graph.text.sentences import content_words
 from context_graph.text.superseding import supersedes
@@ -44,8 +44,6 @@ MAX_FOUND: Final = 1024
 MAX_TASKS: Final = 20
 MAX_TARGETS: Final = 10
 _ID_CHARS: Final = 8
-ACCEPTED: Final = "accepted"
-"""Key in the metadata of a memory that somebody found fine as it is, alone or not."""
 LONE_DAYS: Final = 14
 """Without any use, since it was stored or happened, whichever is later."""
 LONE_IMPORTANCE: Final = 0.8

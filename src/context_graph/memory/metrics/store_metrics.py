@@ -18,9 +18,14 @@ from uuid import UUID
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.identity.consciousness import johari_knowledge
 from context_graph.kernels import topics as kernel
-from context_graph.memory.metrics.connections import connection
-from context_graph.memory.metrics.metrics import ActiveConcept, MemeticStatus
-from context_graph.memory.metrics.pulse import ENDED_BY, Shares, Tellings, action_for
+from context_graph.memory.metrics.metrics import (
+    ENDED_BY,
+    ActiveConcept,
+    MemeticStatus,
+    Shares,
+    Tellings,
+    action_for,
+)
 from context_graph.memory.metrics.review_tasks import (
     CONTRADICTS,
     Effort,
@@ -56,6 +61,12 @@ DIGITS: Final = 4
 _MAGIC: Final = b"CGM\x02"
 _HEAD: Final = Struct("<4sII")
 """Magic, CRC-32 of the rest, bytes of JSON. Never renumber."""
+
+
+HALF: Final = 8
+"""Anchors with which a memory is half connected; the median is 6 in talk, 11 in session summaries."""
+PER_LINK: Final = 4
+"""Anchors that a link counts as."""
 
 
 class Measured(NamedTuple):
@@ -386,6 +397,17 @@ class StoreMetrics:
         for edge in edges:
             made.linked(edge)
         return made
+
+
+def connection(anchors: float, links: float) -> float:
+    """delta_c in [0, 1): 0 without anchors and links, 0.5 with 8 anchors, or 2 links.
+
+    Args:
+        anchors: Words and tags that it shares with few others (`MemoryIndex.anchors`).
+        links: Edges to other memories, contradictions left out.
+    """
+    weight = anchors + PER_LINK * links
+    return weight / (weight + HALF)
 
 
 def _by_count(entry: tuple[UUID, int]) -> tuple[int, int]:

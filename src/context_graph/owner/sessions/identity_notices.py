@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from context_graph.config import Settings
-from context_graph.identity.brief import brief_line, crisis_text, state_block
-from context_graph.identity.changes import StateAndLevel, change_text, off_track, state_and_level
+from context_graph.identity.brief import (
+    StateAndLevel,
+    brief_line,
+    change_text,
+    crisis_text,
+    off_track,
+    state_and_level,
+    state_block,
+)
 from context_graph.identity.circles import label_of
 from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning

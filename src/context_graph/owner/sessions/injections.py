@@ -175,9 +175,9 @@ def composed(
     label: bool = True,
 ) -> tuple[Fenced, list[Injected]]:
     """Return the fenced text of `Injections.show`, and the memories in it."""
+    from context_graph.memory.asked import closeness
     from context_graph.memory.context.told_lines import fenced
     from context_graph.memory.embed import default_provider
-    from context_graph.memory.nearest import closeness
     from context_graph.text.phrases import is_question
 
     counter = default_provider()

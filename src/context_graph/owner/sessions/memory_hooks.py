@@ -382,7 +382,7 @@ class MemoryHooks:
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes (`quotes_of`); git is asked later what was merged."""
-        from context_graph.memory.context.quotes import quotes_of
+        from context_graph.memory.context.told_lines import quotes_of
         from context_graph.memory.evidence import HOOK_S
 
         nodes = [node for node, _ in likely]

@@ -105,7 +105,7 @@ class SessionWorks:
         """Return the open ends of a session from its note, as its summary has more; None where the
         user forgot that note.
         """
-        from context_graph.memory.note_keeping import open_note_id
+        from context_graph.memory.capture import open_note_id
 
         quote = self.quote(session_id, work, text, source)
         note = self._memex().stored(open_note_id(session_id)) if quote and self._has_memory() else None

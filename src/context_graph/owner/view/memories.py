@@ -10,14 +10,13 @@ from uuid import UUID
 import orjson
 
 from context_graph.errors import GraphQueryError
-from context_graph.memory.confirming import CONFIRMED
 from context_graph.memory.evidence import KEY as EVIDENCE
 from context_graph.memory.evidence import TOOL_S, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.history import Version
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, iso_time
+from context_graph.model.memory import CONFIRMED, MemoryNode, iso_time
 from context_graph.model.note import NoteKind, kind_of_memory
 from context_graph.operations.naming import memory_named
 from context_graph.owner.sessions.store_context import StoreContext
