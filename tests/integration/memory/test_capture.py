@@ -98,7 +98,7 @@ def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
     )
     assert "Decided: I chose a float level" in notes["change"]["content"]
     assert "sliding window" in notes["open"]["content"] and notes["change"]["session_id"] == "s-1"
-    assert (capture["first_event"], capture["last_event"], capture["reason"]) == (1, 7, "other")
+    assert (capture["first_event"], capture["last_event"]) == (1, 7)
 
 
 def test_a_pause_is_enough_and_the_end_refreshes_the_same_memory(cli: Cli) -> None:

@@ -277,7 +277,7 @@ def test_a_subagent_s_report_is_no_word_of_the_user() -> None:
     """What an agent has read on a web page must not come back as the user's decision."""
     asked = work(prompt("Make the token bucket refill lazily."), edit(f"{ROOT}/a.py"))
     told = work(prompt("Make the token bucket refill lazily."), notification(), edit(f"{ROOT}/a.py"))
-    assert told.text() == asked.text() and told.prompt_count == 1 and told.decisions == []
+    assert told.text() == asked.text() and told.decisions == []
     assert work(notification(), edit(f"{ROOT}/a.py")).text() == ""
 
 

@@ -263,7 +263,6 @@ def _chosen_pieces(
             candidate.node.content,
             candidate.relevance,
             tokenizer.count_tokens(f"{prefix}{_label(candidate)}"),
-            with_code=False,
         )
         for candidate in candidates
     ]
@@ -331,8 +330,6 @@ class Source:
     """[0, 1]."""
     label_tokens: int
     """What it costs to name it, once."""
-    with_code: bool = True
-    """Whether blocks of code may be chosen; they are anyway if there is nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,9 +397,9 @@ def _source_segments(query: str, sources: Sequence[Source]) -> list[SourceSegmen
 
 
 def _segments(source: Source) -> Sequence[Segment]:
+    """Return its segments without blocks of code, unless there is nothing else."""
     parts = segments(source.content)[:MAX_SEGMENTS]
-    prose = [segment for segment in parts if source.with_code or segment.kind is not Kind.CODE]
-    return prose or parts
+    return [segment for segment in parts if segment.kind is not Kind.CODE] or parts
 
 
 def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:

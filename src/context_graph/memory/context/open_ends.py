@@ -46,7 +46,7 @@ class Later:
         """Read the words of what was asked, said and done in it. Cost: that of its texts."""
         work = self._work
         sentences = (row[0] for row in work.told)
-        did = (*work.steps, *work.commands, *work.changed, *work.symbols)
+        did = (*work.commands, *work.changed, *work.symbols)
         texts = (*work.prompts, *work.decisions, *work.wishes, work.plan, work.last_words, *sentences, *did)
         return words_of(" ".join(map(str, texts)))
 

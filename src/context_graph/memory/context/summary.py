@@ -16,16 +16,7 @@ from typing import Any, Final
 import orjson
 
 from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_words
-from context_graph.memory.context.ways import (
-    Way,
-    add_step,
-    changing_step,
-    command_step,
-    note_made,
-    open_todos,
-    take,
-    take_runs,
-)
+from context_graph.memory.context.ways import Way, note_made, open_todos, take, take_runs
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.model.note import EVERYWHERE, NoteKind
 from context_graph.notes.changes import is_scratch
@@ -87,7 +78,6 @@ class SessionWork:
     """The first event's folder with a slash; paths in it are shown relative to it."""
     prompts: list[str] = field(default_factory=list)
     """The first informative prompt and the last three."""
-    prompt_count: int = 0
     tool_calls: int = 0
     changed: dict[str, int] = field(default_factory=dict)
     """File -> number of changes, in order of the last one."""
@@ -113,10 +103,6 @@ class SessionWork:
     """How much those words say."""
     symbols: list[str] = field(default_factory=list)
     """Functions and classes that were touched, the last ones."""
-    reason: str = ""
-    """Why the session ended, if it has."""
-    steps: list[str] = field(default_factory=list)
-    """What was changed and run, in order (`steps`); the last ones."""
     ways: dict[str, Way] = field(default_factory=dict)
     """How tests, builds, linters and programs were run (`ways`)."""
     failing: dict[str, str] = field(default_factory=dict)
@@ -262,11 +248,8 @@ class SessionWork:
             return  # what a subagent says is no word of this session's
         elif event.kind is EventKind.STOP:
             self._take_last_words(event.parts.words or event.output_text)
-        elif event.kind is EventKind.SESSION_END:
-            self.reason = event.reason
 
     def _take_prompt(self, prompt: str, statements: Sequence[UserSentence]) -> None:
-        self.prompt_count += 1
         prompt = without_the_users_own(prompt, statements)
         if phrases.is_small_talk(prompt):
             return
@@ -315,14 +298,11 @@ class SessionWork:
             _count(self.changed, path, _MAX_FILES)
             names = [name for name in event.parts.symbols if not name.lower().startswith("test")]
             _append(self.symbols, names, _MAX_SYMBOLS)
-            if not event.agent_id:
-                add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
 
     def _take_command(self, command_text: str, output: str, *, failed: bool) -> None:
         command = phrases.command_line(command_text)
         if not command:
             return
-        add_step(self.steps, command_step(command))
         self.ran = [
             *self.ran,
             *(path for path in self.made if path in command_text and path not in self.ran),
