@@ -15,7 +15,7 @@ from tests.support.patterns.hard_texts import Text, hard_texts, why_not_linear
 
 from context_graph.claude.hooks.hook_input import HookInput, parse_hook_input
 from context_graph.claude.settings.json_edit import parse_json_text
-from context_graph.consolidation.finders import duplicates, patterns, words
+from context_graph.consolidation.finders import patterns, words
 from context_graph.errors import ContextGraphError
 from context_graph.gates.decide import exemptions, git_calls, permission
 from context_graph.identity.forecast import command_head
@@ -140,7 +140,6 @@ def told(text: str) -> None:
 
 def consolidated(text: str) -> None:
     patterns.actions(text)
-    duplicates.rough_sum(text)
     words.informative_words(text)
     words._stems.__wrapped__(text)
 

@@ -10,10 +10,8 @@ modalities are not merged, because a query for one does not find the other.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -24,21 +22,8 @@ from context_graph.consolidation.plan import Merge
 from context_graph.consolidation.progress import Progress
 from context_graph.consolidation.snapshot import F32, Snapshot
 from context_graph.model.memory import CAPTURED
-from context_graph.text.english import (
-    DETERMINERS,
-    JOINING,
-    MARKS,
-    NEGATIONS,
-    OPTIONAL,
-    PAST,
-    PRESENT,
-    SILENT,
-    same_word,
-    spelt,
-)
 from context_graph.text.meaning import Meaning, read_meaning
 from context_graph.text.paraphrase import same
-from context_graph.text.phrases import word_set
 
 LIGHT: Final = 0.95
 DEEP: Final = 0.90
@@ -46,20 +31,8 @@ DEEP: Final = 0.90
 _ROUNDING: Final = 1e-6
 """What a cosine of float32 vectors may be short by: equal texts pass a threshold of 1."""
 _READ_EVERY: Final = 256
-_WORDS: Final = re.compile(r"\w+")
-_PREFACES: Final = word_set(
-    """
-    remember note keep kept mind bear aware forget worth noting record reminder information your fyi btw way
-    important heads up fact course just you know other words noted recap t s can
-    """
-)
-"""What may stand in a preface, or be read otherwise in a contraction."""
-_LIGHT_WORDS: Final = frozenset(
-    {*DETERMINERS, *JOINING, *MARKS, *NEGATIONS, *OPTIONAL, *PAST, *PRESENT, *SILENT, *_PREFACES}
-)
-_MASK: Final = (1 << 64) - 1
 Kind = tuple[int, str, int]
-"""Memories of different kinds are never merged: project, modality, and what words the text has."""
+"""Memories of different kinds are never merged: project, modality, and what words the meaning has."""
 
 
 def find(
@@ -75,8 +48,8 @@ def find(
     Returns:
         By the survivor's place in the snapshot. No memory is in two of them; a pinned one never goes.
 
-    Cost: see `closeness.groups`; then some 60 us for each memory that is close to another. A text is held
-    only while it is compared.
+    Cost: see `closeness.groups`; then some 60 us for each memory that is close to another, and as much again
+    if it may say the same. A text is held only while it is compared.
     """
     rows = np.flatnonzero([source != CAPTURED for source in snap.source]).astype(np.int32)
     values = snap.space("Semantic")
@@ -153,21 +126,5 @@ def _rank(snap: Snapshot, row: int) -> tuple[bool, float, int, int, int]:
 
 
 def _kind(snap: Snapshot, row: int) -> Kind:
-    """Return the kind of a memory; reads its text. Some 5 us."""
-    return int(snap.project[row]), snap.modality[row], rough_sum(snap.text(row))
-
-
-def rough_sum(text: str) -> int:
-    """Return a number that is equal for texts that mean the same: the sum over their informative words.
-
-    Much cheaper than comparing meanings, and nearly as selective; comparable within one process only.
-    """
-    if not text.isascii() or "'" in text:
-        text = spelt(text)
-    return sum(map(_weight, _WORDS.findall(text.lower()))) & _MASK
-
-
-@lru_cache(maxsize=65_536)
-def _weight(word: str) -> int:
-    kept = same_word(word)
-    return 0 if word in _LIGHT_WORDS or kept in _LIGHT_WORDS else hash(kept) & _MASK
+    """Return the kind of a memory, comparable within one process only; reads its text. Some 60 us."""
+    return int(snap.project[row]), snap.modality[row], hash(read_meaning(snap.text(row)).key)
