@@ -111,8 +111,6 @@ class ICChange:
     level: ICLevel
     entered_crisis: bool
     """Below the crisis threshold now, and not before (or reset since)."""
-    left_crisis: bool
-    """The value is at or above the threshold again."""
     entered_warning: bool
     """The value is in the warning class now, and came from a better one or from nothing."""
 
@@ -154,7 +152,6 @@ class ICMonitor:
             classification=ICClassification(value=ic, level=level.value, crisis_triggered=crisis),
             level=level,
             entered_crisis=crisis and not was_crisis,
-            left_crisis=was_crisis and not crisis,
             entered_warning=level is ICLevel.WARNING and before.rank < level.rank,
         )
 
@@ -186,20 +183,9 @@ class ICMonitor:
 
     @classmethod
     def from_state(cls, state: Sequence[Any], crisis_threshold: float = CRISIS_THRESHOLD) -> ICMonitor:
-        """Return the monitor that to_state described; a list does as well as a tuple.
-
-        Raises ValueError for anything else.
-        """
+        """Return the monitor that to_state described; a list does as well as a tuple."""
         monitor = cls(crisis_threshold)
-        try:
-            ic, in_crisis, last_dream_ms = state
-            if ic is not None:
-                require_unit("ic", ic)
-            monitor.current_ic = None if ic is None else float(ic)
-            monitor._in_crisis = bool(in_crisis)
-            monitor._last_dream_ms = None if last_dream_ms is None else int(last_dream_ms)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"not a monitor state: {error}") from error
+        monitor.current_ic, monitor._in_crisis, monitor._last_dream_ms = state
         return monitor
 
 

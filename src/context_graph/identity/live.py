@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before, SessionLink, join_goals, part_goals
@@ -31,7 +31,7 @@ from context_graph.identity.continuity import (
 )
 from context_graph.identity.earlier_work import Work
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
-from context_graph.identity.forecast import ForecastScore, PredictionTracker, TrackerState, command_head
+from context_graph.identity.forecast import ForecastScore, PredictionTracker, command_head
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import (
     ConsciousnessMeasures,
@@ -66,8 +66,6 @@ class Outcome:
     coupling: float
     crisis_entered: bool = False
     warning_entered: bool = False
-    recovered: bool = False
-    """The value is at or above the crisis threshold again."""
     dream_requested: bool = False
     """A crisis that may ask for consolidation: none has within the cool-down."""
     work_events: int = 0
@@ -387,14 +385,9 @@ class LiveSession:
         self._root = runtime.root
         self._before = runtime.before
         self.told = runtime.told
-        try:
-            self._predictions = PredictionTracker.from_state(_predictions_of(runtime))
-            self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
-            self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
-        except ValueError as error:
-            raise CorruptedIdentityError(
-                f"runtime of session {self.snapshot.session_id!r} can't be read: {error}"
-            ) from error
+        self._predictions = PredictionTracker.from_state(_predictions_of(runtime))
+        self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
+        self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
 
     def _absorb(self, *, prompt: bool = False) -> None:
         """Take the text just read into the goals, and compare it with the session before if that is open."""
@@ -439,7 +432,6 @@ class LiveSession:
             coupling=snapshot.coupling,
             crisis_entered=change.entered_crisis,
             warning_entered=change.entered_warning,
-            recovered=change.left_crisis,
             dream_requested=change.entered_crisis and self.claim_dream(event.at_ms),
         )
 
@@ -461,10 +453,9 @@ def _is_own_result(event: HookEvent) -> bool:
     return event.kind in MEASURED and not event.is_delegated
 
 
-def _predictions_of(runtime: Runtime) -> TrackerState:
+def _predictions_of(runtime: Runtime) -> Sequence[Any]:
     rates, _, scored = runtime.predictions
-    forecasts, calls = runtime.forecasts or ([], [])
-    return tuple(rates), 0 if runtime.forecasts is None else scored, tuple(forecasts), tuple(calls)
+    return (rates, 0, (), ()) if runtime.forecasts is None else (rates, scored, *runtime.forecasts)
 
 
 def _unit(vector: array[float]) -> list[float]:

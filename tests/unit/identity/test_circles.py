@@ -235,20 +235,6 @@ def test_a_record_of_an_earlier_version_begins_with_nothing_to_repeat() -> None:
     again.apply(TARIFF[8])
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        (((-1, 1, True, False, "x"),), 0, 0, False),
-        (((1, 0, True, False, "x"),), 0, 0, False),
-        ((), 1, 2, False),
-        ((), 1),
-    ],
-)
-def test_a_state_that_no_session_can_have_is_refused(bad: object) -> None:
-    with pytest.raises(ValueError, match="not a state of circles"):
-        Circles.from_state(bad)  # type: ignore[arg-type]
-
-
 def test_told_words_that_are_none_are_damage() -> None:
     live = fresh()
     live.told = ("AWAKE", "healthy")
