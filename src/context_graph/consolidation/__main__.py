@@ -64,9 +64,7 @@ def _compute(folder: Path, request: Request) -> int:
 
 
 def _give_way() -> None:
-    """Lower this process's priority, and leave one processor to others, so that no hook waits for a time
-    slice of this process to end.
-    """
+    """Lower this process's priority, and leave one processor to others: no hook waits for it."""
     problem = give_way(_OOM_SCORE)
     if problem:  # not everywhere allowed, and not needed for a right answer
         logging.warning("can't lower the priority further: %s", problem)

@@ -110,8 +110,7 @@ def take_checkpoint(store: GraphStore, folder: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a run's folder, and the one above it if it was the last there. Never fails: what can't be
-    removed is a leftover that is tried again."""
+    """Remove a run's folder, and the one above if it is empty. Never fails: leftovers are tried again."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.parent.rmdir()

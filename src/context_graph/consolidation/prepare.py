@@ -168,8 +168,7 @@ class _Preparation:
         return forget_edit(self._store, node, Tombstone(node.id, self._taken_ms, reason, soft=True))
 
     def _free_id(self, name: bytes) -> UUID:
-        """Return an edge's id made of its place; another one where an edge of that id was moved elsewhere
-        since."""
+        """Return an edge's id made of its place; another where an edge of that id was moved since."""
         for number in count():
             made = blake2b(name + number.to_bytes(4, "big"), digest_size=16).digest()
             edge_id = UUID(bytes=made, version=5)
@@ -265,8 +264,7 @@ class _Edges:
             self.put(moved)
 
     def edits(self, ids: list[UUID]) -> list[Edit]:
-        """Return what must be written for these edges: first those that leave their place, then the
-        others."""
+        """Return what must be written for these edges, first those that leave their place."""
         gone, come = [], []
         for edge_id in ids:
             before = self._table.get(edge_id.bytes)
@@ -334,8 +332,7 @@ def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:
 
 
 def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dict[str, Any]]:
-    """Return what is kept of ``losers``, and of those merged into them before: texts only where they
-    differ."""
+    """Return what is kept of ``losers``, and of those merged into them: texts where they differ."""
     entries = _merged_before(survivor)
     for loser in losers:
         entries += _merged_before(loser)
@@ -355,8 +352,7 @@ def _merged_from(survivor: MemoryNode, losers: Sequence[MemoryNode]) -> list[dic
 
 
 def _merged_before(node: MemoryNode) -> list[dict[str, Any]]:
-    """Return what an earlier merge left; a value of that name that is none of ours becomes an entry as it
-    is."""
+    """Return what an earlier merge left; a value of that name that is none of ours is an entry too."""
     value = node.metadata.get(MERGED_FROM)
     if value is None:
         return []

@@ -126,8 +126,7 @@ class Snapshot:
         return np.array([row for row in map(self.row_of, ids) if row is not None], np.int64)
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, F32]]:
-        """Yield (first row, float32[k, 1536] as stored), in order; one pass over the store, some 7 us a
-        row."""
+        """Yield (first row, float32[k, 1536] as stored), in order. Cost: some 7 us a row."""
         wanted = [name for name in self._wanted if name not in self._spaces]
         self._wanted = ()
         made = {name: np.empty((len(self), _SIZES[name]), np.float32) for name in wanted}
@@ -245,8 +244,7 @@ def _used(records: InjectionRecords, at: Mapping[bytes, int]) -> I64:
 
 
 def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, list[NodeHead]]:
-    """Return the heads of the live memories in order of commit, as a structured array and as they were
-    read."""
+    """Return the live memories' heads in order of commit, as an array and as they were read."""
     rows: list[NodeHead] = []
     for number, head in enumerate(columns.nodes()):
         rows.append(head)
@@ -260,8 +258,7 @@ def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, l
 
 
 def _links(columns: Columns, rows: list[NodeHead], newest: int) -> tuple[Links, I32]:
-    """Return the edges among the ``newest`` memories (0 for all), and how many each of ``rows`` has among
-    all."""
+    """Return the edges among the ``newest`` memories, and how many each of ``rows`` has among all."""
     at = {head.id: row for row, head in enumerate(rows)}
     first = max(0, len(rows) - newest) if newest else 0
     degree = np.zeros(len(rows), np.int32)

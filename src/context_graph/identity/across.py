@@ -171,8 +171,7 @@ class SessionLink:
 
     @classmethod
     def after(cls, previous: SessionLink, goals: Goals) -> SessionLink:
-        """Return the link of a session that follows one with these goals, as they are now. Cost: some 1
-        ms."""
+        """Return the link of a session that follows one with these goals. Cost: some 1 ms."""
         terms = terms_of(goals)
         return cls(terms if any(len(values) for _, values in terms) else None, previous.common.copy())
 
@@ -201,8 +200,7 @@ class SessionLink:
         return [cosine(view, mixed(view), others[view]) for view in range(len(VIEWS))]
 
     def to_bytes(self) -> bytes:
-        """Return all of it, lossless; b"" where there is nothing. Some 40 KB until it is measured, then some
-        10."""
+        """Return all of it, lossless; b"" where there is nothing. 40 KB until it is measured, then 10."""
         if self.earlier is None and not self.common.works:
             return b""
         opening = self.opening

@@ -177,8 +177,7 @@ class ICMonitor:
         return True
 
     def to_state(self) -> MonitorState:
-        """Return all but the threshold, which the snapshot has, as a plain tuple; from_state gives it
-        back."""
+        """Return all but the threshold, which the snapshot has, as a plain tuple."""
         return self.current_ic, self._in_crisis, self._last_dream_ms
 
     @classmethod

@@ -218,8 +218,7 @@ class Purpose:
         self.events = 0
 
     def continued(self) -> Purpose:
-        """Return a copy for a session that continues this purpose; it adapts slowly at first, as after a
-        prompt."""
+        """Return a copy for a session that continues this purpose; it adapts slowly at first."""
         copy = Purpose(self._calibration)
         copy.alignment, copy.level, copy.identity = self.alignment[:], self.level[:], self.identity[:]
         return copy

@@ -181,8 +181,7 @@ class LiveSession:
 
     @classmethod
     def begin_afresh(cls, previous: LiveSession | None, snapshot: SessionIdentitySnapshot) -> LiveSession:
-        """Return a session that continues nothing; ``previous`` only tells it what the project's work
-        shares."""
+        """Return a session that continues nothing; ``previous`` tells what all work shares."""
         snapshot.cross_session_ic = None
         live = cls(snapshot)
         if previous is not None:
@@ -332,8 +331,7 @@ class LiveSession:
         self.events_duplicate += 1
 
     def claim_dream(self, at_ms: int) -> bool:
-        """Return whether the crisis may request a consolidation at ``at_ms``; True starts the cool-down
-        (D3.7)."""
+        """Return whether the crisis may request a dream at ``at_ms``; True starts the cool-down (D3.7)."""
         return self._monitor.claim_dream(at_ms)
 
     def close_crisis(self) -> bool:
@@ -368,8 +366,7 @@ class LiveSession:
         )
 
     def goals_bytes(self) -> bytes:
-        """Return the goals and what ties it to the session before, lossless; 40 to 160 KB, so the owner
-        writes them only now and then."""
+        """Return the goals and what ties it to the session before, lossless; 40 to 160 KB."""
         return join_goals(self._goals.to_bytes(), self._link.to_bytes())
 
     def _take(self, runtime: Runtime) -> None:
@@ -465,8 +462,7 @@ def _unit(vector: array[float]) -> list[float]:
 
 
 def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
-    """Return the snapshot's oscillators; a new one's zero phases mean a network that starts synchronised
-    (D3.1)."""
+    """Return the snapshot's oscillators; zero phases mean one that starts synchronised (D3.1)."""
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)

@@ -169,8 +169,7 @@ class SessionIdentityManager:
         return copy.deepcopy(snapshot)
 
     def evidence(self, session_id: str) -> list[Evidence]:
-        """Return what update_ic_and_trajectory and persist_final were told, oldest first, the last 50
-        (D3.4)."""
+        """Return what update_ic_and_trajectory and persist_final were told, oldest first."""
         return self._store.load_evidence(session_id)
 
     def capture_snapshot(self, session_id: str) -> SessionIdentitySnapshot:

@@ -143,8 +143,7 @@ def words_in(text: str) -> list[str]:
 
 
 def opening(text: str) -> str:
-    """Return the first sentence or line of ``text`` that has some words, with what is before it; 200
-    characters."""
+    """Return the first sentence or line of ``text`` that has some words; 200 characters at most."""
     text = text.strip()
     for end in _SENTENCE_END.finditer(text[:_OPENING_CHARS]):
         begin = text[: end.start()]
@@ -232,9 +231,7 @@ class Asked:
         return weighed
 
     def answers_in(self, content: str) -> str:
-        """``content`` as it may answer: where a question is asked, a summary without what its session asked,
-        which would be found first by whoever asks again.
-        """
+        """Return ``content`` as it may answer a question: without what its session asked."""
         if not self.asks or not content.startswith(_PROMPTS):
             return content
         lines = content.split("\n")
@@ -304,8 +301,7 @@ def _held(word: _Word, terms: frozenset[int], lower: str) -> float:
 
 
 def files_of(content: str) -> list[str]:
-    """Return the files in the project that a summary names as changed, or else as looked at, without
-    extensions."""
+    """Return the project's files that a summary names as changed, else as looked at, without extensions."""
     paths = []
     for line in content.splitlines():
         if line.startswith(_FILES):
@@ -317,8 +313,7 @@ def files_of(content: str) -> list[str]:
 
 
 def _is_scratch(path: str) -> bool:
-    """Return whether a file was made to try something out, by the names that people and agents give such
-    files."""
+    """Return whether a file was made to try something out, by the names that such files are given."""
     return any(part.startswith(_SCRATCH) for part in path.lower().replace("_", "/").split("/"))
 
 
@@ -338,8 +333,7 @@ def _terms_of(provider: Hashable, content: str, first: str) -> _TermsOf:
 
 @lru_cache(maxsize=4096)  # a session's prompts have most of their words in common
 def _word(provider: Hashable, text: str, code: str, pair: bool) -> _Word:
-    """Return a word, or a pair of letters, as `Asked` weighs it where it stands in a text of that
-    language."""
+    """Return a word, or a pair of letters, as `Asked` weighs it in a text of that language."""
     encoded = cast(EmbeddingProvider, provider).encode(text)
     lower = text.lower()
     share = _CODE_WORTH if lower.encode() in WORK_WORDS else 1.0

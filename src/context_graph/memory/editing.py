@@ -193,8 +193,7 @@ def _replaced(core: Core, nodes: Sequence[MemoryNode]) -> dict[bytes, _Old]:
 
 
 def _prepared(core: Core, node: MemoryNode, seq: int) -> tuple[MemoryNode, Encoded]:
-    """Return a whole memory as it is to be stored: redacted, with embedding and, if it never was,
-    measured."""
+    """Return a whole memory as it is to be stored: redacted, embedded, and measured if it never was."""
     clean = redacted_node(node, core.redactor)
     encoded = core.provider.encode(text_to_embed(clean))
     embedding = node.embedding or encoded.embedding

@@ -120,8 +120,7 @@ class Verdict:
 
 
 def top_of(folder: str) -> str:
-    """Return the top of the checkout that ``folder`` is in, else the folder itself; "" for "". Cost: a few
-    stats."""
+    """Return the top of the checkout that ``folder`` is in, else the folder itself; "" for ""."""
     if not folder:
         return ""
     real = os.path.realpath(folder)
@@ -287,8 +286,7 @@ class Evidence:
         return "" if merged is None or merged else branch
 
     def _is_merged(self, repo: Repo, branch: str, commit: str, *, asks_git: bool) -> bool | None:
-        """Return whether the branch, or if it is gone the commit, is part of today's; None while nobody
-        knows."""
+        """Return whether the branch, or else the commit, is part of today's; None while nobody knows."""
         key = (branch, commit, str(tip_of(repo)["tip"]))
         if key in self._merged or not asks_git:
             return self._merged.get(key)
@@ -377,7 +375,6 @@ _NAME_CHARS: Final = 80
 
 
 def _plain(name: str) -> str:
-    """Return a file's or branch's name for a label; what such names seldom have becomes `?`: it could be
-    words."""
+    """Return a file's or branch's name for a label; what such names seldom have becomes `?`."""
     short = name if len(name) <= _NAME_CHARS else "…" + name[1 - _NAME_CHARS :]
     return "".join(sign if sign in _PLAIN_NAME or sign == "…" or sign.isalpha() else "?" for sign in short)

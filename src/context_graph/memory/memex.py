@@ -51,8 +51,7 @@ class Undoing:
     _core: Core
 
     def runs(self, limit: int = 50, *, acts: bool = False) -> Sequence[Run]:
-        """Return the newest consolidations and undos, newest first; ``acts``: also what commands and tools
-        did."""
+        """Return the newest consolidations and undos, newest first; ``acts``: also acts."""
         with self._core.operation("runs") as core:
             kept = core.store.history.all_runs() if acts else core.store.history.runs()
             return list(islice(kept, limit))
@@ -156,8 +155,7 @@ class Memex(Reading, Undoing):
         config: MemoryConfig = _DEFAULT,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """Return a Memex over an open store (`GraphStore.beside` sessions); closing it leaves the store
-        open."""
+        """Return a Memex over an open store (`GraphStore.beside` sessions), which it leaves open."""
         memex = cls(Core(store, config=config, redactor=redactor, provider=provider), owns_store=False)
         try:
             memex.purge()

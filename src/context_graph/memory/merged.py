@@ -42,8 +42,7 @@ class Together:
 
 
 def deleted_together(store: GraphStore, node_id: UUID) -> Together:
-    """Return what is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old
-    version."""
+    """Return what is deleted for good with that memory. Cost: some 3 us a memory and tombstone."""
     work = _Search(store)
     work.follow(node_id.bytes)
     going = {UUID(bytes=node_id) for node_id in work.gone}

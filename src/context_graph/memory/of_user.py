@@ -13,8 +13,7 @@ from context_graph.model.memory import MemoryNode
 
 
 def memory_in(places: Iterable[Memex | None], node_id: UUID | str) -> MemoryNode | None:
-    """Return the memory of that id in the first of ``places`` that has it; None for none. Cost: a read in
-    each."""
+    """Return the memory of that id in the first of ``places`` that has it; None for none."""
     return next((node for place in places if place is not None and (node := place.get(node_id))), None)
 
 

@@ -161,8 +161,7 @@ class Reading:
             return core.store.vectors.get(seq)
 
     def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
-        """Return at most ``limit`` ids that begin with ``text`` (hex digits), of soft-deleted memories
-        too."""
+        """Return at most ``limit`` ids that begin with ``text`` (hex digits), also soft-deleted ones."""
         digits = text.replace("-", "").lower()
         if not 1 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
             raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
@@ -224,8 +223,7 @@ class Reading:
             return sought(core.derived.index, core.provider, query)
 
     def ranked(self, query: str, nodes: Sequence[MemoryNode], filters: RecallFilters) -> Sequence[Recalled]:
-        """Return those of ``nodes`` that are not here and pass the filters, ranked for ``query`` as if they
-        were."""
+        """Return those of ``nodes`` that are not here, ranked for ``query`` as if they were."""
         with self._core.operation("recall") as core:
             return ranked(core.derived.index, core.provider, query, nodes, filters)
 
@@ -274,8 +272,7 @@ class Reading:
             core.provider.encode("warm")
 
     def superseded(self, nodes: Iterable[MemoryNode]) -> dict[UUID, UUID]:
-        """Return which memory holds instead of each of those that hold no longer. Cost: a scan of their
-        links."""
+        """Return which memory holds instead of each of those that hold no longer."""
         with self._core.operation("edges") as core:
             newer = {
                 node.id: successor(node.id, lambda node_id: core.visible_edges(node_id, Direction.IN))
@@ -446,8 +443,7 @@ class Reading:
             core.tellings.use(wanted)
 
     def provider_record(self) -> dict[str, Any] | None:
-        """Return the provider of this store's embeddings (name, digest, dim); None before the first
-        embedding."""
+        """Return the provider of this store's embeddings; None before the first embedding."""
         with self._core.operation("get") as core:
             return core.store.meta("provider")
 
@@ -457,13 +453,11 @@ class Reading:
             return {**numbers_of(core), "operations": core.timings.as_dict()}
 
     def uncounted(self) -> AbstractContextManager[None]:
-        """Return a block in which operations are not counted in `metrics`, for code that examines the
-        memory."""
+        """Return a block in which operations are not counted in `metrics`."""
         return self._core.timings.paused()
 
     def health(self) -> Health:
-        """Return whether records, counters, index and snapshot agree. Cost: one pass over keys and
-        snapshot."""
+        """Return whether records, counters, index and snapshot agree. Cost: one pass over keys."""
         with self._core.operation("metrics") as core:
             return health_of(core)
 

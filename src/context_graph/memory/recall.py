@@ -133,8 +133,7 @@ def by_evidence(rows: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> l
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
-    """Return those of ``edges`` with both ends among ``nodes``, each once; at most MAX_EDGES, strongest
-    first."""
+    """Return those of ``edges`` with both ends among ``nodes``, each once; MAX_EDGES, strongest first."""
     here = set(nodes)
     edges_by_id = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
     return sorted(edges_by_id.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
@@ -308,8 +307,7 @@ class Recaller:
         return (best, []) if self._edges_of is None else self._follow_edges(self._edges_of, mask, best)
 
     def _has_evidence(self, wanted: Wanted, mask: bytearray, best: int) -> bool:
-        """Return whether some memory shares a word or a meaning with the query; else the best are so by
-        chance."""
+        """Return whether a memory shares a word or meaning with the query; else the best are chance."""
         scores = self._scores
         # Nearly always the best row has a word: only without one are all looked at.
         if wanted.terms and (scores.lexical[best] > 0.0 or self._best(scores.lexical, mask) > 0.0):
@@ -326,8 +324,7 @@ class Recaller:
     def _follow_edges(
         self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray, best: list[int]
     ) -> tuple[list[int], list[GraphEdge]]:
-        """Pass part of the scores of the best along their edges, and so on; returns the best then, and the
-        edges."""
+        """Pass part of the best scores along their edges; returns the best then, and the edges."""
         total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
         level = {row: total[row] for row in best[:_EXPANDED] if total[row] > 0.0}
         passed = set[int]()
@@ -375,8 +372,7 @@ class Recaller:
         alike: Mapping[str, float] | None,
         by_query: bool,
     ) -> Order:
-        """Return the order of the first page, or today's; the best by their relevance, unless age counts
-        too."""
+        """Return the order of the first page, or today's: the best by their relevance, unless aged."""
         best = shown.rows
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
@@ -457,8 +453,7 @@ class Recaller:
         return self._node_of(UUID(bytes=self.index.rows.id_of(row)))
 
     def _led_on(self, judged: list[Judged], followed: Iterable[GraphEdge]) -> list[Judged]:
-        """Return the same; an edge passes relevance on as it does the score: its other end may share no
-        word."""
+        """Return the same; an edge passes relevance on as it does the score."""
         likely = {row: likely for row, likely, _ in judged}
         for edge in followed:
             ends = (self.index.row_of(edge.source_id), self.index.row_of(edge.target_id))

@@ -64,8 +64,7 @@ def write(core: Core, changes: Changes) -> Run | None:
 
 
 def new_act(mode: str, by: str, store: str) -> Act:
-    """Return an act without changes yet: what it does (`Run.mode`), who does it, and in which project's
-    store."""
+    """Return an act without changes yet: what it does (`Run.mode`), who does it, in which store."""
     return Act(Run(uuid4(), mode, now_ms(), first=0, last=0, details={"store": store}, by=by))
 
 
@@ -157,8 +156,7 @@ def memories_of(core: Core, run: Run) -> tuple[list[MemoryNode], int]:
 
 
 def _counts(edits: Sequence[Edit]) -> dict[str, int]:
-    """Return how many memories are restored, deleted and changed, and how many edges; a moved edge counts
-    once."""
+    """Return how many memories are restored, deleted and changed, and how many edges."""
     ops = [edit.op for edit in edits]
     edges = {edit.subject for edit in edits if edit.op in (Op.LINK, Op.UNLINK, Op.RELINK)}
     return {
@@ -222,8 +220,7 @@ class _Following:
 
 
 def _written(edit: Edit, family: str) -> tuple[bytes, bytes]:
-    """Return (key, record) that an edit wrote in that family; an edge's record comes before the keys to
-    it."""
+    """Return (key, record) that an edit wrote in that family; an edge's record comes first."""
     return next(
         (write.key, write.value)
         for write in edit.writes

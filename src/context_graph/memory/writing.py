@@ -178,8 +178,7 @@ def _check_instant(name: str, value: object) -> None:
 
 
 def as_uuid(name: str, value: object) -> UUID:
-    """Return a UUID, its text or its 16 bytes as a UUID; InvalidParamsError naming ``name`` for anything
-    else."""
+    """Return a UUID, its text or its 16 bytes as a UUID; InvalidParamsError names ``name``."""
     if isinstance(value, UUID):
         return value
     try:
@@ -217,8 +216,7 @@ def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
 
 
 def drafted(node: MemoryNode) -> Draft:
-    """Return a memory that comes from elsewhere, checked as one that is stored here. Raises as
-    `Draft.check`."""
+    """Return a memory from elsewhere, checked as one stored here. Raises as `Draft.check`."""
     node.validate()
     draft = Draft(**{name: getattr(node, name) for name in _SHARED})
     draft.check()
@@ -254,8 +252,7 @@ _NO_QUOTES: Final = str.maketrans({char: "_" for char in "\"'`\\\r\n"})
 
 
 def _is_binary(draft: Draft) -> bool:
-    """Return whether the content is base64 of something other than text: rules for tokens would mistake
-    it."""
+    """Return whether the content is base64 of something other than text."""
     if draft.modality == "text" or len(draft.content) < _MIN_BINARY:
         return False
     try:

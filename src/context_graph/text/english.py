@@ -200,8 +200,7 @@ def _in_full(match: re.Match[str]) -> str:
 
 
 def _composed(text: str) -> str:
-    """Join each letter with its accents (NFC). A run of accents that no script has stays as it is:
-    normalizing takes time quadratic in its length."""
+    """Join each letter with its accents (NFC), but no run that no script has: that takes quadratic time."""
     if text.isascii():
         return text
     return "".join([unicodedata.normalize("NFC", part) for part in _MARKS_IN_A_ROW.split(text)])

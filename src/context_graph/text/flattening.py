@@ -145,6 +145,5 @@ def relative_paths(text: str, root: str) -> str:
 
 
 def relative_path(path: str, root: str) -> str:
-    """Return ``path`` without ``root``, as `root_of` gives it, where it begins with that; without a leading
-    "./"."""
+    """Return ``path`` without the ``root`` that it begins with, or without a leading "./"."""
     return path.removeprefix(root).removeprefix("./") if root else path.removeprefix("./")

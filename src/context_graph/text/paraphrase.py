@@ -87,8 +87,7 @@ _OPPOSITES: Final = frozenset(
 
 
 def _tokens(text: str) -> list[str]:
-    """Return words, numbers, names, quotations and signs of assignment, in lower case, negations spelt
-    out."""
+    """Return words, numbers, names, quotations and signs of assignment, negations spelt out."""
     return [
         match[0].lower().rstrip(".:") or match[0]
         for match in _TOKEN.finditer(spelt(text[:MAX_CHARS]).replace("cannot", "can not"))
@@ -275,8 +274,7 @@ def _bare(words: Words) -> list[Word]:
 
 
 def _possessive(words: Words, other: Words) -> list[Word]:
-    """Return ``words`` with `X's Y` put as `Y of X`, and `X Y` as `Y of X` or `Y for X`, where the other
-    does."""
+    """Return ``words`` with `X's Y` and `X Y` put as `Y of X` or `Y for X`, where the other does."""
     result = list(words)
     for at, word in enumerate(other):
         if word.mark not in ("of", "for") or at == 0:
@@ -293,8 +291,7 @@ def _possessive(words: Words, other: Words) -> list[Word]:
 
 
 def _possessor(words: Words, other: Words, at: int) -> tuple[int, int, int] | None:
-    """Return where the words after `of` at ``at`` stand before what they have: (start, words, place of the
-    head)."""
+    """Return where the words after `of` at ``at`` stand before what they have: (start, words, head)."""
     head = other[at - 1].word
     for start, word in enumerate(words):
         if word.word != other[at].word or word.mark in ("of", "for"):

@@ -98,8 +98,7 @@ def _options() -> Any:
 
 
 def _whole(text: str) -> str:
-    """Return ``text``, each lone surrogate a question mark: RE2 reads UTF-8, which has none. As long as
-    before."""
+    """Return ``text`` with a question mark for each lone surrogate: RE2 reads UTF-8, which has none."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -157,9 +157,7 @@ def is_question(prompt: str) -> bool:
 
 
 def is_small_talk(prompt: str) -> bool:
-    """Return whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command;
-    in any language that `text.function_words` knows.
-    """
+    """Return whether a prompt says nothing of the work: `yes`, `go on`, a bare client command."""
     if _SLASH_COMMAND.fullmatch(prompt.strip()):
         return True
     return says_nothing(prompt)
@@ -185,8 +183,7 @@ def command_line(command: str, limit: int = 90, *, variables: bool = False) -> s
 
 
 def is_lookup(command: str) -> bool:
-    """Return whether ``command`` only looks at things or calls our program, so that it is not worth
-    reporting."""
+    """Return whether ``command`` only looks at things or calls our program."""
     words = command.split()
     if not words:
         return True
@@ -364,9 +361,7 @@ def _end_of_quote(text: str, at: int) -> int:
 
 
 def _closing(text: str, closing: str, at: int, limit: int, *, letters: bool) -> int:
-    """Return the next place of ``closing``, -1 if there is none; a possible apostrophe (``letters``) does not
-    count.
-    """
+    """Return the next place of ``closing``, -1 if none; a possible apostrophe (``letters``) is none."""
     while (end := text.find(closing, at, limit)) >= 0:
         if not letters or not (text[end + 1 : end + 2].isalnum() or text[end - 1].isspace()):
             return end

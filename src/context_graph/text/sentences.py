@@ -110,8 +110,7 @@ def _starts_code(line: str) -> bool:
 
 
 def _ends_code(line: str) -> bool:
-    """Return whether a line without spaces at its end ends as code does: `;`, `{`, `=>`, a backslash,
-    `):`."""
+    """Return whether a line ends as code does: `;`, `{`, `=>`, a backslash, `):`."""
     return line.endswith((";", "{", "=>", "\\")) or (line.endswith(":") and line[:-1].rstrip().endswith(")"))
 
 

@@ -376,8 +376,7 @@ _CODE: Final = linear(r"`([^`]+)`")
 
 
 def tells_of_destroying(text: str) -> bool:
-    """Return whether a sentence says that something was deleted, forced or switched off, or quotes a command
-    that does so."""
+    """Return whether a sentence says that something was deleted, forced or switched off."""
     return _TELLS.found(text) or any(destroys(match[1]) for match in _CODE.finditer(text))
 
 

@@ -136,8 +136,7 @@ def _content(tokens: Iterable[str]) -> frozenset[str]:
 
 
 def may_give_up(text: str) -> bool:
-    """Return whether ``text`` says that something holds no longer, or holds now. Cost: some us for most
-    texts."""
+    """Return whether ``text`` says that something holds no longer, or holds now."""
     if _HINT.search(text.lower()) is None:
         return False
     return bool(given_up(text)) or bool(_NOW & set(_tokens(text)))
@@ -213,8 +212,7 @@ def _denial(clause: list[str], *, is_now: bool, alone: bool) -> _Denial | None:
 
 
 def _last_part(about: list[str]) -> list[str]:
-    """Return what follows the last `and`: in `it is in B and no longer in A` the denial is about nothing of
-    its own."""
+    """Return what follows the last `and`: `it is in B and no longer in A` denies nothing of B."""
     joined = max((at for at, word in enumerate(about) if word in ("and", "und")), default=-1)
     return about[joined + 1 :]
 

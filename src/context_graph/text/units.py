@@ -16,8 +16,7 @@ def span(seconds: float) -> str:
 
 
 def ago(at_ms: float, now_ms: float | None = None) -> str:
-    """Return how long before now, or ``now_ms``, a Unix time in milliseconds was: `3 h`; of one to come `0
-    s`."""
+    """Return how long before now, or ``now_ms``, a Unix time in milliseconds was: `3 h`."""
     return span(max(0.0, (time.time() if now_ms is None else now_ms / 1000) - at_ms / 1000))
 
 

@@ -213,8 +213,7 @@ def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent)
 
 
 def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tuple[I32, I32, F32]:
-    """Return (source, target, cosine) of the ``count`` nearest of ``others``, ascending, to each of
-    ``rows``."""
+    """Return (source, target, cosine) of the ``count`` nearest of ``others`` to each of ``rows``."""
     portions = []
     candidates = unit[others]
     step = max(1, BLOCK_VALUES // max(1, len(others)))
@@ -236,8 +235,7 @@ def _concatenated(parts: Sequence[tuple[I32, I32, F32]]) -> tuple[I32, I32, F32]
 
 
 def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:
-    """Return where a row's neighbours can be: all that are at least ``least``, or, if those are many, its
-    best."""
+    """Return where a row's neighbours can be: all of at least ``least``, or of many its best."""
     enough = cosines >= least
     columns = cosines.shape[1]
     if count < columns and np.count_nonzero(enough) > DENSE * count * len(cosines):

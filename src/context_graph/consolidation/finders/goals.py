@@ -285,8 +285,7 @@ def _matched(stored: Sequence[Goal], discovered: Sequence[Goal]) -> dict[int, Go
 
 
 def _moved(known: Goal, now: Goal, step: float) -> Goal:
-    """Return ``known`` with members and words as they were found now, its certainty and centre on the way
-    there."""
+    """Return ``known`` as it was found now, its certainty and centre on the way there."""
     centroid = now.centroid
     if known.centroid and now.centroid:
         before, after = (np.frombuffer(goal.centroid, np.float32) for goal in (known, now))
@@ -328,8 +327,7 @@ def _drift(deviations: float, trend: float, recent: int) -> Drift:
 
 
 def _recent(snap: Snapshot, with_aim: I64) -> I64:
-    """Return the newest memories: whole sessions from the newest back; without sessions, a tenth of the
-    store."""
+    """Return the newest memories: whole sessions, newest first; without sessions, a tenth of the store."""
     if not len(with_aim):
         return with_aim
     newest = with_aim[::-1][:MOST_RECENT]

@@ -151,8 +151,7 @@ def _shorter(run: Run) -> list[Run]:
 
 
 def _runs(entry: _Actions) -> dict[Run, tuple[int, ...]]:
-    """Return every run of kinds in a list, with at most one other action among its own, and where it is
-    first."""
+    """Return every run of kinds in a list, with at most one other action in it, and where it is first."""
     kinds = [action.kind for action in entry.actions]
     runs: dict[Run, tuple[int, ...]] = {}
     for length in LENGTHS:
@@ -225,8 +224,7 @@ def _pattern(
 
 
 def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Iterator[_Actions]:
-    """Yield the actions of each memory that tells three or more, and of a session's others in order of
-    time."""
+    """Yield the actions of each memory that tells three or more, and of a session's others, by time."""
     short: dict[int, list[tuple[int, int, list[Action]]]] = defaultdict(list)
     chosen = np.asarray(rows, np.int64).tolist()
     for done, row in enumerate(chosen):

@@ -179,8 +179,7 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
 
 
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
-    """Return the centres to compare with, float32[m, 1536], and the value of being near to each,
-    float64[m]."""
+    """Return the centres to compare with, and the value of being near to each."""
     centres = [
         _by_space_units(np.frombuffer(goal.centroid, np.float32))
         for goal in goals

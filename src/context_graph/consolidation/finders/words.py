@@ -107,8 +107,7 @@ _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_W
 
 
 def informative_words(text: str) -> float:
-    """Return how much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a
-    fact."""
+    """Return how many informative words ``text`` has; 0 for a greeting, 3 for a fact."""
     label = _LABEL.match(text)
     start = label.end() if label else 0
     total = LABEL if label else 0.0

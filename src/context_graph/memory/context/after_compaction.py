@@ -184,8 +184,7 @@ def _add(
 
 
 def measured(facts: Sequence[Fact], summary: str | None, start_text: str, at_ms: int) -> Compaction:
-    """Return how much of ``facts`` outlived a compaction with that summary, when ``start_text`` was added to
-    it."""
+    """Return how much of ``facts`` outlived a compaction to which ``start_text`` was added."""
     in_summary = kept_by(facts, summary) if summary is not None else None
     in_context = kept_by(facts, f"{summary or ''}\n{start_text}")
     return Compaction(at_ms, len(facts), None if in_summary is None else sum(in_summary), sum(in_context))

@@ -89,8 +89,7 @@ class FileMemories(Follower):
     # The index
 
     def taken(self) -> list[tuple[str, str]]:
-        """Return the files that `read` has taken in since the last call, each with the session of its
-        memory."""
+        """Return the files that `read` took in since the last call, each with its memory's session."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
@@ -186,8 +185,7 @@ class FileMemories(Follower):
         session.done.append(path)
 
     def done(self, session_id: str) -> list[str]:
-        """Return the files that since the last call turned out to have nothing more to tell in the
-        session."""
+        """Return the files that since the last call turned out to have no more to tell in the session."""
         session = self._session(session_id)
         files, session.done = session.done, []
         return files
@@ -197,8 +195,7 @@ class FileMemories(Follower):
         self._sessions.pop(session_id, None)
 
     def touched(self, event: HookEvent, *, editing: bool) -> Iterator[str]:
-        """Yield the files of the project that a call reads, changes or names, by their paths in the
-        checkout."""
+        """Yield the project's files that a call reads, changes or names, as paths in the checkout."""
         root = root_of(event.cwd)
         if event.tool_name in EDITING | _READING:
             path = relative_path(event.parts.file_path, root)

@@ -67,8 +67,7 @@ class Distilled:
 
 
 def short_id(node_id: UUID) -> str:
-    """Return the first 8 hex digits, which start a line; `get_memory` accepts them if they are
-    unambiguous."""
+    """Return the first 8 hex digits, which start a line; `get_memory` accepts them if unambiguous."""
     return f"node_{node_id.hex[:8]}"
 
 
@@ -256,8 +255,7 @@ _MODES: Final[dict[Mode, Callable[[str, Sequence[Candidate], int, EmbeddingProvi
 def _chosen_pieces(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider, prefix: str = ""
 ) -> list[tuple[int, list[SourceSegment]]]:
-    """Return (candidate, its chosen segments) by rank, within ``budget``; ``prefix`` comes before each
-    label."""
+    """Return (candidate, its chosen segments) by rank; ``prefix`` comes before each label."""
     sources = [
         Source(
             candidate.node.content,
@@ -403,8 +401,7 @@ def _segments(source: Source) -> Sequence[Segment]:
 
 
 def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:
-    """Return the share of the query's words that each segment of a source has, or gets from the one
-    before."""
+    """Return the share of the query's words that each segment has, or gets from the one before."""
     whole = math.fsum(wanted.values())
     shares: list[float] = []
     passed_on = 0.0

@@ -260,8 +260,7 @@ class Ledger:
         session.waiting = left
 
     def worth_of_edges(self) -> list[tuple[UUID, float]]:
-        """Return what edges were worth since the last call: 1 where they led to a memory that was used, else
-        0."""
+        """Return what edges were worth since the last call: 1 where they led to a use, else 0."""
         worth, self._worth = self._worth, []
         return worth
 
@@ -441,9 +440,7 @@ def _entry_of(memory: Injected) -> dict[str, Any]:
 
 
 def distinctive_words(text: str, asked: str) -> dict[str, int]:
-    """Words of ``text`` that prove its use, each with its points: all that are needed for a number or an
-    identifier of several words, 2 for other names and paths, else 1.
-    """
+    """Return the words of ``text`` that prove its use, each with its points."""
     asked_for = set(_words(asked))
     points_of: dict[str, int] = {}
     for raw in _TOKEN.findall(text):
@@ -470,8 +467,7 @@ def _is_path(word: str) -> bool:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of ``text``, lower case; of a path or address its parts too, and what ends as it
-    does."""
+    """Yield the words of ``text``, lower case; of a path or address its parts and endings too."""
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
         parts = word.split("/")

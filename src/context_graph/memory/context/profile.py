@@ -218,8 +218,7 @@ class Profiles:
         self._known: Profile | None = None
 
     def current(self) -> Profile:
-        """Return the profile; without any counts where none was made yet. Cost: one look-up the first
-        time."""
+        """Return the profile; without any counts where none was made yet."""
         return self._read() or Profile()
 
     def learn(self, after: SessionWork, before: SessionWork) -> None:
@@ -251,8 +250,7 @@ def _count_variant(variants: dict[str, list[Any]], example: str, form: str) -> N
 
 
 def _more(example: str, form: str) -> str:
-    """Return the words of a run that its form lacks; files, tests, options with their values and a folder
-    that it enters aside."""
+    """Return the words of a run that its form lacks; files, tests, options and a folder aside."""
     if example.startswith("cd "):
         return ""
     known, words = set(form.split()), example.split()

@@ -51,9 +51,7 @@ class _Rule:
 
     @property
     def reach(self) -> int:
-        """To how much of the work it applies, the most first: to all projects, to all answers, to all work
-        here, to a language or program, to some folder.
-        """
+        """To how much of the work it applies, the most first."""
         about = self.statement.about
         if self.is_users or self.statement.scope != "project":
             return -1 if self.is_users else 0
@@ -189,8 +187,7 @@ class StandingNotes(Follower):
         return None if newest is None else self._line(newest)
 
     def keys(self) -> dict[str, set[str]]:
-        """Return what a tool call must touch for a rule to be about it (`scope_keys`) -> ids of those
-        rules."""
+        """Return what a tool call must touch for a rule to be about it -> ids of those rules."""
         kept: dict[str, set[str]] = {}
         for rule in self._valid():
             for key in scope_keys(rule.statement):
@@ -237,8 +234,7 @@ class _OfUser(Follower):
 
 
 def _of_command(statement: Statement, command: str) -> float:
-    """Return how much a rule concerns a command; one that already does what the rule asks for needs no
-    telling."""
+    """Return how much a rule concerns a command; not at all one that already does what it asks."""
     chosen = statement.chosen.lower().split(" ")[0]
     follows = bool(statement.instead_of) and command_name(command).split(" ")[0] == chosen
     return 0.0 if follows else concerns(statement, command=command)

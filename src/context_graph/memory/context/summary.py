@@ -394,8 +394,7 @@ class SessionWork:
         ]
 
     def chosen(self) -> list[str]:
-        """Return what was decided and is not the goal itself, the user's words first, each the newest
-        last."""
+        """Return what was decided and is not the goal itself, the user's words first."""
         goal = self.prompts[0] if self.prompts else ""
         return [
             decision for decision in (*self.decisions, *self._words("decision")) if not _says(goal, decision)

@@ -168,8 +168,7 @@ def _who(quote: Quote) -> str:
 def _line(
     quote: Quote, content: str, asked: frozenset[str], room: int, now_ms: int, count: Callable[[str], int]
 ) -> tuple[str, str]:
-    """Return (the line of one memory in at most ``room`` tokens, what it quotes of ``content``); "" if too
-    little would be left."""
+    """Return (the line of one memory, what it quotes of ``content``); "" if too little would be left."""
     head = f"- [{quote.node_id[:ID_CHARS]}] {lead_of(quote, now_ms)}: "
     tail = f" - {quote.evidence}" if quote.evidence else ""
     limit = room - count(head + tail) - 2

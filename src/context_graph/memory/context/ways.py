@@ -169,9 +169,7 @@ def _covers(passed: Command, failed: str) -> bool:
 
 
 def _without_passed(passed: Command, run: str, why: str) -> tuple[str, str] | None:
-    """Return a failed run and its failing tests without the files whose tests passed meanwhile, however they
-    were run; None if none is left.
-    """
+    """Return a failed run and its tests without the files whose tests passed since; None if none is left."""
     if any(mark in f"{_behind(passed.raw, passed.form)} " for mark in _NARROWS):
         return run, why
     done = [path for path in _files(passed.raw, passed.form) if "/" in path or "." in path]

@@ -246,8 +246,7 @@ class Import:
         return True
 
     def _is_said(self, edge: GraphEdge) -> bool:
-        """Return whether a link with another id says the same already; that one stays, like an existing
-        memory."""
+        """Return whether a link with another id says the same already; that one stays."""
         if self.memex.stored(edge.source_id) is None:
             return False
         return any(
@@ -329,8 +328,7 @@ def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) 
 
 
 def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError if not
-    UTF-8."""
+    """Yield (number of the first, lines) of a JSONL file; InvalidInputError if not UTF-8."""
     number = 1
     while batch := list(islice(lines, size)):
         decoded = []

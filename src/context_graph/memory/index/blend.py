@@ -39,8 +39,7 @@ def asks_nothing(query: str) -> bool:
 
 
 def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
-    """Return whether the embedder knows some word of ``query`` whole. Words in other scripts count as
-    known."""
+    """Return whether the embedder knows a word of ``query`` whole; of other scripts it knows all."""
     return any(
         not word.isascii()
         or (

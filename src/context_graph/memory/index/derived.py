@@ -89,8 +89,7 @@ class Derived:
             return StoreMetrics.rebuilt(self._live_nodes(), self._store.edges.all(), common_of(self.provider))
 
     def _brought_up(self, figures: StoreMetrics, seq: int) -> StoreMetrics:
-        """Return ``figures`` as of commit ``seq`` plus later commits; ValueError if the records don't tell
-        them."""
+        """Return ``figures`` plus later commits; ValueError if the records don't tell them."""
         for change in self._store.changes_after(seq):
             if change.op in (Op.RELINK, Op.RUN):
                 continue  # an edge that is counted has other numbers; a run is in its changes

@@ -88,8 +88,7 @@ def cursor_of(start: int, watermark: int, key: bytes) -> str:
 
 
 def read_cursor(cursor: str | None, key: bytes) -> tuple[int, int | None]:
-    """Return (place, commit) of a cursor; (0, None) for none. InvalidParamsError for one of another
-    ranking."""
+    """Return (place, commit) of a cursor, (0, None) for none; InvalidParamsError for another ranking's."""
     if cursor is None:
         return 0, None
     try:
@@ -182,8 +181,7 @@ def _taken(
 
 
 def without_notes(live: bytearray, rows: Rows) -> bytearray:
-    """Return ``live`` without the rows of notes; the same where there are none. Cost: one pass over a
-    column."""
+    """Return ``live`` without the rows of notes. Cost: one pass over a column."""
     noted = rows.names["source"].find(NOTED)
     if not noted:
         return live
@@ -194,7 +192,6 @@ def without_notes(live: bytearray, rows: Rows) -> bytearray:
 
 
 def _is_bare(node: MemoryNode) -> bool:
-    """Return whether it is a summary that says what was asked, of a session that left nothing else to find it
-    by."""
+    """Return whether it is the summary of a session that left nothing to find it by but its goal."""
     searched = str(node.metadata.get(SEARCHED) or "")
     return node.source == CAPTURED and "\n" not in node.content and 0 < len(searched) <= len(node.content)

@@ -213,8 +213,7 @@ class Rows:
         return ids
 
     def kept(self, keep: bytearray) -> Rows:
-        """Return a copy with those rows and their texts only, renumbered in order. Cost: a microsecond a
-        row."""
+        """Return a copy with those rows and their texts only, renumbered in order."""
         other = Rows()
         other.live = bytearray(compress(self.live, keep))
         other.ids = bytearray().join(node_id for (node_id,) in compress(_IDS.iter_unpack(self.ids), keep))

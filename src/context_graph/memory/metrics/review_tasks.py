@@ -297,8 +297,7 @@ class ReviewTasks:
         return tasks[:MAX_TASKS]
 
     def contradiction_of(self, nodes: Iterable[UUID]) -> str:
-        """Return the unsettled contradiction that one of ``nodes`` is part of, by ids and words; "" for
-        none."""
+        """Return the unsettled contradiction that one of ``nodes`` is part of, in words; "" for none."""
         for pair in (pair for node in nodes for pair in sorted(self._contradictions(node), key=sorted)):
             ids = " and ".join(f"[{str(node)[:_ID_CHARS]}]" for node in sorted(pair))
             return f"{ids} {self._found[pair].reason}"
@@ -345,8 +344,7 @@ def _overlap(words: frozenset[str], other: frozenset[str]) -> float:
 
 
 def may_be_orphan(node: MemoryNode) -> bool:
-    """Return whether a memory that nothing is connected to should be reviewed: not if it was accepted,
-    say."""
+    """Return whether a memory that nothing is connected to should be reviewed."""
     return not (node.pinned or node.tags or ACCEPTED in node.metadata or node.importance >= LONE_IMPORTANCE)
 
 

@@ -183,8 +183,7 @@ class StoreMetrics:
         self._count_uses(node)
 
     def _slot_for(self, node: MemoryNode, packed: bytes | None) -> int:
-        """Return the slot of its recorded topic, else -1 for a free one, or the nearest topic's if none is
-        free."""
+        """Return the slot of its recorded topic, else -1 for a free one, or the nearest topic's."""
         slot = self._slot_of_topic.get(node.semantic_cluster, -1) if node.semantic_cluster else -1
         if slot < 0 and packed is not None and len(self._slot_of_topic) == TOPIC_SLOTS:
             return self._kernel.place(packed)[0]
@@ -255,8 +254,7 @@ class StoreMetrics:
     # What is asked
 
     def pack(self, embedding: bytes) -> bytes | None:
-        """Return an embedding in the form that the metrics compare, for `result_metrics`; None if it is
-        empty."""
+        """Return an embedding in the form that the metrics compare; None if it is empty."""
         return kernel.pack(embedding, self._common)
 
     def shares(self, tellings: Tellings) -> Shares:
