@@ -183,10 +183,7 @@ def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
 
 
 def decode_goals(fact: Mapping[str, Any] | None) -> list[Goal]:
-    """Return the goals given to `encode_goals`, with at most 200 members each; [] without such a fact.
-
-    Raises DatabaseCorruptionError if it can't be read or is of another version; nothing is guessed.
-    """
+    """Return the goals given to `encode_goals`; DatabaseCorruptionError if they can't be read."""
     goals = [] if fact is None else _decoded("goals", fact, _GOALS_VERSION, fact.get("goals"), list[Goal])
     sizes = {len(goal.centroid) for goal in goals} - {0, EMBEDDING_BYTES}
     if sizes:

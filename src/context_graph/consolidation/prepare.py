@@ -239,10 +239,7 @@ class _Edges:
         self._now[edge_id] = None
 
     def redirect(self, loser: UUID, survivor: UUID) -> Iterator[tuple[UUID, Slot]]:
-        """Move every edge of one memory to another; each edge touched, with a place it had or has.
-
-        An edge that would lead from a memory to itself is removed, and so is the weaker of two in one place.
-        """
+        """Move every edge of one memory to another; each edge touched, with a place it had or has."""
         for edge in self.of(loser):
             yield edge.id, slot_of(edge)
             moved = replace(

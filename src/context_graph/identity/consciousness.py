@@ -195,20 +195,14 @@ class KuramotoNetwork:
         return self._phases.tolist()
 
     def advance(self, coupling: float) -> float:
-        """Let 2 s pass at ``coupling`` (rad/s, in [0, 10]) and return the mean r of their second half.
-
-        A refused coupling leaves the network as it was. Cost: some 15 us.
-        """
+        """Let 2 s pass at ``coupling`` (rad/s, in [0, 10]) and return the mean r of their second half."""
         r = oscillators.kuramoto_steps(self._phases, _OMEGA, coupling, STEP_S, STEPS_PER_EVENT)
         self.coupling = coupling
         return r
 
 
 def order_of(phases: Sequence[float]) -> float:
-    """Order parameter r of 13 phases (radians), in [0, 1] (seed 000 compute_kuramoto_r).
-
-    Raises ValueError unless there are 13 finite phases.
-    """
+    """Order parameter r of 13 finite phases (radians), in [0, 1] (seed 000 compute_kuramoto_r)."""
     return oscillators.kuramoto_order(array("d", phases))[0]
 
 

@@ -33,10 +33,7 @@ class ICLevel(StrEnum):
 
     @classmethod
     def from_value(cls, ic: float) -> ICLevel:
-        """>= 0.9 healthy, >= 0.7 normal, >= 0.5 warning, else critical (IDENTITY-002).
-
-        Raises ValueError for NaN and infinity.
-        """
+        """>= 0.9 healthy, >= 0.7 normal, >= 0.5 warning, else critical (IDENTITY-002)."""
         return _LEVELS[vectors.ic_index(ic)]
 
     @property
@@ -50,18 +47,12 @@ _WORDS: Final = ("healthy", "good", "warning", "degraded")
 
 
 def classify_ic(ic: float) -> str:
-    """Seed 000's words for the same classes: healthy, good, warning, degraded (REQ-SESSION-07).
-
-    Raises ValueError for NaN and infinity.
-    """
+    """Seed 000's words for the same classes: healthy, good, warning, degraded (REQ-SESSION-07)."""
     return _WORDS[vectors.ic_index(ic)]
 
 
 def is_ic_crisis(ic: float, threshold: float = CRISIS_THRESHOLD) -> bool:
-    """Return whether ``ic`` is below the crisis threshold; exactly at it is no crisis (IDENTITY-007).
-
-    Raises ValueError for NaN and infinity.
-    """
+    """Return whether ``ic`` is below the threshold; exactly at it is no crisis (IDENTITY-007)."""
     return vectors.below32(ic, threshold)
 
 

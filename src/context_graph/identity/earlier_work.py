@@ -75,9 +75,7 @@ class Work:
             self.events += not prompt
 
     def strongest(self, views: Container[int] = range(len(KEPT))) -> bytes:
-        """Return the strongest terms of each view, 4 bytes each: what is kept of the session for later ones.
-        b"" for none. Cost: 0.1 to 0.5 ms.
-        """
+        """Return the strongest terms of each view, 4 bytes each, as they are kept for later sessions."""
         terms = []
         for view, (buckets, values) in enumerate(terms_of(self._goals, KEPT)):
             if view not in views:
@@ -116,10 +114,7 @@ class EarlierWork:
         return len(self._rows)
 
     def put(self, session_id: str, strongest: bytes) -> None:
-        """Keep what `Work.strongest` gave, in place of what was kept of the session before.
-
-        Raises ValueError for other bytes.
-        """
+        """Keep what `Work.strongest` gave, in place of what was kept before; ValueError for other bytes."""
         terms = sorted(_read(strongest))
         self.drop(session_id)
         if not terms:

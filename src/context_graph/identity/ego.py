@@ -237,10 +237,7 @@ class Purpose:
         self.alignment = array("d", [max(m, -1.0) for m in turned])
 
     def coded(self, comparison: Comparison) -> array[float]:
-        """13 alignments in [-1, 1]: 1 as near as focused work, -1 as far as other work; 0 in an empty space.
-
-        Changes nothing.
-        """
+        """13 alignments in [-1, 1]: 1 as near as focused work, -1 as far as other work. Changes nothing."""
         alignment, level, identity, vector = (array("d", _ZEROS) for _ in range(4))
         level[:] = self.level
         certain = array("d", [1.0] * len(SPACES))

@@ -153,10 +153,7 @@ class PredictionTracker:
         return _forecast(self.features(tool_name, head, text))
 
     def record(self, tool_name: str, head: str, success: bool, text: str = "") -> float:
-        """Score the forecast that stood before this result, then learn from it; returns that forecast.
-
-        Cost: some 15 us for 4 KB.
-        """
+        """Score the forecast that stood before this result, then learn from it; returns that forecast."""
         (tool, head), call = _key(tool_name, head), _checksum(tool_name, text)
         probability = _forecast(self._features(tool, head, call))
         self._keep(probability, not success)

@@ -288,9 +288,7 @@ class Asked:
 
 
 def _held(word: _Word, terms: frozenset[int], lower: str) -> float:
-    """Return how much of ``word`` a text has, [0, 1]: of an identifier's parts some; a pair only as a whole;
-    of an inflected or joined word what its letters tell.
-    """
+    """Return how much of ``word`` a text has, [0, 1]; of an inflected word what its letters tell."""
     if word.pair:
         return float(word.text in lower)
     whole = len(terms.intersection(word.terms)) / len(word.terms)
@@ -358,10 +356,7 @@ def _workaday(code: str) -> frozenset[str]:
 
 
 def _usual(packed: bytes) -> float:
-    """Nats that a plain word says in a store that does not know it, by its rank in English.
-
-    By Zipf's law the word of rank k has a share of about 1 / (10 k); a memory has some 60 of them.
-    """
+    """Nats that a plain word says to a store without it: by Zipf's law rank k has a share of 1 / (10 k)."""
     pieces = memoryview(packed).cast("H")
     rank = pieces[0] - _FIRST_WORD + 1 if len(pieces) == 1 else 0
     return min(_PLAIN, max(_LEAST, math.log(10.0 * rank / 60.0))) if rank > 0 else _PLAIN

@@ -261,10 +261,7 @@ def keep_imported(
 
 
 def _kept_for_user(session_id: str, notes: list[Note], account: str, users: Users | None) -> list[Note]:
-    """Keep what holds for all of the user's work in his own store; returns the other notes.
-
-    Such a note stays when its session no longer makes it: others may have been told of it meanwhile.
-    """
+    """Keep what holds for all of the user's work in his own store, for good; returns the other notes."""
     own = [note for note in notes if note.scope == EVERYWHERE]
     memex = users(account) if own and account and users is not None else None
     if memex is None:
@@ -355,14 +352,7 @@ def _nodes_of(
     evidence: Evidence | None = None,
     tags: tuple[str, ...] = (),
 ) -> tuple[list[MemoryNode], list[str]]:
-    """Return the memories to store of a session's notes, those that are new or changed; the ids of all of
-    them.
-
-    Args:
-        root: The folder that the notes' files are relative to.
-
-    Cost: a look-up a note, and its files' hashes where they are not known.
-    """
+    """Return the memories of a session's notes that are new or changed; the ids of all of them."""
     changed: list[MemoryNode] = []
     there: list[str] = []
     for note in notes:
@@ -383,10 +373,7 @@ def _nodes_of(
 
 
 def _end_older(memex: Memex, nodes: Iterable[MemoryNode]) -> None:
-    """Link each of the user's words in ``nodes`` to the older ones that it gives up: those hold no longer.
-
-    Raises StoreError. Cost: nothing for a text that gives nothing up, else a recall.
-    """
+    """Link each of the user's words in ``nodes`` to the older ones that it gives up."""
     for node in nodes:
         if kind_of_memory(node.metadata) not in (NoteKind.RULE, NoteKind.DECISION):
             continue

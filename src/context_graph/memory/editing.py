@@ -478,11 +478,7 @@ def remove_edge(core: Core, edge_id: UUID) -> GraphEdge:
 
 @contextmanager
 def followed(core: Core) -> Iterator[None]:
-    """Update the derived data inside, after a commit.
-
-    A failure here does not fail the call, whose effect is durable: it is logged, and the derived data is
-    rebuilt from the records on next use.
-    """
+    """Update the derived data inside, after a commit; if that fails, it is rebuilt on next use."""
     try:
         yield
         core.committed()

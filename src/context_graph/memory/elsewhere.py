@@ -59,11 +59,7 @@ def ranked(
     nodes: Sequence[MemoryNode],
     filters: RecallFilters,
 ) -> list[Recalled]:
-    """Return the likeliest of ``nodes`` that pass the filters, at most MOST; those that this store has are
-    left out.
-
-    Cost: a recall here, 30 us a node, and 0.1 ms for each of the likeliest.
-    """
+    """Return the likeliest of ``nodes`` that pass the filters and are not here, at most MOST."""
     others, by_row = MemoryIndex(index.digest, provider.vocabulary_size), []
     for node in nodes:
         if node.id not in index:

@@ -165,10 +165,7 @@ class Evidence:
         return record
 
     def named(self, folder: str, paths: Iterable[str]) -> dict[str, Any] | None:
-        """As `record`, for paths that somebody named, in the checkout that ``folder`` is in.
-
-        Raises InvalidParamsError, which says what is wrong with one of them.
-        """
+        """As `record`, for paths that somebody named; InvalidParamsError says what is wrong with one."""
         names = tuple(dict.fromkeys(paths))
         if not names:
             return None

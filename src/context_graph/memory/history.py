@@ -192,10 +192,7 @@ def _of_edge(store: GraphStore, entry: Entry) -> Version:
 
 
 def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[tuple[float, Version]]:
-    """Yield the creation of edges that no entry tells of, each with its place among changes of the same time.
-
-    Only the time is kept, in the edge; whatever was done to the edge came later.
-    """
+    """Yield the creation of edges that no entry tells of, with their places among changes of one time."""
     first: dict[bytes, Entry] = {}
     for entry in entries:
         first.setdefault(entry.subject, entry)

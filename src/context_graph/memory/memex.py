@@ -172,10 +172,7 @@ class Memex(Reading, Undoing):
         self.close()
 
     def masking(self) -> AbstractContextManager[dict[str, int]]:
-        """Count the secrets that are masked inside `with memex.masking() as masked:`: kind -> number.
-
-        Filled when the `with` ends. Use it from one thread at a time.
-        """
+        """Count the secrets masked inside `with memex.masking() as masked:`: kind -> number."""
         return self._core.redactor.counting()
 
     # Writing
@@ -197,10 +194,7 @@ class Memex(Reading, Undoing):
         return self.store_many((draft,))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
-        """Store at most 1,000 memories, `Draft`s or their fields, in one batch, all or none.
-
-        Raises as `store`.
-        """
+        """Store at most 1,000 memories, `Draft`s or their fields, in one batch, all or none."""
         if len(items) > MAX_BATCH:
             raise InvalidParamsError.of("items", f"has {len(items)} entries, at most {MAX_BATCH}; split it")
         drafts = [item if isinstance(item, Draft) else Draft(**item) for item in items]

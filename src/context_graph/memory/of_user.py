@@ -20,11 +20,7 @@ def memory_in(places: Iterable[Memex | None], node_id: UUID | str) -> MemoryNode
 def recalled_of_user(
     project: Memex, of_user: Memex, query: str, most: int, filters: RecallFilters | None = None
 ) -> Sequence[Recalled]:
-    """Return what ``of_user`` has for ``query``, best first, at most ``most``, judged as if it were the
-    project's.
-
-    What holds no longer is left out. Raises as `Memex.recall`. Cost: a recall in each of the two stores.
-    """
+    """Return what ``of_user`` has for ``query`` and still holds, judged as if it were the project's."""
     filters = filters or RecallFilters()
     nodes = [row.node for row in of_user.recall(query, top_k=most, filters=filters).nodes]
     verdicts = of_user.verdicts(nodes, None, within_s=HOOK_S)

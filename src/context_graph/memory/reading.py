@@ -324,10 +324,7 @@ class Reading:
         ]
 
     def same_text(self, content: str) -> MemoryNode | None:
-        """Return the live memory that says the same, word for word; None if there is none.
-
-        Cost: the scan of a recall; texts of more than 2,000 characters are not looked for.
-        """
+        """Return the live memory that says the same, word for word; None if none, or for a long text."""
         words = content.split()
         if not words or len(content) > _SAME_CHARS:
             return None

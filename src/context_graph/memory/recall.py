@@ -250,11 +250,7 @@ class Recaller:
         return Recall(nodes, total, cursor, edges, wanted.dense)
 
     def nearest(self, text: str, most: int) -> list[MemoryNode]:
-        """Return the live memories that words and meaning bring nearest to ``text``, at most ``most``,
-        unjudged.
-
-        Raises InvalidParamsError as `recall`. Cost: a scan, and no look at what the memories say.
-        """
+        """Return the live memories that words and meaning bring nearest to ``text``, unjudged."""
         check_query(text)
         with self.index.lock:
             rows = self.index.rows
@@ -404,9 +400,7 @@ class Recaller:
     def _judged(
         self, shown: Spread, wanted: Wanted, live: bytearray, *, looks_up: bool
     ) -> tuple[list[Judged], list[int]]:
-        """Return these rows, as ranked, and those that somebody stored and no session left; no average counts
-        notes, which share their session's words.
-        """
+        """Return these rows, as ranked, and those that somebody stored; no average counts notes."""
         stored, live = ranking.count(live), without_notes(live, self.index.rows)
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings

@@ -213,11 +213,7 @@ def with_like_work(
 
 
 def of_like_work(relevances: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """Return the relevances of memories whose sessions' work has those shares in common with the asking
-    session's.
-
-    Fitted on four projects' sessions: it changes little from 6 to 12 log-odds for a whole share.
-    """
+    """Return the relevances of memories whose sessions' work has those shares in common."""
     added = (_LIKE_WORK * max(0.0, share - _USUAL_SHARE) for share in shares)
     return [
         _raised(relevance, odds) if odds else relevance
@@ -266,11 +262,7 @@ def _raised(probability: float, odds: float) -> float:
 
 
 def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
-    """Return what each sign adds to the log-odds of `probability`, the largest first, without what adds
-    nothing.
-
-    ``signs`` may hold other values too; {} where it has none of NAMES.
-    """
+    """Return what each sign adds to the log-odds of `probability`, the largest first; {} without signs."""
     if not signs.keys() >= set(NAMES):
         return {}
     added = {name: round(a * signs[name], 2) for name, a in zip(NAMES, _WEIGHTS[kind], strict=True)}

@@ -80,10 +80,7 @@ def acting(core: Core, act: Act) -> Iterator[None]:
 
 
 def undo(core: Core, token: UUID | str | None, by: str) -> Undone:
-    """Undo a run or act: everything as it was before it, except what was changed since.
-
-    Memories that it added are forgotten, softly. Raises as `find_run`.
-    """
+    """Undo a run or act, but for what was changed since. Raises as `find_run`."""
     run = find_run(core.store, token)
     undoing = undoing_of(core.store, run)
     counts = _counts(undoing.edits)

@@ -82,9 +82,7 @@ def _function_words(code: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def language_of(text: str) -> str:
-    """Return the ISO 639-1 code of the language of ``text``, by its script and its commonest words; English
-    if nothing tells. Cost: some passes over 2,000 characters.
-    """
+    """Return the ISO 639-1 code of ``text``, by script and commonest words; English if nothing tells."""
     seen = text[:_SEEN_CHARS].lower()
     if not seen.isascii() and (codes := _written_so(seen)):
         return max(codes, key=lambda code: _hits(seen, code)) if len(codes) > 1 else codes[0]

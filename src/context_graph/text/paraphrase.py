@@ -126,10 +126,7 @@ def same(first: Meaning, other: Meaning) -> bool:
 
 
 def _same_exact(first: Meaning, other: Meaning) -> bool:
-    """Return whether ids, paths and quotations are equal to the letter.
-
-    Their case does not count if one text as a whole was put into another case, which plain words show.
-    """
+    """Return whether ids, paths and quotations are equal, but for the case of the text as a whole."""
     if first.exact == other.exact:
         return True
     whole = any(text in (text.lower(), text.upper(), text.title()) for text in (first.text, other.text))

@@ -111,10 +111,7 @@ def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = sile
 
 
 def rarity_weighted(space: F32) -> F32:
-    """float32[n, d] of unit rows: ``space`` centred, with directions in which all rows vary weighed down.
-
-    Rows of zeros stay. Of few rows little is taken: their mean may be their subject.
-    """
+    """float32[n, d] of unit rows: ``space`` centred, directions in which all rows vary weighed down."""
     trust = len(space) / (len(space) + SMALL)
     centred = space - space.mean(axis=0, dtype=np.float64).astype(np.float32) * np.float32(trust)
     moments = (centred.T @ centred / len(space)).astype(np.float64)
@@ -266,9 +263,7 @@ def _best_of_block(row: Rows, other: Rows, cosines: F32, count: int) -> tuple[Ro
 
 
 def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Rows, F32]:
-    """Return the ``count`` heaviest of edges that are ordered by source and target; of equals those to the
-    lowest targets.
-    """
+    """Return the ``count`` heaviest of ordered edges of each source; of equals the lowest targets."""
     order = np.lexsort((-weight, source))
     ordered = source[order]
     first = np.searchsorted(ordered, ordered, side="left")

@@ -343,11 +343,7 @@ def _recent(snap: Snapshot, with_aim: I64) -> I64:
 
 
 def _older(snap: Snapshot, with_aim: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
-    """Return the goals' memories, or all that are not recent if those are too few; the newest of them.
-
-    With them their groups: memories of one group are not compared, since those of a session are similar
-    anyway.
-    """
+    """Return the goals' memories, or all older ones if those are too few, and their groups (sessions)."""
     others = np.setdiff1d(with_aim, recent)
     if len(recent):  # what was stored beside them, by another session, says nothing about before
         others = others[others < recent[-1]]

@@ -115,10 +115,7 @@ def _fitted(head: str, parts: list[str], node_id: str, fits: Callable[[str], boo
 
 
 def _said_of(content: str, names: frozenset[str], changed: list[str], path: str, kind: NoteKind) -> list[str]:
-    """Return the sentences of a note that say why something is so in a file of which they, or the item above
-    them, speak by one of its ``names``; of one that was changed alone also how it was mended. A lesson's all
-    say why.
-    """
+    """Return a note's sentences that say why something is so in a file that they name; a lesson's all do."""
     kept, label, is_below = list[Unit](), "", False
     alone = [name for name in changed if not is_test(name)] == [path]
     for number, line in enumerate(content.splitlines()):

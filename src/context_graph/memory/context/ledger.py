@@ -318,11 +318,7 @@ class Ledger:
         return len(seen) >= _ENOUGH and sum(seen) < _HARDLY_USED * len(seen)
 
     def moved(self, floor: float, event: str) -> float:
-        """Return ``floor`` as such events' outcomes move it: up where hardly anything was used, down where
-        most was.
-
-        Unmoved before 40 memories were shown.
-        """
+        """Return ``floor`` as 40 such events' outcomes move it: up if hardly any was used, else down."""
         if self.hardly_used(event):
             return floor + _HELD_BACK * (1.0 - floor)
         seen = (self._outcomes or {}).get(event, ())

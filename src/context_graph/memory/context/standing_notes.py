@@ -241,9 +241,7 @@ def _of_command(statement: Statement, command: str) -> float:
 
 
 def scope_keys(statement: Statement) -> Iterator[str]:
-    """Yield what the launcher's filter has of a rule: `*.py` for a kind of file, `gen/` for a folder, `$npm`
-    for a program or what it is told to do, or a file's path.
-    """
+    """Yield what the launcher's filter has of a rule: `*.py`, `gen/`, `$npm`, or a file's path."""
     about = statement.about
     for path in about.paths:
         last = path.rstrip("/*").rsplit("/", 1)[-1]

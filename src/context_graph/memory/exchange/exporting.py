@@ -99,10 +99,7 @@ def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) ->
 
 
 def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
-    """Return (files as {"name", "text"}, cursor of the next page): the live memories as Markdown.
-
-    Raises as export_page.
-    """
+    """Return (files as {"name", "text"}, next cursor): the live memories as Markdown."""
     _, at, _ = _read_cursor(cursor)
     files: list[dict[str, str]] = []
     size, seq = 0, int(at or 0)

@@ -148,10 +148,7 @@ def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> Me
 
 
 def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex:
-    """Return the index made from the records alone; equal to one that was updated all the time.
-
-    Lost vectors are computed again from the texts, and written.
-    """
+    """Return the index made from the records alone; lost vectors are made anew from the texts."""
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = store.uid
     with Mending(store) as mending:

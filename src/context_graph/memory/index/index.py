@@ -264,10 +264,7 @@ class MemoryIndex:
                 self.extra, self.extra_digest, self.extra_done = dense.Vectors(dim), digest, 0
 
     def put_extras(self, vectors: Iterable[tuple[int, bytes]], done: int) -> None:
-        """Add second vectors, each (commit number, float32): all there are up to commit ``done``.
-
-        Raises ValueError if begin_extra was not called, or for a vector of another length.
-        """
+        """Add second vectors, each (commit number, float32): all there are up to commit ``done``."""
         with self.lock:
             if self.extra is None:
                 raise ValueError("no second vectors were begun")

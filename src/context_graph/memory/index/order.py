@@ -161,8 +161,7 @@ def spread(best: list[int], rows: Rows, node_of: NodeOf, first: int) -> Spread:
 def _taken(
     best: list[int], rows: Rows, kinds: dict[int, NoteKind | None], changes: dict[int, int], first: int
 ) -> list[int]:
-    """Return the ``first`` of ``best``: of each session one that tells it as a whole, and two of any other
-    kind."""
+    """Return the ``first`` of ``best``: of each session one that tells it whole, two of any other kind."""
     taken = list[int]()
     seen: Counter[tuple[int, NoteKind | None]] = Counter()
     for row in best:

@@ -35,10 +35,7 @@ _LONGEST_QUESTION: Final = 300
 
 
 def asks(text: str) -> bool:
-    """Return whether a sentence of ``text`` is a question. A `?` in code, a type or a URL makes none.
-
-    Cost: at most 300 characters are looked at for each question mark.
-    """
+    """Return whether a sentence of ``text`` is a question. A `?` in code, a type or a URL makes none."""
     at = text.find("?")
     while at >= 0:
         after = text[at + 1 : at + 20].lstrip("?!\"'”’) \t")
@@ -154,10 +151,7 @@ class Rows:
         return row
 
     def take_over(self, row: int, node: MemoryNode) -> bool:
-        """Copy all fields of a memory that may change without its content.
-
-        Returns whether `link` must be called, once after several rows.
-        """
+        """Copy all fields that may change without the content; whether `link` must be called then."""
         names = self.names
         self.importance[row] = node.importance
         self.quadrant[row] = QUADRANTS.index(node.johari_quadrant)

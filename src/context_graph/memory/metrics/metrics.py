@@ -178,11 +178,7 @@ _KNOWN: Final[dict[str, bytes]] = {}
 
 
 def common_of(provider: EmbeddingProvider) -> bytes:
-    """Return up to two orthogonal unit vectors of 256 float32: what all texts share in this embedder's
-    Semantic space.
-
-    Cost: two texts encoded, once for each embedder.
-    """
+    """Return up to two unit vectors of 256 float32: what all texts share in this Semantic space."""
     digest = provider.digest
     if digest not in _KNOWN:
         _KNOWN[digest] = _computed(provider)

@@ -294,10 +294,7 @@ class StoreMetrics:
         return CognitivePulse(*values, SuggestedAction.CLARIFY if about else action, about)
 
     def contradicted(self, reader: Reader, nodes: Sequence[UUID]) -> dict[UUID, UUID]:
-        """Return those of one answer's ``nodes`` that another memory contradicts, with that one.
-
-        The first five are compared with each other. Cost: below 0.6 ms.
-        """
+        """Return those of one answer's ``nodes`` that another memory contradicts, with that one."""
         self._review.answered(reader, nodes[:MAX_COMPARED])
         pairs = ((node, self._review.opponent(node)) for node in nodes)
         return {node: other for node, other in pairs if other is not None}
