@@ -22,7 +22,7 @@ from context_graph.memory.exchange import records
 from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
 from context_graph.memory.exchange.records import read_markdown
 from context_graph.memory.runs import new_act
-from context_graph.memory.writing import redacted_node
+from context_graph.memory.writing import drafted
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.model.spaces import LAYOUT
@@ -180,7 +180,7 @@ class Import:
                     raise InvalidInputError(f"id {value.id} appears twice")
                 self._ids.add(value.id.bytes)
                 encode_json("metadata", value.metadata)
-                redacted_node(value, _NoRedaction())
+                drafted(value)
             elif isinstance(value, GraphEdge):
                 self._counts[1] += 1
                 self._check_edge(where, value)
@@ -259,22 +259,6 @@ class Import:
         return all(
             end in coming or self.memex.stored(end) is not None for end in (edge.source_id, edge.target_id)
         )
-
-
-class _NoRedaction:
-    """Checking looks at limits alone; the text is redacted when it is written."""
-
-    def finds(self, text: str) -> bool:
-        return False
-
-    def redact(self, text: str) -> str:
-        return text
-
-    def redact_id(self, text: str) -> str:
-        return text
-
-    def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
-        return text
 
 
 def _thing(row: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tombstone | None]:

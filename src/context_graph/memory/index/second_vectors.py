@@ -45,26 +45,8 @@ _DIM: Final = 384
 _Tokeniser = Callable[[str], list[int]]
 
 
-class SecondModel(Protocol):
-    """Turns texts into unit vectors of another kind than the 13 spaces. Any thread may call it."""
-
-    @property
-    def digest(self) -> str:
-        """Equal digests, equal vectors."""
-
-    @property
-    def dim(self) -> int:
-        """Values of a vector."""
-
-    def load(self) -> None:
-        """Load the model now; otherwise the first `encode` does."""
-
-    def encode(self, text: str) -> bytes:
-        """Return the vector of a text, float32, of length 1."""
-
-
 class OnnxModel:
-    """A sentence-transformers model in ONNX, loaded on first use.
+    """A sentence-transformers model in ONNX, loaded on first use. Any thread may call it.
 
     Args:
         digest: Identifies model and tokenizer.
@@ -135,7 +117,7 @@ class OnnxModel:
             raise EmbeddingDataError(f"the model {self._path} can't be loaded: {error}") from error
 
 
-def find_model(setting: str) -> SecondModel | None:
+def find_model(setting: str) -> OnnxModel | None:
     """Return the model that the setting ``memory_model`` asks for.
 
     Args:
@@ -160,7 +142,7 @@ def find_model(setting: str) -> SecondModel | None:
     return _of_folder(Path(setting).expanduser())
 
 
-def _packaged() -> SecondModel:
+def _packaged() -> OnnxModel:
     spec = find_spec(_PACKAGE)
     assert spec is not None and spec.origin is not None
     path = Path(spec.origin).with_name("model.onnx")
@@ -173,7 +155,7 @@ def _own_pieces(text: str) -> list[int]:
     return [_CLS, *pieces[: _MAX_PIECES - 2], _SEP]
 
 
-def _of_folder(folder: Path) -> SecondModel:
+def _of_folder(folder: Path) -> OnnxModel:
     model = next(
         (path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()), None
     )
@@ -249,7 +231,7 @@ class SecondVectors:
     """
 
     def __init__(
-        self, model: SecondModel, operation: Callable[[str], AbstractContextManager[Memory]]
+        self, model: OnnxModel, operation: Callable[[str], AbstractContextManager[Memory]]
     ) -> None:
         self.model = model
         self._operation = operation
