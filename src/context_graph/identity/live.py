@@ -80,25 +80,6 @@ class LiveSession:
     make one with ``restore`` or ``continue_from``.
     """
 
-    __slots__ = (
-        "_before",
-        "_circles",
-        "_goals",
-        "_link",
-        "_monitor",
-        "_network",
-        "_predictions",
-        "_purpose",
-        "_root",
-        "_work",
-        "events_by_kind",
-        "events_duplicate",
-        "has_evidence",
-        "ic_history",
-        "snapshot",
-        "told",
-    )
-
     def __init__(self, snapshot: SessionIdentitySnapshot) -> None:
         self.snapshot = snapshot
         """Kept up to date; the caller stores it."""

@@ -292,17 +292,7 @@ def _node(
     before: MemoryNode | None,
 ) -> MemoryNode:
     importance = _DECIDED if work.decisions else _PLAIN
-    if before is not None:  # what people or recalls did to it stays
-        merged = {**before.metadata, **metadata}
-        return replace(
-            before,
-            content=text,
-            created_at_ms=work.ended_ms,
-            importance=max(before.importance, importance),
-            metadata=merged,
-            embedding=None,
-        )
-    return MemoryNode(
+    made = MemoryNode(
         id=capture_id(session_id),
         content=text,
         rationale=_RATIONALE,
@@ -314,6 +304,19 @@ def _node(
         tags=(CAPTURE_TAG,),
         source=SOURCE,
         metadata=metadata,
+    )
+    return made if before is None else _refreshed(before, made, max(before.importance, importance))
+
+
+def _refreshed(before: MemoryNode, made: MemoryNode, importance: float) -> MemoryNode:
+    """Return ``before`` with what ``made`` says now: what people or recalls did to it stays."""
+    return replace(
+        before,
+        content=made.content,
+        created_at_ms=made.created_at_ms,
+        importance=importance,
+        metadata={**before.metadata, **made.metadata},
+        embedding=None,
     )
 
 
@@ -406,15 +409,7 @@ def _note_node(
     rests_on = evidence.record(top_of(root), files) if evidence is not None and files else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    if before is not None:  # what people or recalls did to it stays
-        return replace(
-            before,
-            content=note.text,
-            created_at_ms=note.at_ms,
-            metadata={**before.metadata, **metadata},
-            embedding=None,
-        )
-    return MemoryNode(
+    made = MemoryNode(
         id=node_id,
         content=note.text,
         rationale=_NOTE_RATIONALE,
@@ -427,6 +422,7 @@ def _note_node(
         source=NOTED,
         metadata=metadata,
     )
+    return made if before is None else _refreshed(before, made, before.importance)
 
 
 def _own(note: Note) -> dict[str, Any]:

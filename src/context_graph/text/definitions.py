@@ -29,30 +29,8 @@ _DEFINES: Final = linear(
     r"(?:const\s*)?(?:throws [\w, ]+)?\{)"
 )
 _NO_NAME: Final = frozenset(
-    [
-        "if",
-        "for",
-        "while",
-        "switch",
-        "catch",
-        "return",
-        "else",
-        "elif",
-        "with",
-        "match",
-        "do",
-        "try",
-        "new",
-        "not",
-        "in",
-        "is",
-        "and",
-        "or",
-        "of",
-        "as",
-        "the",
-        "a",
-    ]
+    """if for while switch catch return else elif with match do try new not in is and or of as the
+    a""".split()  # noqa: SIM905 - a list of them would take a page
 )
 
 

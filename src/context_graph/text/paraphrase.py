@@ -71,16 +71,11 @@ _OPPOSITES: Final = frozenset(
     map(
         frozenset,
         [
-            *(
-                ("enabled", "disabled"),
-                ("enables", "disables"),
-                ("true", "false"),
-                ("yes", "no"),
-                ("on", "off"),
-            ),
+            *(("enabled", "disabled"), ("enables", "disables"), ("true", "false"), ("yes", "no")),
             *(("allowed", "forbidden"), ("allowed", "denied"), ("allows", "forbids"), ("always", "never")),
             *(("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported")),
             *(("synchronous", "asynchronous"), ("mutable", "immutable"), ("public", "private")),
+            ("on", "off"),
         ],
     )
 )

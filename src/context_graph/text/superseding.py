@@ -58,17 +58,13 @@ _BETWEEN: Final = {
     **dict.fromkeys(_FROM, _words("to")),
 }
 """What is given up stands between the verb, or its `from`, and one of these."""
+_NO_LONGER: Final = {("no", "longer"), ("no", "more"), ("used", "to"), ("nicht", "mehr"), ("nicht", "länger")}
 _STOPPED: Final = _words("stopped quit retired ceased")
 """All that follows them in their clause is given up."""
 _NOW: Final = _words("now today nowadays currently meanwhile jetzt nun inzwischen mittlerweile nunmehr")
 _ONWARD: Final = (
-    "from now on",
-    "as of now",
-    "as of today",
-    "from today on",
-    "ab sofort",
-    "ab jetzt",
-    "ab heute",
+    *("from now on", "as of now", "as of today", "from today on"),
+    *("ab sofort", "ab jetzt", "ab heute"),
 )
 """Said of what holds from here on; each is read as one `now`."""
 _SINCE: Final = re.compile(r"\b(?:since|seit) \w++ ")
@@ -97,18 +93,8 @@ _HINT: Final = re.compile(
             | _ANY_MORE
             | _STOPPED
             | {rf"\b{word}\b" for word in _NOW}
-            | {
-                "now on",
-                "as of",
-                "ab sofort",
-                "ab heute",
-                "used to",
-                r"\bnot\b",
-                "n't",
-                r"\bmehr\b",
-                "länger",
-                "gone",
-            }
+            | {"now on", "as of", "ab sofort", "ab heute", "used to", "n't", "länger", "gone"}
+            | {r"\bnot\b", r"\bmehr\b"}
         )
     )
 )
@@ -188,13 +174,7 @@ def _denials(tokens: list[str]) -> list[_Denial]:
 
 def _denial(clause: list[str], *, is_now: bool, alone: bool) -> _Denial | None:
     for at, (word, after) in enumerate(pairwise(clause)):
-        if (word, after) in (
-            ("no", "longer"),
-            ("no", "more"),
-            ("used", "to"),
-            ("nicht", "mehr"),
-            ("nicht", "länger"),
-        ):
+        if (word, after) in _NO_LONGER:
             return _Denial(_last_part(clause[:at]), [token for token in clause[at + 2 :] if token != "be"])
     for at, word in enumerate(clause):
         if word in _STOPPED:

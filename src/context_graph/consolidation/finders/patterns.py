@@ -21,12 +21,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from context_graph.consolidation.finders.words import stemmer
 from context_graph.consolidation.plan import Pattern
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot, unit_rows
 from context_graph.memory.embed import packaged_table
 from context_graph.model.memory import CAPTURED
+from context_graph.text.english import stem
 from context_graph.text.phrases import word_set
 from context_graph.text.sentences import Kind, segments
 
@@ -373,7 +373,7 @@ def _words(clause: str) -> Iterator[str]:
 
 def _verb(word: str) -> Action | None:
     """Return the action of a verb in any form; None for what is none."""
-    return None if word in _NO_VERB else _lexicon().get(stemmer()(word))
+    return None if word in _NO_VERB else _lexicon().get(stem(word))
 
 
 @cache
@@ -385,7 +385,6 @@ def _lexicon() -> dict[str, Action]:
     scales = sections["Steps.scales"].cast("f")
     values = sections["Steps.values"].cast("b")
     width = len(values) // len(pieces)
-    stemmed = stemmer()
     best: dict[str, tuple[float, str]] = {}
     plain: dict[str, str] = {}
     for row, piece in enumerate(pieces):
@@ -393,10 +392,10 @@ def _lexicon() -> dict[str, Action]:
         shares = [scales[row] * values[width * row + column] for column in range(len(GROUPS))]
         share = max(shares)
         if share >= LEAST and word not in _NO_VERB:
-            stem = stemmed(word)
-            best[stem] = max(best.get(stem, (0.0, "")), (share, GROUPS[shares.index(share)]))
-            plain[stem] = min(plain.get(stem, word), word, key=len)
-    known = {stem: Action(kind, plain[stem]) for stem, (_, kind) in best.items()}
+            root = stem(word)
+            best[root] = max(best.get(root, (0.0, "")), (share, GROUPS[shares.index(share)]))
+            plain[root] = min(plain.get(root, word), word, key=len)
+    known = {root: Action(kind, plain[root]) for root, (_, kind) in best.items()}
     for kind, words in _KINDS.items():
-        known.update((stemmed(word), Action(kind, word)) for word in words.split())
+        known.update((stem(word), Action(kind, word)) for word in words.split())
     return known

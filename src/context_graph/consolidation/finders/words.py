@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from context_graph.consolidation.snapshot import Snapshot
-from context_graph.text.english import STOP_WORDS, WORK_WORDS
+from context_graph.text.english import STOP_WORDS, WORK_WORDS, stem
 from context_graph.text.phrases import word_set
 
 MAX_CHARS: Final = 2000
@@ -204,7 +204,7 @@ class RareWords:
 
     def __init__(self, snap: Snapshot) -> None:
         rows = np.linspace(0, len(snap) - 1, min(len(snap), SAMPLE)).astype(int).tolist() if len(snap) else []
-        self._seen = Counter(stem for row in rows for stem in _stems(snap.text(row)))
+        self._seen = Counter(root for row in rows for root in _stems(snap.text(row)))
         self._texts = len(rows)
         self._read = len(rows) / max(1, len(snap))
 
@@ -218,17 +218,17 @@ class RareWords:
         for text in texts:
             stems = _stems(text)
             shared.update(stems.keys())
-            for stem, form in stems.items():
-                forms.setdefault(stem, Counter())[form] += 1
+            for root, form in stems.items():
+                forms.setdefault(root, Counter())[form] += 1
         least = max(min(2, len(texts)), MOST * len(texts))
         worth = {}
-        for stem, count in shared.items():
-            others = max(0.0, self._seen[stem] - self._read * count)
+        for root, count in shared.items():
+            others = max(0.0, self._seen[root] - self._read * count)
             elsewhere = (others + 0.5) / max(1.0, self._texts - self._read * len(texts) + 1)
             if count >= least and count >= FEWER * elsewhere * len(texts):
-                worth[stem] = -count * math.log(elsewhere)
-        best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:limit]
-        return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
+                worth[root] = -count * math.log(elsewhere)
+        best = sorted(worth, key=lambda root: (-worth[root], root))[:limit]
+        return [min(forms[root], key=lambda form: (-forms[root][form], form)) for root in best]
 
     def label(self, texts: Iterable[str]) -> str:
         """`terms`, joined by commas; empty if the texts share no informative word."""
@@ -237,13 +237,12 @@ class RareWords:
     def shared(self, text: str, other: str) -> int:
         """Rare words that both texts have."""
         most = max(RARE * self._texts, FEW)
-        return sum(self._seen[stem] <= most for stem in _stems(text).keys() & _stems(other).keys())
+        return sum(self._seen[root] <= most for root in _stems(text).keys() & _stems(other).keys())
 
 
 @lru_cache(maxsize=KNOWN)
 def _stems(text: str) -> Mapping[str, str]:
     """Stem -> the form of its first occurrence, in lower case."""
-    stem = stemmer()
     forms: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
         word = _ended(match[0]).lower()
@@ -258,11 +257,3 @@ def _ended(word: str) -> str:
     while len(word) > 2 and word[-2] in "./":
         word = word[:-2].rstrip(_SIGNS)
     return word
-
-
-@cache
-def stemmer() -> Callable[[str], str]:
-    """Return the function from an English word to its stem; it remembers many."""
-    import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
-
-    return lru_cache(maxsize=65_536)(Stemmer.Stemmer("english", 0).stemWord)

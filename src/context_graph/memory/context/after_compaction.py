@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from context_graph.memory.context.summary import SessionWork
@@ -81,13 +81,7 @@ class Compaction:
 
     def to_json(self) -> dict[str, Any]:
         """Return its fields and the continuity, as JSON values."""
-        return {
-            "at_ms": self.at_ms,
-            "facts": self.facts,
-            "in_summary": self.in_summary,
-            "in_context": self.in_context,
-            "continuity": self.continuity,
-        }
+        return {**asdict(self), "continuity": self.continuity}
 
 
 def facts_of(work: SessionWork) -> list[Fact]:

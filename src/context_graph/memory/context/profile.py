@@ -139,18 +139,9 @@ class Profile:
         ok, failed = (max(0, way[name] - (known[name] if known else 0)) for name in ("ok", "failed"))
         if not ok and not failed:
             return
+        counts = dict.fromkeys(("ok", "failed", "sessions", "failed_sessions"), 0)
         sum_ = self.ways.setdefault(
-            form,
-            {
-                "ok": 0,
-                "failed": 0,
-                "options": {},
-                "variants": {},
-                "sessions": 0,
-                "failed_sessions": 0,
-                "example": "",
-                "then": "",
-            },
+            form, {**counts, "options": {}, "variants": {}, "example": "", "then": ""}
         )
         sum_ |= {"kind": way["kind"], "key": way["key"], "nth": self.sessions, "at_ms": at_ms}
         sum_ |= {name: way[name] for name in ("example", "then") if way[name]}

@@ -230,9 +230,7 @@ class SecondVectors:
     ``operation`` gives the store's memory for one operation, under its lock.
     """
 
-    def __init__(
-        self, model: OnnxModel, operation: Callable[[str], AbstractContextManager[Memory]]
-    ) -> None:
+    def __init__(self, model: OnnxModel, operation: Callable[[str], AbstractContextManager[Memory]]) -> None:
         self.model = model
         self._operation = operation
         self._wake = threading.Event()
