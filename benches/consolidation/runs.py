@@ -37,8 +37,8 @@ from benches.report import described, machine, options, peak_mib, save
 
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit
+from context_graph.consolidation.messages import Request
 from context_graph.consolidation.plan import Mode
-from context_graph.consolidation.request import Request
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
 

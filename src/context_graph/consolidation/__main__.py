@@ -15,8 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from context_graph.consolidation.messages import ABANDONED, Failed, Line, read_request, write_line
-from context_graph.consolidation.request import Request
+from context_graph.consolidation.messages import ABANDONED, Failed, Line, Request, read_request, write_line
 from context_graph.errors import ContextGraphError
 from context_graph.system.processes import give_way
 

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from context_graph.consolidation.messages import UNMEASURED, Consciousness
 from context_graph.consolidation.plan import Goal, Mode, Plan
-from context_graph.consolidation.request import UNMEASURED, Consciousness
 from context_graph.memory import runs
 from context_graph.memory.reading import Reading
 from context_graph.store.engine.tuning import Write

@@ -19,9 +19,7 @@ from dataclasses import replace
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, Result, commit
 from context_graph.consolidation.finders.closeness import Search
-from context_graph.consolidation.plan import Mode
-from context_graph.consolidation.progress import Update
-from context_graph.consolidation.request import (
+from context_graph.consolidation.messages import (
     DEFAULT_THRESHOLD,
     UNMEASURED,
     Consciousness,
@@ -29,6 +27,8 @@ from context_graph.consolidation.request import (
     allowed_mode,
     mode_of,
 )
+from context_graph.consolidation.plan import Mode
+from context_graph.consolidation.progress import Update
 from context_graph.consolidation.run import prepared_run
 from context_graph.memory.memex import Memex
 from context_graph.store.graph.graph import GraphStore

@@ -18,7 +18,7 @@ import numpy as np
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
 from context_graph.consolidation.finders import duplicates, salience
-from context_graph.consolidation.messages import DATABASE, PREPARED
+from context_graph.consolidation.messages import DATABASE, PREPARED, GoalSearch, Request
 from context_graph.consolidation.plan import (
     MAX_CLUSTERS,
     Group,
@@ -37,7 +37,6 @@ from context_graph.consolidation.plan import (
 )
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
-from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore

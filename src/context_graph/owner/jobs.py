@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 if TYPE_CHECKING:
+    from context_graph.consolidation.messages import Consciousness, Request
     from context_graph.consolidation.plan import Mode
-    from context_graph.consolidation.request import Consciousness, Request
     from context_graph.model import SessionIdentitySnapshot
 
 WHOLE: Final = 1000

@@ -9,10 +9,9 @@ from tests.support.consolidation import FACTS, planted
 from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation.consolidate import consolidate
-from context_graph.consolidation.messages import leftovers
+from context_graph.consolidation.messages import Consciousness, ModeNotAllowedError, leftovers
 from context_graph.consolidation.plan import Mode
 from context_graph.consolidation.progress import Cancelled, Update
-from context_graph.consolidation.request import Consciousness, ModeNotAllowedError
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.memex import Memex
 

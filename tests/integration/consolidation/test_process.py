@@ -17,8 +17,8 @@ from tests.support.store import damage, largest
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit
 from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.messages import GoalSearch, Request
 from context_graph.consolidation.plan import Mode
-from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
 
@@ -209,7 +209,7 @@ def test_every_thread_of_it_gives_way(folder: Path) -> None:
 def test_light_starts_without_what_only_the_longer_modes_need(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from context_graph.consolidation import messages, run;"
-        "from context_graph.consolidation.request import Request;"
+        "from context_graph.consolidation.messages import Request;"
         "run.compute(Path(sys.argv[1]), Request(), lambda update: None);"
         "heavy = {'graspologic_native', 'scipy', 'numba'};"
         "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared
+from context_graph.consolidation.messages import GoalSearch, Request, mode_of
 from context_graph.consolidation.plan import (
     Drift,
     Goal,
@@ -23,7 +24,6 @@ from context_graph.consolidation.plan import (
     Prune,
 )
 from context_graph.consolidation.progress import Cancelled, Stages, Update, silent
-from context_graph.consolidation.request import GoalSearch, Request, mode_of
 from context_graph.errors import InvalidParamsError, OwnerError, StoreFullError
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))

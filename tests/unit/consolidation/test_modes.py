@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from context_graph.consolidation.plan import Mode
-from context_graph.consolidation.request import (
+from context_graph.consolidation.messages import (
     UNMEASURED,
     Consciousness,
     DreamState,
     ModeNotAllowedError,
     allowed_mode,
 )
+from context_graph.consolidation.plan import Mode
 from context_graph.errors import InvalidParamsError, error_for_code
 
 

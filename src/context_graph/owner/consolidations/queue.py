@@ -104,7 +104,7 @@ class Consolidations:
             StoreError: The store can't be opened.
             OwnerError: Too many runs wait, or the owner is leaving.
         """
-        from context_graph.consolidation.request import GoalSearch, mode_of
+        from context_graph.consolidation.messages import GoalSearch, mode_of
 
         if self._schedule is None:
             raise OwnerError(_LEAVING)
@@ -279,25 +279,25 @@ class Consolidations:
 
         Raises InvalidParamsError for an unknown parameter, or a mode that is wanted strictly and C forbids.
         """
-        from context_graph.consolidation import request
+        from context_graph.consolidation.messages import UNMEASURED, Consciousness, Request, allowed_mode
 
-        gate = request.UNMEASURED
+        gate = UNMEASURED
         live = (context.sessions.get(session_id) if session_id else None) or context.sessions.latest()
         if live is not None and live.has_evidence:
             measured = live.metrics
-            gate = request.Consciousness(
+            gate = Consciousness(
                 integration_score=measured.integration,
                 reflection_depth=measured.reflection,
                 differentiation_index=measured.differentiation,
                 consciousness_level=measured.consciousness,
             )
         strict, dry_run = params.pop("strict", False), params.pop("dry_run", False)
-        allowed = request.allowed_mode(mode, gate, strict=strict, any_state=any_state)
+        allowed = allowed_mode(mode, gate, strict=strict, any_state=any_state)
         return Job(
             kind="goals" if "goals" in params else "consolidate",
             place=place,
             requested_mode=mode,
-            request=request.Request(mode=allowed, **params),
+            request=Request(mode=allowed, **params),
             consciousness=gate,
             session_id=session_id,
             dry_run=dry_run,
