@@ -18,6 +18,7 @@ import re
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -282,33 +283,27 @@ class Ledger:
         return {name: self._all_totals()[name] for name in names}
 
     def report(self, now_ms: int) -> dict[str, Any]:
-        """Return what the kept entries show: memories, uses and tokens by kind of event, and by day of the
-        last 30.
+        """Return memories, uses and tokens of the kept entries by kind of event, and by day of the last 30.
 
         Cost: a read of at most 2,048 entries, some 5 ms.
         """
-        kinds: dict[str, Counter[str]] = {}
-        for entry in self._entries():
-            if not entry["memories"]:
-                continue
-            counts = kinds.setdefault(entry["event"], Counter())
-            counts["memories"] += len(entry["memories"])
-            counts["used"] += sum(bool(memory["used"]) for memory in entry["memories"])
-            counts["tokens"] += entry["tokens"]
-        less = [kind for kind in kinds if self.hardly_used(kind)]
-        by_kind = {kind: dict(counts) for kind, counts in kinds.items()}
+        by_kind = self._sums(lambda entry: entry["event"])
+        less = [kind for kind in by_kind if self.hardly_used(kind)]
         return {"by_event": by_kind, "days": self.by_day(now_ms - _DAYS * _DAY_MS), "shown_less": less}
 
     def by_day(self, after_ms: int = -1) -> list[dict[str, Any]]:
         """Tokens, memories and uses of each day (UTC) of the kept entries later than that, oldest first."""
-        days: dict[str, Counter[str]] = {}
+        days = self._sums(lambda entry: iso_time(entry["at_ms"])[:10], after_ms)
+        return [{"day": day, **days[day]} for day in sorted(days)]
+
+    def _sums(self, key: Callable[[dict[str, Any]], str], after_ms: int = -1) -> dict[str, dict[str, int]]:
+        sums: dict[str, Counter[str]] = {}
         for entry in self._entries():
             if entry["memories"] and entry["at_ms"] > after_ms:
-                sums = days.setdefault(iso_time(entry["at_ms"])[:10], Counter(tokens=0, memories=0, used=0))
-                sums["tokens"] += entry["tokens"]
-                sums["memories"] += len(entry["memories"])
-                sums["used"] += sum(bool(memory["used"]) for memory in entry["memories"])
-        return [{"day": day, **days[day]} for day in sorted(days)]
+                used = sum(bool(memory["used"]) for memory in entry["memories"])
+                counts = sums.setdefault(key(entry), Counter(tokens=0, memories=0, used=0))
+                counts.update(tokens=entry["tokens"], memories=len(entry["memories"]), used=used)
+        return {name: dict(counts) for name, counts in sums.items()}
 
     def hardly_used(self, event: str) -> bool:
         """Return whether of the last memories shown at such events fewer than one in twenty was used."""
@@ -318,7 +313,7 @@ class Ledger:
         return len(seen) >= _ENOUGH and sum(seen) < _HARDLY_USED * len(seen)
 
     def moved(self, floor: float, event: str) -> float:
-        """Return ``floor`` as 40 such events' outcomes move it: up if hardly any was used, else down."""
+        """Return ``floor`` as such outcomes move it: up if hardly any was used, down if most was."""
         if self.hardly_used(event):
             return floor + _HELD_BACK * (1.0 - floor)
         seen = (self._outcomes or {}).get(event, ())
@@ -338,13 +333,7 @@ class Ledger:
 
     def recent(self, limit: int = 50) -> list[dict[str, Any]]:
         """Return the newest entries that show memories, newest first."""
-        entries = []
-        for entry in self._entries():
-            if entry["memories"]:
-                entries.append(entry)
-            if len(entries) == limit:
-                break
-        return entries
+        return list(islice((entry for entry in self._entries() if entry["memories"]), limit))
 
     def by_memory(self) -> dict[str, dict[str, int]]:
         """Per memory in the kept entries: times injected, times used, time of the last injection."""
