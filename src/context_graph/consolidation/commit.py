@@ -153,8 +153,7 @@ class Result:
             "notes": list(self.notes),
         }
         if plan.drift is not None:
-            similarity, trend = round(plan.drift.similarity, 4), round(plan.drift.trend, 6)
-            made["drift"] = {**asdict(plan.drift), "similarity": similarity, "trend": trend}
+            made["drift"] = {**asdict(plan.drift), "similarity": round(plan.drift.similarity, 4)}
         if self.undo_token is not None:
             made["undo_token"] = str(self.undo_token)
         if self.skipped:

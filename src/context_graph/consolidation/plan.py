@@ -135,8 +135,6 @@ class Drift:
     level: str
     """none, low, medium, high, critical."""
     significant: bool
-    trend: float
-    """Slope of the similarity over the recent memories, per memory; below 0 it falls."""
     recent: int
     """Memories that were compared; 0 if there were too few to judge."""
 

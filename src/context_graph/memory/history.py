@@ -72,12 +72,7 @@ class AsOf:
 
 
 def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
-    """Return the changes of a memory and of its edges, newest first.
-
-    Raises:
-        InvalidParamsError: A limit below 1.
-        GraphQueryError: There is no such memory, or it is deleted for good.
-    """
+    """Return the changes of a memory and of its edges, newest first. Raises as `Reading.history`."""
     if limit < 1:
         raise InvalidParamsError.of("limit", f"is {limit}, must be at least 1")
     store, key = core.store, node_id.bytes
@@ -98,10 +93,7 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
 
 
 def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
-    """Return a memory as it was at that time; None if it was not in the store then, or is deleted for good.
-
-    Raises InvalidParamsError for a time in the future or before the history begins.
-    """
+    """Return a memory as it was at that time; None if it was not there. Raises as `Reading.as_of`."""
     store, key = core.store, node_id.bytes
     _check_time(store, at_ms)
     entries = list(store.history.of(key))

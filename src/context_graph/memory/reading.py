@@ -245,7 +245,8 @@ class Reading:
             query: 1 to 4,096 characters.
             max_tokens: 100 to 8,192 (EC-CORE-006).
             mode: auto, raw, narrative, structured or code_focused.
-            priority: low, normal, high or critical: how many memories are examined, and how strictly.
+            priority: low, normal, high or critical: how many memories are examined (8, 24, 48, 96) and how
+                relevant they must be relative to the best (70, 50, 30, 0 %); low uses half the tokens.
             include: Of causal_links, entailment_cones, neighborhood, conflicts.
             folder: In the checkout that memories' evidence is looked at in; None to leave that out.
             beside: Memories of another store, with their relevance here (`ranked`).

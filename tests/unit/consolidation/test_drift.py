@@ -74,14 +74,6 @@ def test_more_of_the_same_is_none(seed: int) -> None:
     assert found.similarity >= 0.7
 
 
-def test_a_session_that_turns_away_has_a_falling_trend() -> None:
-    past = [session(BILLING, number) for number in range(10)]
-    turning = session(BILLING, 60, 8) + session(GARDEN, 61, 8)
-    found = goals.detect_drift(snapshot([*past, turning]))
-    assert found.trend < 0.0
-    assert goals.detect_drift(snapshot([*past, turning[::-1]])).trend > 0.0
-
-
 def test_the_goals_memories_are_the_measure_where_there_are_goals() -> None:
     past = [session(BILLING if number % 2 else GARDEN, number) for number in range(12)]
     snap = snapshot([*past, session(GARDEN, 70)])
@@ -94,7 +86,7 @@ def test_the_goals_memories_are_the_measure_where_there_are_goals() -> None:
 def test_too_little_to_compare_is_no_drift() -> None:
     for sessions in ([], [session(BILLING, 1)], [session(BILLING, 1, 5), session(GARDEN, 2, 5)]):
         found = goals.detect_drift(snapshot(sessions))
-        assert (found.similarity, found.level, found.significant, found.trend) == (1.0, "none", False, 0.0)
+        assert (found.similarity, found.level, found.significant) == (1.0, "none", False)
 
 
 def test_memories_without_a_goal_in_them_are_not_judged() -> None:
@@ -111,4 +103,4 @@ def test_it_is_the_same_every_time() -> None:
     snap = snapshot([session(BILLING, number) for number in range(6)] + [session(GARDEN, 9)])
     one, other = goals.detect_drift(snap), goals.detect_drift(snap)
     assert one == other
-    assert np.isfinite([one.similarity, one.trend]).all()
+    assert np.isfinite(one.similarity)

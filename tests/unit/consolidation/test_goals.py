@@ -22,8 +22,8 @@ from context_graph.consolidation.snapshot import Snapshot
 from context_graph.errors import DatabaseCorruptionError
 from context_graph.model.spaces import DIM, SLICES, SPACES, WEIGHTS
 
-STILL = Drift(0.9, "none", False, 0.0, 40)
-DRIFTED = Drift(0.5, "high", True, -0.01, 40)
+STILL = Drift(0.9, "none", False, 40)
+DRIFTED = Drift(0.5, "high", True, 40)
 
 
 def planted(counts: dict[str, int]) -> tuple[list[str], list[str]]:

@@ -111,7 +111,7 @@ def test_a_plan_comes_back_as_it_was() -> None:
         links=(NewLink(A, C, "causes", 0.3, 0.5, "shortcut", True, (B,)),),
         patterns=(Pattern("p", "edit, test", 3, 0.5, (A, B, C)),),
         goals=(Goal(A, "goal", GoalLevel.TACTICAL, 0.5, 0.6, (A, C), b"\0\xff"),),
-        drift=Drift(0.5, "medium", True, -0.1, 3),
+        drift=Drift(0.5, "medium", True, 3),
         notes=("a note",),
     )
     packed = Prepared(uid=b"", plan=plan, groups=()).to_bytes()

@@ -313,17 +313,13 @@ def detect_drift(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     recent = _recent(snap, with_aim)
     older, groups = _older(snap, with_aim, recent, goals)
     if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
-        return Drift(1.0, "none", False, 0.0, 0)
+        return Drift(1.0, "none", False, 0)
     old, new = _whitened(space[older], space[recent])
     middle, spread = _usual(_nearest_of_others(old, groups), groups)
     places = (_nearest(new, old, groups) - middle) / spread
-    return _drift(float(-places.mean()), SCALE * _slope(places), len(recent))
-
-
-def _drift(deviations: float, trend: float, recent: int) -> Drift:
-    similarity = min(1.0, max(0.0, 1.0 - SCALE * deviations))
+    similarity = min(1.0, max(0.0, 1.0 + SCALE * float(places.mean())))
     level = next(name for least, name in DRIFT_LEVELS if similarity >= least)
-    return Drift(similarity, level, level not in ("none", "low"), trend, recent)
+    return Drift(similarity, level, level not in ("none", "low"), len(recent))
 
 
 def _recent(snap: Snapshot, with_aim: I64) -> I64:
@@ -391,8 +387,3 @@ def _usual(nearest: F64, groups: I64) -> tuple[float, float]:
     guess = PRIOR_SESSIONS * float(nearest.var()) / 4.0
     variance = (float(((means - means.mean()) ** 2).sum()) + guess) / (len(means) - 1 + PRIOR_SESSIONS)
     return float(means.mean()), float(np.sqrt(variance)) or 1.0
-
-
-def _slope(values: F64) -> float:
-    steps = np.arange(len(values)) - (len(values) - 1) / 2.0
-    return float(steps @ values) / float(steps @ steps) if len(values) > 1 else 0.0

@@ -102,19 +102,10 @@ def inject(
     folder: str | None = None,
     beside: Sequence[Recalled] = (),
 ) -> Injection:
-    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is not an
-    error.
+    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens, as `Reading.inject` says.
 
     Args:
         pack: Embeddings in the form that the metrics compare (`StoreMetrics.pack`).
-        query: 1 to 4,096 characters.
-        max_tokens: 100 to 8,192, of the context text.
-        mode: auto, raw, narrative, structured or code_focused.
-        priority: low, normal, high or critical: how many memories are examined (8, 24, 48, 96) and how
-            relevant they must be relative to the best (70, 50, 30, 0 %); low uses half the tokens.
-        include: Names of `INSIGHTS` to compute.
-        folder: In the checkout that evidence is looked at in.
-        beside: Memories of another store that are relevant here.
 
     Raises:
         InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
