@@ -203,7 +203,7 @@ class Purpose:
         """Smoothed, coded, in [-1, 1]: 0 where a space says nothing."""
         self.level = array("d", calibration.on)
         """This session's running likeness."""
-        self.identity = array("d", _unit(self.vector))
+        self.identity = array("d", unit(self.vector))
         self.events = 0
         """Since the last prompt."""
 
@@ -273,9 +273,10 @@ class Purpose:
         return Reading(vector, before, coherence)
 
 
-def _unit(vector: Sequence[float]) -> list[float]:
+def unit(vector: Sequence[float]) -> list[float]:
+    """Return ``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
     length = math.hypot(*vector)
-    return [value / length for value in vector]
+    return [value / length for value in vector] if length > 0.0 else list(vector)
 
 
 class Alignment(NamedTuple):

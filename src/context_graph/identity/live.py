@@ -6,7 +6,6 @@ the session was stored and restored in between.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +29,7 @@ from context_graph.identity.continuity import (
     phase_drift,
 )
 from context_graph.identity.earlier_work import Work
-from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align, unit
 from context_graph.identity.forecast import ForecastScore, PredictionTracker, command_head
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import (
@@ -307,10 +306,6 @@ class LiveSession:
             comparisons.append(self._goals.compare(_READER))
         return align(self._purpose, comparisons)
 
-    def note_duplicate(self) -> None:
-        """Count an event that came again and was not applied."""
-        self.events_duplicate += 1
-
     def claim_dream(self, at_ms: int) -> bool:
         """Return whether the crisis may request a dream at ``at_ms``; True starts the cool-down (D3.7)."""
         return self._monitor.claim_dream(at_ms)
@@ -398,7 +393,7 @@ class LiveSession:
         self.has_evidence = True
         self.ic_history.append(array("f", [ic])[0])
         snapshot = self.snapshot
-        snapshot.purpose_vector = _unit(reading.purpose_vector)
+        snapshot.purpose_vector = unit(reading.purpose_vector)
         snapshot.append_to_trajectory(snapshot.purpose_vector)
         snapshot.kuramoto_phases, snapshot.coupling = self._network.phases, self._network.coupling
         snapshot.last_ic = ic
@@ -434,12 +429,6 @@ def _is_own_result(event: HookEvent) -> bool:
 def _predictions_of(runtime: Runtime) -> Sequence[Any]:
     rates, _, scored = runtime.predictions
     return (rates, 0, (), ()) if runtime.forecasts is None else (rates, scored, *runtime.forecasts)
-
-
-def _unit(vector: array[float]) -> list[float]:
-    """Return ``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
-    length = math.hypot(*vector)
-    return [value / length for value in vector] if length > 0.0 else vector.tolist()
 
 
 def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:

@@ -191,7 +191,8 @@ def capture(
     metadata = _metadata(work, gathered)
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
-    rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
+    files = [os.path.join(work.root, path) for path in reversed(work.changed or work.read)]
+    rests_on = evidence.record(top_of(work.root), files) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
     nodes, ids = _nodes_of(memex, session_id, notes, root=work.root, project=project, evidence=evidence)
@@ -276,11 +277,6 @@ def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
     """Return the work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
     page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
     return [work_of(node) for node in reversed(page.nodes)]
-
-
-def _files(work: SessionWork) -> list[str]:
-    """Absolute paths of the files a summary is about, newest first: those changed, or else those read."""
-    return [os.path.join(work.root, path) for path in reversed(work.changed or work.read)]
 
 
 def _node(

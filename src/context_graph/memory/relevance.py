@@ -283,16 +283,16 @@ def floor_unasked(floor: float, kind: str, *, asks: bool = False) -> float:
         kind: As `bar_of` gives it.
         asks: Whether the prompt asks something.
     """
-    if not 0.0 < floor < 1.0:
-        return floor
-    return _logistic(_odds(floor) + BARS[kind] - _ASKED_FOR * asks)
+    return _lifted(floor, BARS[kind] - _ASKED_FOR * asks)
 
 
 def least_answer(floor: float, kind: str) -> float:
     """The same of what a session left, as the answer to a question (`answer`)."""
-    if not 0.0 < floor < 1.0:
-        return floor
-    return _logistic(_odds(floor) + ANSWER_BAR * BARS[kind])
+    return _lifted(floor, ANSWER_BAR * BARS[kind])
+
+
+def _lifted(floor: float, odds: float) -> float:
+    return _raised(floor, odds) if 0.0 < floor < 1.0 else floor
 
 
 def is_brought(
@@ -335,7 +335,7 @@ def brought(
         asks: As of `is_brought`.
         is_brief: Whether the prompt is a short request (`is_brief_request`): only rules are told as easily.
     """
-    raised = _raised(moved, _BRIEF[1]) if is_brief and 0.0 < moved < 1.0 else moved
+    raised = _lifted(moved, _BRIEF[1]) if is_brief else moved
     likely: list[tuple[float, float, _Row]] = []
     is_known, only_once = False, set[str]()
     judged = []
@@ -351,7 +351,9 @@ def brought(
         else:
             enough = is_brought(least, bar, relevance, row.parts, asks=asks)
         says_little = bar == Kind.SUMMARY or (
-            bar == NoteKind.CHANGE and not asks and not _says_why(row.node.content)
+            bar == NoteKind.CHANGE
+            and not asks
+            and not any(line.startswith(_WHY) for line in row.node.content.splitlines())
         )
         if not enough or (says_little and bar in only_once):
             continue
@@ -362,10 +364,6 @@ def brought(
     least = beside * likely[0][1] if likely else 0.0
     near = [(above, row) for above, relevance, row in likely if relevance >= least]
     return [row for _, row in sorted(near, key=lambda pair: -pair[0])]
-
-
-def _says_why(change: str) -> bool:
-    return any(line.startswith(_WHY) for line in change.splitlines())
 
 
 def is_brief_request(prompt: str, *, asks: bool) -> bool:

@@ -60,8 +60,9 @@ class Words:
 
     def taken_out(self, text: str) -> str:
         """Return ``text`` without them; the very same object if it has none."""
-        if self._is_cut(text):
-            text = text[: self._cut_at(text)]
+        cut = self._cut_at(text) if text.endswith(_CUT) else -1
+        if cut >= 0:
+            text = text[:cut]
         elif not self._pattern.found(text):
             return text
         rest = self._pattern.sub("", text)
@@ -83,9 +84,6 @@ class Words:
             items = ((self.taken_out(name), self.taken_out_of(item)) for name, item in value.items())
             return {name: item for name, item in items if name}
         return value
-
-    def _is_cut(self, text: str) -> bool:
-        return text.endswith(_CUT) and self._cut_at(text) >= 0
 
     def _cut_at(self, text: str) -> int:
         """Return where the shortened beginning of a sentence is the end of ``text``; -1 if it is not."""

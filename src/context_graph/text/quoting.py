@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from context_graph.text.units import ago
-
 # Characters that nobody sees could carry words past the reader to the model. A variation selector is seen in
 # what it does to the character before it, and only there: an emoji's colour, the form of a Han character.
 # Anywhere else, or one after the other, the 256 of them are an alphabet that writes any bytes behind one
@@ -137,11 +135,6 @@ def inert(document: str) -> str:
     Unlike with `quoted` nothing is lost: parsed as JSON it gives exactly the stored texts.
     """
     return _TAG_START.sub(r"\\u003c", replace_invisible(document, lambda unseen: json.dumps(unseen)[1:-1]))
-
-
-def age_text(created_at_ms: int, now_ms: int) -> str:
-    """Return how old, in one unit: `3 d old`."""
-    return f"{ago(created_at_ms, now_ms)} old"
 
 
 def day_text(at_ms: int, now_ms: int) -> str:

@@ -144,7 +144,7 @@ def _given_up(tokens: list[str], denials: list[_Denial]) -> frozenset[str]:
             phrases.append(_phrase(tokens, at + len(marks), frozenset()))
         if word in _BETWEEN:
             phrases.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
-    phrases += [_without_leads(denial.what) for denial in denials]
+    phrases += [[word for word in denial.what if word not in _LEADS] for denial in denials]
     gone = [word for phrase in phrases for word in phrase]
     kept = Counter(tokens) - Counter(gone)  # phrases may overlap: `replaces the formerly used port`
     return _content(gone) - _content(kept)
@@ -201,11 +201,6 @@ def _any_more(clause: list[str]) -> bool:
     return "anymore" in clause or any(
         word == "any" and after in _ANY_MORE for word, after in pairwise(clause)
     )
-
-
-def _without_leads(phrase: list[str]) -> list[str]:
-    """Without the words that lead to what is denied: `use`, `on`, `the`."""
-    return [word for word in phrase if word not in _LEADS]
 
 
 def _between(tokens: list[str], at: int, ends: frozenset[str], *, needs_from: bool) -> list[str]:

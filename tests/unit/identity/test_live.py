@@ -250,7 +250,7 @@ def test_a_result_that_says_it_failed_counts_as_a_failure() -> None:
 def test_what_was_applied_is_counted_by_kind() -> None:
     live = fresh()
     play(live, TARIFF + other_kinds())
-    live.note_duplicate()
+    live.events_duplicate += 1
     assert live.sequence == len(TARIFF) + 5
     assert live.events_applied == len(TARIFF) + 4
     assert live.events_by_kind["prompt-submit"] == 1

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from context_graph.text.quoting import (
     FENCE_CLOSE,
-    age_text,
     inert,
     quoted,
 )
+from context_graph.text.units import ago
 
 NOW = 1_800_000_000_000
 IGNORED = re.compile(
@@ -129,4 +129,4 @@ def test_quoting_gives_the_text_back_as_one_line_without_tags(text: str) -> None
     ],
 )
 def test_ages(seconds: int, text: str) -> None:
-    assert age_text(NOW - seconds * 1000, NOW) == text
+    assert f"{ago(NOW - seconds * 1000, NOW)} old" == text

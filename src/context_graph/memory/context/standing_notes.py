@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces
 from context_graph.notes.said.about import command_name
 from context_graph.notes.said.statement import Kind
-from context_graph.text.quoting import Line, quoted
+from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
 
 _RULES: Final = 256
@@ -63,7 +62,7 @@ class _Rule:
         often = f", {times} times" if times > 1 else ""
         who = "" if self.said_by == "user" else f", stored by {self.said_by}"
         who += " for all projects" if who and self.is_users else ""
-        return f"{_day(self.at_ms)}{often}{who}: {quoted(sentence)}"
+        return f"{day_text(self.at_ms, self.at_ms)}{often}{who}: {quoted(sentence)}"
 
 
 class StandingNotes(Follower):
@@ -257,8 +256,3 @@ def scope_keys(statement: Statement) -> Iterator[str]:
         words = [word for word in command_name(command).split() if not word.startswith("-")]
         if words:
             yield f"${words[-1].lower()}"
-
-
-def _day(at_ms: int) -> str:
-    day = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f"{day.day} {day:%b}"

@@ -178,17 +178,12 @@ def _line(
             return "", ""
         text = shortened_to(text, limit, count) if quote.whole and count(text) > limit else text
         text = text if quote.whole else passage(content, asked, limit, count)
-        line = f"{head}{quoted(_on_one_line(text))}{tail}"
+        line = f"{head}{quoted(' | '.join(filter(None, map(str.strip, text.splitlines()))))}{tail}"
         over = count(line) - room
         if over <= 0:
             return line, text
         limit -= over
     return "", ""
-
-
-def _on_one_line(text: str) -> str:
-    """Lines side by side: an escaped newline is no word, and costs tokens."""
-    return " | ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def _plain(text: str) -> str:

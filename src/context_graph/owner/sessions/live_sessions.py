@@ -165,7 +165,7 @@ class LiveSessions:
         return self._store.event_log.is_applied(live.snapshot.session_id, event.dedupe_key())
 
     def _count_duplicate(self, live: LiveSession) -> None:
-        live.note_duplicate()
+        live.events_duplicate += 1
         self.settle()  # the runtime alone must not be ahead of the rest of the session
         self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
 

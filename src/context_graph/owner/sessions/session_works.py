@@ -180,9 +180,9 @@ class SessionWorks:
 
 def pointer(quote: Quote, now_ms: int) -> str:
     """Return one line that says where the summary is: who cleared the context wants it clear."""
-    from context_graph.text.quoting import age_text
+    from context_graph.text.units import ago
 
-    age = age_text(quote.created_at_ms, now_ms)
+    age = f"{ago(quote.created_at_ms, now_ms)} old"
     return f"The session before the clear is memory {quote.node_id[:8]} ({age})."
 
 
