@@ -1,5 +1,5 @@
 """Finds what a consolidation changes: one module a finder (`duplicates`, `salience`, `replay`, `causal`,
-`clusters`, `patterns`, `goals`, `drift`).
+`clusters`, `patterns`, `goals` with drift).
 
-The others serve them: `words`, `actions`, `sequences` and `closeness`. Start reading at `duplicates`.
+The others serve them: `words` and `closeness`. Start reading at `duplicates`.
 """

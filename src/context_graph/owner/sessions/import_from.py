@@ -232,11 +232,11 @@ class ImportFrom:
             yield
 
     def _read(self, path: Path) -> Iterator[Note | GraphEdge]:
-        from context_graph.memory.exchange import claude_mem, documents
+        from context_graph.memory.exchange import documents
 
         if self.source == "claude-mem":
             project = self.place.project
-            return claude_mem.observations_of(path, project.name if project is not None else "", self.odd)
+            return documents.observations_of(path, project.name if project is not None else "", self.odd)
         if self.source == "server-memory":
             return documents.graph_of(path, self.odd)
         return documents.notes_of(path, self.source, self.odd)
