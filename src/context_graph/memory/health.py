@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import dataclass
 
 from context_graph.memory.core import Core
@@ -53,9 +51,6 @@ class Health:
     """The last commit of the store, and the last that the index knows."""
     snapshot: str
     """ok; none, if none was written yet; else why it would not be used."""
-    snapshot_seq: int | None = None
-    snapshot_bytes: int = 0
-    snapshot_age_s: float | None = None
 
     @property
     def agrees(self) -> bool:
@@ -75,16 +70,12 @@ def health_of(core: Core) -> Health:
     store, index = core.store, core.derived.index
     counters = store.counters
     records = sum(key != FORMAT_KEY for key, _ in store.engine.scan(NODES, whole=True))
-    path = core.folder / INDEX_FILE
-    snapshot, seq, size, age_s = "none", None, 0, None
     try:
-        status = os.stat(path)
-        size, age_s = status.st_size, max(0.0, time.time() - status.st_mtime)
-        seq = snapshot_commit(path, store.uid, core.provider)
+        seq = snapshot_commit(core.folder / INDEX_FILE, store.uid, core.provider)
         ahead = seq > counters.seq
         snapshot = f"it knows commit {seq}, the store ends at {counters.seq}" if ahead else "ok"
     except FileNotFoundError:
-        pass
+        snapshot = "none"
     except (OSError, ValueError) as error:
         snapshot = str(error) or type(error).__name__
     return Health(
@@ -95,7 +86,4 @@ def health_of(core: Core) -> Health:
         commit_seq=counters.seq,
         index_seq=index.commit_seq,
         snapshot=snapshot,
-        snapshot_seq=seq,
-        snapshot_bytes=size,
-        snapshot_age_s=age_s,
     )

@@ -41,12 +41,6 @@ class Linear:
     def _regexp(self) -> Any:
         return re2.compile(_spelled(self.pattern), _options())
 
-    @property
-    def groups(self) -> int:
-        """How many groups it captures."""
-        count: int = self._regexp.groups
-        return count
-
     def found(self, text: str) -> bool:
         """Return whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""
         return self._run("search", text) is not None
