@@ -154,8 +154,7 @@ def allowed_mode(
         strict: Refuse instead of doing less.
         any_state: Run what is requested whatever C is, because a person asked.
 
-    Raises:
-        ModeNotAllowedError: ``strict``, and C does not allow it; names both modes.
+    Raises ModeNotAllowedError: ``strict``, and C does not allow it; names both modes.
     """
     state = consciousness.dream_state
     _, most = _STATES[state]
@@ -231,8 +230,7 @@ def run_folder(store: Path, name: str) -> Path:
 def take_checkpoint(store: GraphStore, folder: Path) -> None:
     """Make ``folder`` (0700) with a checkpoint of ``store`` in it, which may then change freely.
 
-    Raises:
-        StoreError: It can't be made; nothing is left of it then.
+    Raises StoreError: It can't be made; nothing is left of it then.
 
     Cost: some 5 ms; up to 50 ms if much was written lately, which is flushed first.
     """

@@ -129,8 +129,7 @@ def measure(r: float, accuracy: float, purpose_vector: Sequence[float], ic: floa
         purpose_vector: 13 finite numbers.
         ic: Identity continuity, in [0, 1].
 
-    Raises:
-        ValueError: By name and value.
+    Raises ValueError: By name and value.
     """
     reflection = vectors.logistic_reflection(accuracy)
     differentiation = vectors.purpose_entropy(array("d", purpose_vector))
@@ -168,8 +167,7 @@ class KuramotoNetwork:
         phases: 13 finite phases, radians, e.g. a snapshot's.
         coupling: K of the last advance, rad/s, in [0, 10].
 
-    Raises:
-        ValueError: Not 13 phases, NaN or infinity, or a coupling out of range.
+    Raises ValueError: Not 13 phases, NaN or infinity, or a coupling out of range.
     """
 
     __slots__ = ("_phases", "coupling")
@@ -209,8 +207,7 @@ def order_of(phases: Sequence[float]) -> float:
 def coupling_for(alignment: float) -> float:
     """K for a mean alignment q in [-1, 1]: 0.5 + 3.5 / (1 + exp(-8 (q - 0.2))), from 0.5 to 4 rad/s.
 
-    Raises:
-        ValueError: NaN or infinity.
+    Raises ValueError: NaN or infinity.
 
     Source: drift.md section 4.6.
     """
@@ -246,8 +243,7 @@ def johari_knowledge(entropy: float, coherence: float) -> JohariQuadrant:
     Low entropy is below 0.5, high coherence above it, so 0.5 / 0.5 exactly is BLIND. Low and high: OPEN; low
     only: HIDDEN; high only: UNKNOWN; neither: BLIND.
 
-    Raises:
-        ValueError: Outside [0, 1] or NaN.
+    Raises ValueError: Outside [0, 1] or NaN.
 
     Source: seed 003; D3.6.
     """
@@ -265,8 +261,7 @@ def johari_system(consciousness: float, integration: float) -> JohariQuadrant:
 
     Both high: OPEN; I only: BLIND; C only: HIDDEN; neither: UNKNOWN.
 
-    Raises:
-        ValueError: Outside [0, 1] or NaN.
+    Raises ValueError: Outside [0, 1] or NaN.
 
     Source: seed 001 section 4.3, its code (D3.6).
     """

@@ -78,8 +78,7 @@ def identity_continuity(purpose_vector: Sequence[float], previous: Sequence[floa
     Returns:
         Exactly r for equal vectors; 0 for orthogonal, opposed or zero ones.
 
-    Raises:
-        ValueError: By name and value.
+    Raises ValueError: By name and value.
     """
     return vectors.identity_continuity(array("d", purpose_vector), array("d", previous), r)
 
@@ -114,8 +113,7 @@ class ICMonitor:
     Args:
         crisis_threshold: In [0, 1]; the snapshot's.
 
-    Raises:
-        ValueError: A threshold out of range.
+    Raises ValueError: A threshold out of range.
 
     Source: seed 001 section 4.2.
     """

@@ -165,8 +165,7 @@ def capture(
         users: Opens the memory for what the user says of all his work; without it that stays here.
         sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
-    Raises:
-        StoreError: It could not be written; the same call later completes it.
+    Raises StoreError: It could not be written; the same call later completes it.
 
     Cost: storing one memory, and some 20 us an event.
     """

@@ -270,8 +270,7 @@ def require_provider(recorded: tuple[str, str] | None, wanted: EmbeddingProvider
         recorded: Name and digest in the store; None for an empty store.
         wanted: The provider that is about to write or search.
 
-    Raises:
-        ProviderMismatchError: The store's vectors are another provider's.
+    Raises ProviderMismatchError: The store's vectors are another provider's.
     """
     if recorded is not None and recorded != (wanted.name, wanted.digest):
         raise ProviderMismatchError(

@@ -255,8 +255,7 @@ class Memex(Reading, Undoing):
             folder: In the checkout where the files are; None leaves what it rests on as it is.
             take_back: Undo the last confirmation instead.
 
-        Raises:
-            GraphQueryError: It is not in the store; or there is no confirmation to take back.
+        Raises GraphQueryError: It is not in the store; or there is no confirmation to take back.
         """
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("update", writes=True) as core:

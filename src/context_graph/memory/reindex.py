@@ -47,8 +47,7 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
     Returns:
         How many memories got new embeddings, without those of an interrupted call.
 
-    Raises:
-        StoreBusyError, StoreError: A step failed. The old provider is still in use; call again to go on.
+    Raises StoreBusyError, StoreError: A step failed. The old provider is still in use; call again to go on.
 
     Cost: some 100 us a memory with the static provider; the last step rebuilds the index while others wait.
     """

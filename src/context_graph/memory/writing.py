@@ -82,8 +82,7 @@ class Draft:
     def check(self) -> None:
         """Check every field; texts become valid Unicode, ``tags`` a tuple without repeats.
 
-        Raises:
-            InvalidParamsError: Names the field, its limit and the cure; EC-CORE-001 to 003 word for word.
+        Raises InvalidParamsError: Names the field, its limit and the cure; EC-CORE-001 to 003 word for word.
         """
         check_content(self.content)
         check_rationale(self.rationale)

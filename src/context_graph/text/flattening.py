@@ -50,8 +50,7 @@ def flatten_text(value: object, limit_bytes: int) -> str:
     Returns:
         The values of a mapping joined by a blank, those of a list by a newline. Lone surrogates become "?".
 
-    Raises:
-        ValueError: A limit below 1.
+    Raises ValueError: A limit below 1.
 
     Cost: O(limit), whatever the size of ``value``; no recursion, so nothing is nested too deep.
     """

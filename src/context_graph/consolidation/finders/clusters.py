@@ -144,8 +144,7 @@ def communities(graph: Graph, resolution: float) -> list[I64]:
     Only communities of at least 3 nodes and as many links: three that are alike are linked all three ways,
     while links that chance made form chains.
 
-    Raises:
-        RuntimeError: The library failed.
+    Raises RuntimeError: The library failed.
     """
     if not len(graph.source):
         return []

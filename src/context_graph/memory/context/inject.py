@@ -107,8 +107,7 @@ def inject(
     Args:
         pack: Embeddings in the form that the metrics compare (`StoreMetrics.pack`).
 
-    Raises:
-        InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
+    Raises InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
     """
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)

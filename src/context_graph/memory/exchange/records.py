@@ -51,8 +51,7 @@ def node_to_json(node: MemoryNode) -> dict[str, Any]:
 def node_from_json(document: Mapping[str, Any]) -> MemoryNode:
     """Return the memory of such an object; fields that have a default may be missing.
 
-    Raises:
-        InvalidInputError: Names the field, what it holds and what it must be.
+    Raises InvalidInputError: Names the field, what it holds and what it must be.
     """
     values = dict(document)
     values.setdefault("rationale", "imported without a rationale")
@@ -142,8 +141,7 @@ def markdown_of(node: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> 
 def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return (memory, edges that leave it) of such a file, as `records` reads them.
 
-    Raises:
-        InvalidInputError: It has no front matter, or a line can't be read; names the line.
+    Raises InvalidInputError: It has no front matter, or a line can't be read; names the line.
     """
     text = text.removeprefix("\ufeff")
     head, mark, content = _split(text)
