@@ -21,7 +21,7 @@ from context_graph.consolidation.progress import Progress, silent
 from context_graph.errors import CorruptedMemoryError, StoreError
 from context_graph.model.edge import TraversedPath
 from context_graph.model.memory import MemoryNode
-from context_graph.model.spaces import DIM, EMBEDDING_BYTES, SLICES
+from context_graph.model.spaces import DIM, EMBEDDING_BYTES, SIZES, SLICES, SPACES
 from context_graph.store.graph.columns import (
     EDGE_FIELDS,
     EMBEDDING_AT,
@@ -47,6 +47,9 @@ _SIZES: Final = {name: part.stop - part.start for name, part in SLICES.items()}
 _NODE: Final = np.dtype(list(NODE_FIELDS))
 _EDGE: Final = np.dtype(list(EDGE_FIELDS))
 _MODALITY_NAMES: Final = [modality.value for modality in MODALITIES]
+
+STARTS: Final = np.array([SLICES[name].start for name in SPACES])
+"""Where each space of an embedding begins."""
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -165,6 +168,13 @@ def unit_rows(values: F32) -> F32:
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     np.divide(values, lengths[:, None], out=values, where=lengths[:, None] > 0)
     return values
+
+
+def space_units(vector: F64) -> F64:
+    """Return 1,536 values with each space of them at length 1, or zero."""
+    lengths = np.sqrt(np.add.reduceat(vector * vector, STARTS))
+    scale = np.divide(1.0, lengths, out=np.zeros(len(SPACES)), where=lengths > 1e-9)
+    return np.asarray(vector * np.repeat(scale, SIZES))
 
 
 def numbered(names: Iterable[str | bytes | None]) -> I32:

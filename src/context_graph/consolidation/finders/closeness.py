@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -71,6 +72,10 @@ class Bound:
     def block(self, rows: F32) -> kernel.Block:
         """These unit rows, ready to be compared; a copy of 64 to 256 bytes a row."""
         return kernel.Block(rows, *self.codes(rows))
+
+    def blocks(self, rows: F32) -> list[kernel.Block]:
+        """Return blocks of BLOCK_ROWS of them."""
+        return [self.block(rows[at : at + BLOCK_ROWS]) for at in range(0, len(rows), BLOCK_ROWS)]
 
     def codes(self, rows: F32) -> tuple[NDArray[np.int8], I32]:
         """Return (int8[n, 64], int32[n]): codes and slacks that bound these rows' products with any row."""
@@ -135,14 +140,8 @@ def close_pairs(
     if not len(rows):
         return
     bound = Bound.of(rows)
-    blocks = [bound.block(rows[at : at + BLOCK_ROWS]) for at in range(0, len(rows), BLOCK_ROWS)]
-    limit = bound.limit(threshold)
-
-    def compared(pair: tuple[int, int]) -> Close:
-        i, j = pair
-        close = _pairs(blocks[i], blocks[j], limit, threshold, forest)
-        return Close(close.i + i * BLOCK_ROWS, close.j + j * BLOCK_ROWS, close.product)
-
+    blocks, limit = bound.blocks(rows), bound.limit(threshold)
+    compared = partial(_compared, blocks, blocks, limit, threshold, forest)
     order = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
     yield from shared_out(compared, order, progress, threads=threads)
 
@@ -156,17 +155,25 @@ def joined_pairs(bound: Bound, part: F32, other: F32 | None, threshold: float) -
     Returns:
         Rows of ``part`` and of ``other``.
     """
-    limit = bound.limit(threshold)
-    blocks = [bound.block(part[at : at + BLOCK_ROWS]) for at in range(0, len(part), BLOCK_ROWS)]
-    others = blocks
-    if other is not None:
-        others = [bound.block(other[at : at + BLOCK_ROWS]) for at in range(0, len(other), BLOCK_ROWS)]
-    parts = []
-    for i, block in enumerate(blocks):
-        for j in range(0 if other is not None else i, len(others)):
-            close = _pairs(block, others[j], limit, threshold, True)
-            parts.append((close.i + i * BLOCK_ROWS, close.j + j * BLOCK_ROWS, close.product))
+    blocks, limit = bound.blocks(part), bound.limit(threshold)
+    others = blocks if other is None else bound.blocks(other)
+    order = [(i, j) for i in range(len(blocks)) for j in range(i if other is None else 0, len(others))]
+    parts = [_compared(blocks, others, limit, threshold, True, pair) for pair in order]
     return Close(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _compared(
+    blocks: list[kernel.Block],
+    others: list[kernel.Block],
+    limit: int,
+    threshold: float,
+    forest: bool,
+    pair: tuple[int, int],
+) -> Close:
+    """Return the pairs of one block and another, by their rows among all."""
+    i, j = pair
+    close = _pairs(blocks[i], others[j], limit, threshold, forest)
+    return Close(close.i + i * BLOCK_ROWS, close.j + j * BLOCK_ROWS, close.product)
 
 
 def _pairs(block: kernel.Block, other: kernel.Block, limit: int, threshold: float, forest: bool) -> Close:

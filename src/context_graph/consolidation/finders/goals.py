@@ -27,7 +27,7 @@ from context_graph.consolidation.finders.words import RareWords, informative_wor
 from context_graph.consolidation.plan import MAX_GOALS as MOST_KEPT
 from context_graph.consolidation.plan import Cluster, Drift, Goal, GoalLevel
 from context_graph.consolidation.progress import Progress, silent
-from context_graph.consolidation.snapshot import F32, F64, I64, Snapshot, unit_rows
+from context_graph.consolidation.snapshot import F32, F64, I64, STARTS, Snapshot, space_units, unit_rows
 from context_graph.model.memory import CAPTURED
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 from context_graph.text.phrases import sentences
@@ -87,7 +87,6 @@ _LEVELS: Final = (
 )
 """Least members and coherence of each level."""
 _WEIGHTS: Final = np.array(WEIGHTS)
-_STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Profile:
 
         Of pairs of different members, so that three that are unlike do not look more alike than thirty.
         """
-        squares = np.add.reduceat(self.sums * self.sums, _STARTS) / _WEIGHTS
+        squares = np.add.reduceat(self.sums * self.sums, STARTS) / _WEIGHTS
         pairs = self.filled * (self.filled - 1)
         mean = np.divide(squares - self.filled, pairs, out=np.zeros(len(SPACES)), where=pairs > 0)
         return np.asarray(np.sqrt(np.clip(mean, 0.0, 1.0)))
@@ -216,9 +215,8 @@ def _said(texts: Sequence[str], terms: Sequence[str]) -> str:
 
 def as_centroid(values: F64) -> bytes:
     """1536 float32 as an embedding's: each space of ``values`` with length sqrt(weight), or zero."""
-    lengths = np.sqrt(np.add.reduceat(values * values, _STARTS))
-    scale = np.divide(np.sqrt(_WEIGHTS), lengths, out=np.zeros(len(SPACES)), where=lengths > 1e-9)
-    return bytes((values * np.repeat(scale, SIZES)).astype(np.float32).data)
+    scale = np.repeat(np.sqrt(_WEIGHTS), SIZES)
+    return bytes((space_units(values) * scale).astype(np.float32).data)
 
 
 def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = silent) -> list[Profile]:
@@ -236,7 +234,7 @@ def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = sile
         order = np.argsort(here, kind="stable")
         numbers, firsts = np.unique(here[order], return_index=True)
         ordered = block[order]
-        speaks = np.add.reduceat(ordered * ordered, _STARTS, axis=1) > 0
+        speaks = np.add.reduceat(ordered * ordered, STARTS, axis=1) > 0
         sums[numbers] += np.add.reduceat(ordered, firsts, axis=0, dtype=np.float64)
         filled[numbers] += np.add.reduceat(speaks.astype(np.float64), firsts, axis=0)
         progress(start + len(block), len(snap))

@@ -200,7 +200,7 @@ def _alike(vectors: F32, places: Places) -> tuple[Places, float]:
     numbers = np.fromiter(places, np.int64, len(places))
     some = vectors[numbers]
     spoken = some.any(axis=1)  # bare names of tools are no words of that lexicon
-    cosines = np.where(spoken, some @ _unit(some.sum(axis=0)), 1.0)
+    cosines = np.where(spoken, some @ unit_rows(some.sum(axis=0)[None])[0], 1.0)
     kept = cosines >= ALIKE
     coherence = float(cosines[kept].mean()) if kept.any() else 0.0
     return {number: places[number] for number in numbers[kept].tolist()}, coherence
@@ -251,12 +251,6 @@ def _vectors(space: F32, lists: Sequence[_Actions]) -> F32:
     for number, entry in enumerate(lists):
         vectors[number] = space[sorted(set(entry.rows))].sum(axis=0)
     return unit_rows(vectors)
-
-
-def _unit(vector: F32) -> F32:
-    length = np.float32(np.linalg.norm(vector))
-    unit: F32 = vector / length if length > 0 else vector
-    return unit
 
 
 GROUPS: Final = (

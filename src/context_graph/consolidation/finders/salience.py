@@ -22,16 +22,15 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from context_graph import kernels
 from context_graph.consolidation.finders.words import informative_words
 from context_graph.consolidation.plan import Goal, Prune
 from context_graph.consolidation.progress import Progress, silent
-from context_graph.consolidation.snapshot import F32, F64, Snapshot
+from context_graph.consolidation.snapshot import F32, F64, Snapshot, space_units
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.model.memory import CAPTURED, NOTED, Modality
-from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
+from context_graph.model.spaces import DIM, SLICES, SPACES, WEIGHTS
 
 BY_WORDS: Final = 0.64
 """Power of the evidence of what it says: three quarters of an informative word are the default threshold,
@@ -80,7 +79,6 @@ FEW: Final = 2
 COMMON: Final = 0.3
 """A file that more summaries name, and more than this share of all, tells nothing of any."""
 
-_STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 _WEIGHTS: Final = np.array(WEIGHTS)
 _TERMS: Final = SLICES["Terms"]
 
@@ -181,14 +179,14 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
     """Return the centres to compare with, and the value of being near to each."""
     centres = [
-        _by_space_units(np.frombuffer(goal.centroid, np.float32))
+        space_units(np.frombuffer(goal.centroid, np.float32).astype(np.float64))
         for goal in goals
         if len(goal.centroid) == 4 * DIM
     ]
     most = [NEAR_GOAL] * len(centres)
     direction, certainty = _used_direction(snap, used)
     if certainty > 0.0:
-        centres.append(_by_space_units(direction))
+        centres.append(space_units(direction))
         most.append(NEAR_USED * certainty)
     return np.array(centres, np.float32).reshape(-1, DIM), np.array(most, np.float64)
 
@@ -206,12 +204,6 @@ def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
         )
     evidence = float(np.abs(value).sum()) ** 2 / float(value @ value)
     return total, evidence / (evidence + PRIOR)
-
-
-def _by_space_units(vector: NDArray[Any]) -> F32:
-    whole = vector.astype(np.float64)
-    lengths = np.sqrt(np.add.reduceat(whole * whole, _STARTS))
-    return np.asarray(whole / np.repeat(np.where(lengths > 0.0, lengths, 1.0), SIZES), dtype=np.float32)
 
 
 class SummaryFacts(NamedTuple):
