@@ -29,8 +29,8 @@ from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import SUPERSEDING, confirmed, unconfirmed
-from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
+from context_graph.memory.exchange.records import export_jsonl
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step

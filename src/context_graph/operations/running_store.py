@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from context_graph.errors import InvalidInputError, InvalidParamsError
 from context_graph.memory.embed import provider
-from context_graph.memory.exchange import exporting
+from context_graph.memory.exchange import records
 from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.runs import new_act
 from context_graph.operations import consolidations, transfer, views
@@ -25,9 +25,9 @@ def _export(context: Context, arguments: transfer.Export) -> Answer:
     memex = context.host.memory()
     total = memex.count()
     if arguments.format == "markdown":
-        files, following = exporting.markdown_page(memex, arguments.cursor)
+        files, following = records.markdown_page(memex, arguments.cursor)
         return Answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
-    page = exporting.export_page(memex, arguments.cursor, embeddings=arguments.embeddings)
+    page = records.export_page(memex, arguments.cursor, embeddings=arguments.embeddings)
     view = {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
     return Answer(view)
 

@@ -22,13 +22,16 @@ from tests.support.sessions import memory, remember
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import importing as imports_module
-from context_graph.memory.exchange.exporting import FORMAT, PAGE_ROWS, export_page, markdown_page
 from context_graph.memory.exchange.importing import MAX_OPEN, Import, Imports, import_jsonl
 from context_graph.memory.exchange.records import (
+    FORMAT,
+    PAGE_ROWS,
     edge_from_json,
     edge_to_json,
+    export_page,
     file_name,
     markdown_of,
+    markdown_page,
     node_from_json,
     node_to_json,
     read_markdown,

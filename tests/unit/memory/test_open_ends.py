@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.memory.context.open_ends import Later, open_ends
+from context_graph.memory.context.after_compaction import Later, open_ends
 from context_graph.memory.context.summary import SessionWork
 
 LEFT = SessionWork(

@@ -1,18 +1,26 @@
-"""Tells a session, after its context was compacted, what it had: from its own events, the lost facts first.
+"""Tells what a session had, after its context was compacted, and what it left open: the lost facts first.
 
 A fact is kept by a text that has the path, or most of the distinctive words of the fact. So the client's own
 summary of the compaction, where it is known, says what was lost; what the model is told then has that at the
 top, and the share of facts in both texts together is the compaction's continuity.
+
+Left open are unfinished to-dos, failing tests, what the last words say: for as long as no session that
+followed on its branch seems to have taken it up: passed the test, changed a file that it names, or spoke of
+it. In doubt it is done: a false open end is worse than none.
 """
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from os.path import basename
 from typing import Any, Final
 
 from context_graph.memory.context.summary import SessionWork
+from context_graph.memory.context.ways import has_passed
+from context_graph.notes.worked_files import paths_in
+from context_graph.text.function_words import is_function_word, language_of
 from context_graph.text.phrases import word_set
 from context_graph.text.quoting import fence, quoted, words_of
 from context_graph.text.sentences import shortened
@@ -56,7 +64,7 @@ class Fact:
     def is_in(self, text: str, words: frozenset[str]) -> bool:
         """Return whether a text, lower case, with these words, has it."""
         if self.kind in ("file", "symbol"):
-            return os.path.basename(self.text).lower() in text
+            return basename(self.text).lower() in text
         if self.text.lower() in text:
             return True
         own = sorted(words_of(self.text) - _PLAIN, key=lambda word: (-len(word), word))[:_MOST_WORDS]
@@ -182,3 +190,67 @@ def measured(facts: Sequence[Fact], summary: str | None, start_text: str, at_ms:
     in_summary = kept_by(facts, summary) if summary is not None else None
     in_context = kept_by(facts, f"{summary or ''}\n{start_text}")
     return Compaction(at_ms, len(facts), None if in_summary is None else sum(in_summary), sum(in_context))
+
+
+OPEN_TOKENS: Final = 120
+"""Kept free for them at a session's start."""
+SESSIONS: Final = 6
+"""Sessions before the last one whose open ends may still be told."""
+OLDEST_MS: Final = 14 * 86_400_000
+"""Age from which on those of an earlier session than the last are told no more."""
+_MOST_OPEN: Final = 4
+_OPEN_CHARS: Final = 100
+_FAILING_CHARS: Final = 160
+_SPOKEN_OF: Final = 0.4
+"""Share of an open end's words from which a session has spoken of it."""
+
+
+class Later:
+    """A session that followed one with open ends. Its words are read once, and only if asked for."""
+
+    def __init__(self, work: SessionWork) -> None:
+        self._work = work
+        self.passed = work.passed
+        self.files = frozenset(map(basename, work.changed))
+        """The names of the files that it changed."""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Read the words of what was asked, said and done in it. Cost: that of its texts."""
+        work = self._work
+        sentences = (row[0] for row in work.told)
+        did = (*work.commands, *work.changed, *work.symbols)
+        texts = (*work.prompts, *work.decisions, *work.wishes, work.plan, work.last_words, *sentences, *did)
+        return words_of(" ".join(map(str, texts)))
+
+
+def open_ends(work: SessionWork, later: Sequence[Later] = ()) -> str:
+    """What ``work`` left open and none of the ``later`` sessions took up, with its goal; "" if nothing is."""
+    failing = [
+        shortened(f"{run}: {why}", _FAILING_CHARS)
+        for run, why in reversed(work.left_failing().items())
+        if not any(has_passed(run, other.passed) for other in later)
+        and not _is_taken_up(f"{run} {why}", later)
+    ]
+    todos = [todo for todo in work.open_todos() if not _is_taken_up(todo, later)]
+    left = [task for task in work.left() if not _is_taken_up(task, later)]
+    todos = [shortened(todo, _OPEN_CHARS) for todo in todos[:_MOST_OPEN]]
+    left = [task for task in (shortened(task, _OPEN_CHARS) for task in left) if task not in todos]
+    parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]
+    lines = [f"{name}: {'; '.join(items)}" for name, items in parts if items]
+    if not lines:
+        return ""
+    goal = [f"Goal: {shortened(work.prompts[0], _OPEN_CHARS)}"] if work.prompts else []
+    return "\n".join([*goal, *lines])
+
+
+def _is_taken_up(end: str, later: Sequence[Later]) -> bool:
+    """Whether one of these sessions changed a file that an open end names, or has most of its words."""
+    if not later:
+        return False
+    named = frozenset(map(basename, paths_in(end.replace("::", " "))))
+    language = language_of(end)
+    wanted = {word for word in words_of(end) if not is_function_word(word, language)}
+    return any(
+        named & other.files or len(wanted & other.words) >= _SPOKEN_OF * len(wanted) for other in later
+    )

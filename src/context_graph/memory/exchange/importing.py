@@ -19,8 +19,14 @@ import orjson
 
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
-from context_graph.memory.exchange.records import read_markdown
+from context_graph.memory.exchange.records import (
+    COUNTED,
+    FORMAT,
+    FORMAT_VERSION,
+    PAGE_ROWS,
+    Memories,
+    read_markdown,
+)
 from context_graph.memory.runs import new_act
 from context_graph.memory.writing import drafted
 from context_graph.model.edge import Direction, GraphEdge

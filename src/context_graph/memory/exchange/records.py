@@ -1,5 +1,5 @@
 """Converts memories, edges and tombstones to JSON objects and back, checking each field, and memories to
-Markdown files and back.
+Markdown files and back; exports them page by page: as JSONL without loss, as Markdown for people.
 
 Times are Unix milliseconds, ids UUIDs as text, an embedding base64 of its 6,144 bytes. The objects have
 exactly the fields of `MemoryNode`, `GraphEdge` and `Tombstone`, whose types say what a field may hold, so a
@@ -20,16 +20,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar
+from uuid import UUID
 
 import msgspec
+import orjson
 
 from context_graph.errors import InvalidInputError, InvalidParamsError
-from context_graph.model.edge import GraphEdge, NeurotransmitterWeights
+from context_graph.model.edge import Direction, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import MemoryNode, Tombstone, check_depth, check_range
+from context_graph.store.graph.node_records import StoredNode
 
 _MOST_MS: Final = (1 << 63) - 1
 _MOST: Final = {
@@ -225,3 +229,140 @@ def _ms(name: str, value: Any) -> int:
         raise InvalidInputError(f"{name} is {value!r}, must be an ISO 8601 time") from error
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return round((at - _EPOCH) / timedelta(milliseconds=1))
+
+
+FORMAT: Final = "context-graph/memories"
+FORMAT_VERSION: Final = 1
+KINDS: Final = ("memory", "link", "tombstone")
+"""What a line's ``type`` says, in order."""
+COUNTED: Final = ("memories", "links", "tombstones")
+"""The names of their counts in the end line."""
+PAGE_ROWS: Final = 256
+"""Lines, or files, of a page at most."""
+PAGE_BYTES: Final = 1_000_000
+
+
+class Memories(Protocol):
+    """What an export or import uses of Memex."""
+
+    def stored(self, node_id: UUID | str) -> StoredNode | None: ...
+    def stored_after(self, seq: int = 0) -> Iterator[StoredNode]: ...
+    def embedding_at(self, seq: int) -> bytes | None: ...
+    def tombstone(self, node_id: UUID | str) -> Tombstone | None: ...
+    def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]: ...
+    def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]: ...
+    def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]: ...
+    def provider_record(self) -> dict[str, Any] | None: ...
+    def masking(self) -> AbstractContextManager[dict[str, int]]: ...
+    def put_many(
+        self,
+        nodes: Sequence[MemoryNode],
+        *,
+        edges: Sequence[GraphEdge] = (),
+        deleted: Mapping[UUID, Tombstone] | None = None,
+        tombstones: Sequence[Tombstone] = (),
+    ) -> list[MemoryNode]: ...
+
+
+class Page(NamedTuple):
+    """A part of an export."""
+
+    text: str
+    memories: int
+    """Memories in it."""
+    next_cursor: str | None
+    """Where the next page begins; None after the last."""
+
+
+def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
+    """Return one page of JSONL: whole lines, some PAGE_BYTES at most.
+
+    ``cursor`` is "" for the first page, then the last page's; ``embeddings`` adds each memory's vector.
+
+    Raises:
+        InvalidInputError: Not a cursor of an export.
+        CorruptedMemoryError: A record can't be read; names it.
+    """
+    first, place, counts = _read_cursor(cursor)
+    before = counts[0]
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "embeddings": embeddings}
+    lines = [] if cursor else [_line({**head, "provider": memex.provider_record()})]
+    size = 0
+    for stage, at, row in _rows(memex, first, place, embeddings):
+        if row is not None:
+            counts[stage] += 1
+            lines.append(_line({"type": KINDS[stage], **row}))
+            size += len(lines[-1])
+        if len(lines) >= PAGE_ROWS or size >= PAGE_BYTES:
+            following = ":".join((str(stage), at, *map(str, counts)))
+            return Page("".join(lines), counts[0] - before, following)
+    lines.append(_line({"type": "end", **dict(zip(COUNTED, counts, strict=True))}))
+    return Page("".join(lines), counts[0] - before, None)
+
+
+def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) -> int:
+    """Write the whole store to ``out`` as JSONL, a page at a time; returns the number of memories."""
+    cursor: str | None = ""
+    count = 0
+    while cursor is not None:
+        page = export_page(memex, cursor, embeddings=embeddings)
+        out.write(page.text.encode())
+        count += page.memories
+        cursor = page.next_cursor
+    return count
+
+
+def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
+    """Return (files as {"name", "text"}, next cursor): the live memories as Markdown."""
+    _, at, _ = _read_cursor(cursor)
+    files: list[dict[str, str]] = []
+    size, seq = 0, int(at or 0)
+    for stored in memex.stored_after(seq):
+        seq = stored.node.commit_seq
+        if not stored.deleted:
+            row = node_to_json(stored.node)
+            links = [edge_to_json(edge) for edge in memex.edges(stored.node.id, Direction.OUT)]
+            text = markdown_of(row, links)
+            files.append({"name": file_name(row), "text": text})
+            size += len(text)
+        if len(files) >= PAGE_ROWS or size >= PAGE_BYTES:
+            return files, f"0:{seq}:0:0:0"
+    return files, None
+
+
+def _rows(
+    memex: Memories, stage: int, at: str, embeddings: bool
+) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+    """Yield (stage, place after it, object) of all that follows ``at``."""
+    if stage == 0:
+        for stored in memex.stored_after(int(at or 0)):
+            node = stored.node
+            if embeddings:
+                node = replace(node, embedding=memex.embedding_at(node.commit_seq))
+            row = node_to_json(node)
+            if stored.deleted and (stone := memex.tombstone(node.id)) is not None:
+                row["deleted"] = {"at_ms": stone.deleted_at_ms, "reason": stone.reason}
+            yield 0, str(node.commit_seq), row
+        stage, at = 1, ""
+    if stage == 1:
+        for edge in memex.all_edges(after=UUID(at) if at else None):
+            yield 1, str(edge.id), edge_to_json(edge)
+        stage, at = 2, ""
+    for stone in memex.tombstones(after=UUID(at) if at else None):
+        yield 2, str(stone.id), None if stone.soft else tombstone_to_json(stone)
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[int, str, list[int]]:
+    if not cursor:
+        return 0, "", [0, 0, 0]
+    try:
+        stage, at, *counts = cursor.split(":")
+        if stage not in ("0", "1", "2") or len(counts) != len(KINDS):
+            raise ValueError(cursor)
+        return int(stage), at, [int(count) for count in counts]
+    except ValueError as error:
+        raise InvalidInputError(f"cursor {cursor[:60]!r} is none that an export gave") from error

@@ -451,7 +451,7 @@ class MemoryHooks:
         self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int
     ) -> tuple[list[Line], list[Quote]]:
         """Return what a new session reads: rules, how the project is worked on, and what was left open."""
-        from context_graph.memory.context import open_ends
+        from context_graph.memory.context.after_compaction import OPEN_TOKENS
         from context_graph.memory.context.profile import files_are_there, fitting
         from context_graph.memory.embed import default_provider
         from context_graph.text.quoting import fence
@@ -468,7 +468,7 @@ class MemoryHooks:
         count, there = default_provider().count_tokens, files_are_there(event.cwd or self._project or "")
         rules = self._guarded("rules", self._rules.at_start, self.ledger.shown(event.session_id)) or []
         room = budget - count(fence(())) - sum(count(f"- {line.text}\n") for line in rules)
-        room -= (open_ends.TOKENS if quotes else 0) + (count(EARLIER) if rules else 0)
+        room -= (OPEN_TOKENS if quotes else 0) + (count(EARLIER) if rules else 0)
         lines = fitting(self.works.profile().lines(event.at_ms, there), room, count)
         return [*rules, *apart(rules, lines)], quotes
 

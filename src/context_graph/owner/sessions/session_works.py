@@ -81,7 +81,7 @@ class SessionWorks:
         no later one took up.
         """
         from context_graph.git.repository import branch_of
-        from context_graph.memory.context.open_ends import OLDEST_MS, SESSIONS, Later, open_ends
+        from context_graph.memory.context.after_compaction import OLDEST_MS, SESSIONS, Later, open_ends
 
         here = branch_of(event.cwd or self._project or "")
         later: list[Later] = []
