@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from context_graph.text.patterns import linear
+from context_graph.text.sentences import common_ends
 
 MAX_CHARS: Final = 262_144
 """Of a text, how much is looked at."""
@@ -89,12 +90,7 @@ def around(text: str, at: int) -> list[str]:
 def changed_by(old: str, new: str) -> list[str]:
     """Return the names that the changed lines between two texts define, after the one that they stand in."""
     before, after = old[:MAX_CHARS].splitlines(), new[:MAX_CHARS].splitlines()
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(before, after)
     changed = [*before[head : len(before) - tail], *after[head : len(after) - tail]]
     names = dict.fromkeys(name for line in changed if (name := defined_by(line)))
     first = next((line for line in changed if line.strip()), "")

@@ -136,20 +136,8 @@ def _same_exact(first: Meaning, other: Meaning) -> bool:
 
 def _same_sentences(first: Meaning, other: Meaning) -> bool:
     """Return whether both have the same sentences, in whatever order."""
-    there = Counter(map(_phrases, other.sentences))
-    unmatched = []
-    for sentence in first.sentences:
-        phrases = _phrases(sentence)
-        if there[phrases]:
-            there[phrases] -= 1
-        else:
-            unmatched.append(sentence)
-    other_unmatched = []
-    for sentence in other.sentences:
-        phrases = _phrases(sentence)
-        if there[phrases]:
-            there[phrases] -= 1
-            other_unmatched.append(sentence)
+    unmatched = _unmatched(first.sentences, other.sentences)
+    other_unmatched = _unmatched(other.sentences, first.sentences)
     if len(unmatched) != len(other_unmatched) or len(unmatched) > MAX_REWORDED:
         return False
     optional = first.optional | other.optional
@@ -161,6 +149,16 @@ def _same_sentences(first: Meaning, other: Meaning) -> bool:
             return False
         del other_unmatched[at]
     return True
+
+
+def _unmatched(sentences: Sequence[Words], others: Sequence[Words]) -> list[Words]:
+    there, rest = Counter(map(_phrases, others)), list[Words]()
+    for sentence in sentences:
+        phrases = _phrases(sentence)
+        there[phrases] -= 1
+        if there[phrases] < 0:
+            rest.append(sentence)
+    return rest
 
 
 def _phrases(words: Words) -> _Phrases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -218,3 +218,11 @@ def without_sentences(content: str, texts: Iterable[str]) -> str:
         if _says_little(more) and rest.strip():
             content = rest.rstrip()
     return content
+
+
+def common_ends(first: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """Return how many parts two sequences share at the beginning, and how many of the others at the end."""
+    most = min(len(first), len(other))
+    head = next((at for at in range(most) if first[at] != other[at]), most)
+    tail = next((at for at in range(most - head) if first[-1 - at] != other[-1 - at]), most - head)
+    return head, tail

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from context_graph.text.english import IRREGULAR, STOP_WORDS, same_word, spelt
+from context_graph.text.sentences import common_ends
 
 LANGUAGES: Final = ("en", "de")
 MAX_CHARS: Final = 600
@@ -307,12 +308,7 @@ def _says_now(new_tokens: list[str], old_tokens: list[str]) -> bool:
         return False
     new = [word for word in new_tokens if word not in _NOW and word not in _STOPS]
     old = [word for word in old_tokens if word not in _STOPS]
-    start = 0
-    while start < min(len(new), len(old)) and new[start] == old[start]:
-        start += 1
-    end = 0
-    while end < min(len(new), len(old)) - start and new[-1 - end] == old[-1 - end]:
-        end += 1
+    start, end = common_ends(new, old)
     new_value, old_value = new[start : len(new) - end], old[start : len(old) - end]
     if {*new_value[:1]} & _PLACES != {*old_value[:1]} & _PLACES:
         return False  # `weekly` and `to admins` are no two values of one thing
