@@ -17,8 +17,8 @@ from context_graph.notes.command_lines import SHORTENS, commands_in, failed_test
 from context_graph.notes.edits.reverts import Reverts, is_in
 from context_graph.notes.failure import EDIT, STEPS, Edit, Failure, counts_only
 from context_graph.text import phrases
+from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
-from context_graph.text.shell_lines import destroys
 
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.text.shell_lines import destroys
+from context_graph.text.destroying import destroys
 
 
 @pytest.mark.parametrize(

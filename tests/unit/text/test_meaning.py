@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.examples import examples
 
-from context_graph.consolidation.finders.duplicates import rough_sum
 from context_graph.text.meaning import read_meaning
 from context_graph.text.paraphrase import same, same_meaning
 
@@ -367,19 +366,3 @@ def test_long_texts_are_compared_to_their_end() -> None:
     long = "The parser reads a file and the lexer makes tokens of it. " * 200
     assert same_meaning(long + "It is fast.", long + "It is fast!")
     assert not same_meaning(long + "It is fast.", long + "It is slow.")
-
-
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_texts_that_say_the_same_have_one_rough_sum(one, other) -> None:
-    """By it alone a consolidation decides which texts to compare at all."""
-    assert rough_sum(one) == rough_sum(other)
-
-
-@settings(max_examples=examples(600), deadline=None)
-@given(TEXTS, st.integers(0, 1 << 30), st.sampled_from([str, str.upper, str.lower]))
-def test_no_order_of_words_that_says_the_same_has_another_rough_sum(text, seed, case) -> None:
-    words = text.split(" ")
-    random.Random(seed).shuffle(words)
-    for other in (case(text), " ".join(words), f"Note that {text}", f"Don't forget: {text}!"):
-        if same_meaning(text, other):
-            assert rough_sum(text) == rough_sum(other)

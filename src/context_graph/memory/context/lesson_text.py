@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from context_graph.notes.command_lines import only_looks
 from context_graph.notes.failure import counts_only
 from context_graph.notes.message import units_of
+from context_graph.text.destroying import tells_of_destroying
 from context_graph.text.patterns import linear
-from context_graph.text.shell_lines import tells_of_destroying
 
 _SOLVED: Final = "Solved by: "
 _ERROR: Final = linear(r"Error(?: \(\d+ times\))?: ")

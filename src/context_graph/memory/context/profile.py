@@ -19,10 +19,10 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.ways import Way
 from context_graph.memory.evidence import top_of
 from context_graph.store.graph.tables import ProfileTable
+from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
 from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
-from context_graph.text.shell_lines import destroys
 
 VERSION: Final = 2
 MAX_TOKENS: Final = 300
