@@ -433,8 +433,8 @@ def test_what_a_write_would_refuse_is_found_before_the_first_write(tmp_path: Pat
             ),
             (again, "there already: the same type"),
             (itself, "a link needs two"),
-            (line(deleted={"at_ms": -1, "reason": "x"}), "deleted_at_ms is -1"),
-            (line(deleted={"at_ms": 1, "reason": 5}), "reason is 5"),
+            (line(deleted={"at_ms": -1, "reason": "x"}), "deleted_at_ms - is -1"),
+            (line(deleted={"at_ms": 1, "reason": 5}), "at `$.reason`"),
         ):
             work = Import(memex)
             work.check_lines([line(id=one), line(id=other), link, bad], 1)
