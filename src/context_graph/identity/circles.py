@@ -158,6 +158,8 @@ def label_of(event: HookEvent) -> str:
     path = relative_path(event.parts.file_path, root_of(event.cwd))
     subject = path or event.input_text[: 4 * _LABEL_CHARS]
     words = (command or f"{event.tool_name[:40]} {subject}").split()
+    if " ".join(words).count("'") % 2:  # a text for an interpreter begins there
+        words = " ".join(words).rpartition("'")[0].split()
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"
 

@@ -24,6 +24,7 @@ from context_graph.identity.consciousness import ConsciousnessState
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.earlier_work import TOLD_AFTER
 from context_graph.identity.live import MEASURED, LiveSession, Outcome
+from context_graph.identity.on_subject import is_on_subject, words_asked, words_called
 from context_graph.model import EDITING, SHELLS, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.live_sessions import Applied
@@ -34,7 +35,9 @@ ALWAYS: Final = "always"
 STEADY_CALLS: Final = 3
 """A session's state and level count as changed once that many calls in a row found the same."""
 _SESSIONS: Final = 64
-_LABELS: Final = 12
+_CALLS: Final = 12
+_WORDS: Final = 2000
+"""Words of a session's prompts from which no more are kept."""
 _CIRCLING: Final = ConsciousnessState.HYPERSYNC.name
 
 
@@ -55,23 +58,29 @@ class IdentityNotices:
         those that were shown one."""
         self._steady: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
         """Of sessions with calls: their state, and for how many calls in a row they had it."""
-
-        self._labels: OrderedDict[str, deque[str]] = OrderedDict()
-        """Of sessions with calls: the last ones in words."""
+        self._calls: OrderedDict[str, deque[tuple[str, frozenset[str]]]] = OrderedDict()
+        """Of sessions with calls: the last ones, each as it is told and with its words."""
+        self._asked: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """The words of their prompts."""
 
     def note(self, applied: Applied, event: HookEvent) -> None:
         """Note what a tool call of the session's own led to."""
         live, session_id = applied.live, event.session_id
+        if event.is_prompt:
+            asked = self._asked.pop(session_id, frozenset())
+            asked = asked if len(asked) > _WORDS else asked | words_asked(event.input_text)
+            self._asked[session_id] = asked
+            _keep_newest(self._asked)
         if event.kind not in MEASURED or event.agent_id:
             return
         now = state_and_level(live.metrics)
         last, calls = self._steady.pop(session_id, (now, 0))
         self._steady[session_id] = now, calls + 1 if last == now else 1
         _keep_newest(self._steady)
-        labels = self._labels.pop(session_id, None) or deque(maxlen=_LABELS)
-        labels.append(label_of(event))
-        self._labels[session_id] = labels
-        _keep_newest(self._labels)
+        last_calls = self._calls.pop(session_id, None) or deque(maxlen=_CALLS)
+        last_calls.append((label_of(event), words_called(event)))
+        self._calls[session_id] = last_calls
+        _keep_newest(self._calls)
         text = notice(applied.outcome, queues=self._settings.auto_dream)
         if text:
             self._alarms[session_id] = text
@@ -144,8 +153,11 @@ class IdentityNotices:
             return ""
         if live.told:  # the level is told, the state is not
             live.told = live.told[0], state_and_level(live.metrics)[1]
-        labels = self._labels.get(live.snapshot.session_id, ())
-        means = off_track([*live.ic_history] or [ic], [*labels])
+        last_calls = self._calls.get(live.snapshot.session_id, ())
+        asked = self._asked.get(live.snapshot.session_id, frozenset[str]())
+        if mode == ALARMS and is_on_subject(asked, [words for _, words in last_calls]):
+            return ""
+        means = off_track([*live.ic_history] or [ic], [label for label, _ in last_calls])
         return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
     def _wants_line(self, live: LiveSession, mode: str) -> bool:
