@@ -10,7 +10,7 @@ from context_graph.model import EventParts
 from context_graph.notes.changes import Files
 from context_graph.notes.edits.rows import are_incidental
 from context_graph.notes.edits.seen import Look, SeenTexts
-from context_graph.notes.edits.swaps import Swap, swaps_in, swaps_of_script
+from context_graph.notes.edits.swaps import LineEdit, Swap, line_edits_in, swaps_in, swaps_of_script
 from context_graph.notes.edits.whole import whole_edit
 
 _SCRIPTS: Final = 8
@@ -88,6 +88,13 @@ class EditTracker:
             pair = None if self._seen.has(path, new) else self._seen.whole_lines(path, old, new)
             places += self.place_of(path, pair[0]) if pair else []
             self._put(files, path, [pair] if pair else [])
+        for edit in line_edits_in(command):
+            before = self._seen.lines(path, edit.first, edit.last)
+            places += self.place_of(path, before[0]) if before else []
+            if before and edit.verb != "d":
+                self._put(files, path, [_by_line(before, edit)])
+            elif before:  # most often something else comes there: a look will tell
+                self._seen.edited(path, *_by_line(before, edit))
         return places
 
     def take_diff(self, files: Files, patched: Sequence[Sequence[str]], own: Collection[str] | None) -> None:
@@ -124,6 +131,12 @@ class EditTracker:
             place = self.place_of(path, old) or self.place_of(path, new)
             files.edited(path, old, new, "".join(place[-1:]))
             self._seen.edited(path, old, new)
+
+
+def _by_line(before: list[str], edit: LineEdit) -> tuple[str, str]:
+    lines = edit.text.split("\n") if edit.verb != "d" else []
+    after = {"a": [*before, *lines], "i": [*lines, *before]}.get(edit.verb, lines)
+    return "\n".join(before), "\n".join(after)
 
 
 def _added(old: str, new: str) -> set[str]:

@@ -292,3 +292,11 @@ def test_a_question_gets_the_beginning_of_a_sentence_that_is_too_long() -> None:
     told = fenced([quote], query="which port?", budget=180, now_ms=NOW, count=count, near=lambda _: 0.9)
     (inside,) = check(told, 1)
     assert inside.startswith("The port is chosen") and told.tokens <= 180
+
+
+def test_an_edit_that_takes_half_of_the_room_leaves_it_to_what_it_was_for() -> None:
+    asked = words_of("The router of the shop forgets its links")
+    edit = "Edit: added `" + "if router.opens(link) and shop.links: return link " * 5 + "`"
+    title = "Every page of the basket shows twice"
+    text = f"{title}\nChanged: a/b.ts (go)\n{edit}"
+    assert passage(text, asked, 60, COUNTER.count_tokens) == f"{title}. Changed: a/b.ts (go) …"

@@ -44,6 +44,8 @@ _WORTH: Final = {
 _PAIRS: Final = {"Asked": "The user chose", "Error": "Solved by"}
 _WHOLE: Final = frozenset({*_PAIRS.values(), "Edit"})
 """Lines that say nothing in part."""
+_EDIT: Final = "Edit: "
+"""One that takes more than half of the room says less than what it is for."""
 _NO_ANSWERS: Final = ("Asked: ", "From: ")
 _REQUEST: Final = "asked for: "
 _FIRST_CHARS: Final = 160
@@ -90,6 +92,10 @@ def passage(content: str, asked: frozenset[str], limit: int, count: Count) -> st
     if count(content) <= limit:
         return content
     units = _ranked(list(_units(content, asked)), asked)
+    units = [
+        replace(unit, worth=0.0) if unit.text.startswith(_EDIT) and 2 * count(unit.text) > limit else unit
+        for unit in units
+    ]
     if not units:
         return shortened_to(content, limit, count)
     order = sorted(range(len(units)), key=lambda at: (-units[at].worth, at))

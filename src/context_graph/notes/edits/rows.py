@@ -28,8 +28,10 @@ _PRINTS: Final = linear(
     r"IO\.(?:puts|inspect)|System\.(?:out|err)\.print\w*|fmt\.Print\w*|"
     r"(?:logging|logger|log)\.debug|breakpoint|debugger)(?:[ (;!]|$)"
 )
+_AWAY: Final = ('"/tmp/', "'/tmp/")
+"""What is written there is looked at once."""
 _REMARK: Final = linear(r"^(?:#|//|--|;;|%|/\*|\*)(?:\s|$)")
-_WORD: Final = linear(r"\w{3}")
+_WORD: Final = linear(r"\w.*\w.*\w")
 
 Row = list[str]
 """[file, what was there, what is there now, what it is in]; each side on one line, "" for nothing."""
@@ -117,7 +119,8 @@ def edits_text(rows: Sequence[Row], files: Mapping[str, Collection[str]]) -> lis
 
 def _says_something(row: Row) -> bool:
     sides = [side for side in row[1:3] if side]
-    return any(_WORD.found(side) for side in sides) and not all(map(_PRINTS.found, sides))
+    says = any(_WORD.found(side) for side in sides) and not any(away in row[2] for away in _AWAY)
+    return says and not all(_PRINTS.found(side) or _REMARK.match(side) for side in sides)
 
 
 def _brings_in(row: Row) -> bool:

@@ -14,7 +14,7 @@ from context_graph.text.definitions import around
 from context_graph.text.patterns import linear
 
 _FILES: Final = 16
-_WINDOWS: Final = 6
+_WINDOWS: Final = 12
 _CHARS: Final = 4096
 _NUMBER: Final = linear(r"^[ \t]*(\d+)(?:\t|→)")
 _WHERE: Final = linear(r" (\d{1,7}) (\d{1,7}) (\d{1,7})$")
@@ -125,6 +125,14 @@ class SeenTexts:
             window.now = window.base
         if path in self._windows:
             self._windows[path] = kept
+
+    def lines(self, path: str, first: int, last: int) -> list[str]:
+        """Return lines of a file by their numbers, if they were seen with them; else []."""
+        for window in reversed(self._windows.get(path, [])):
+            lines, begin = window.now.split("\n"), first - window.start
+            if window.start and 0 <= begin <= last - window.start < len(lines):
+                return lines[begin : last - window.start + 1]
+        return []
 
     def text_of(self, path: str) -> str:
         """Return what was last seen of a file; "" if nothing was."""

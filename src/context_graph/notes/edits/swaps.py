@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_graph.text.patterns import linear
 from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
@@ -19,6 +19,7 @@ _LEAST: Final = 3
 _PATTERN: Final = linear(r"(?:^|[^\\])(?:\\\\)*[\[*^$]|\.\*|\\[(){}|+?wdsbDSW1-9]")
 """What a basic regular expression has that is no plain text."""
 _ESCAPED: Final = linear(r"\\([^\w\s])")
+_LINE_EDIT: Final = linear(r"(?s)(\d{1,6})(?:,(\d{1,6}))?([acid])(.*)")
 _EDITORS: Final = ("sed", "gsed", "perl")
 
 
@@ -32,6 +33,26 @@ def swaps_in(command: str) -> list[Swap]:
             for text in (*call.words[1:], call.text):
                 swaps += swaps_of_script(text) if ".replace(" in text else []
     return swaps[:_MOST]
+
+
+class LineEdit(NamedTuple):
+    """What sed does to lines by their numbers."""
+
+    first: int
+    last: int
+    verb: str
+    """a, c, i or d: puts the text behind, in place of, before, or takes away."""
+    text: str
+
+
+def line_edits_in(command: str) -> Iterator[LineEdit]:
+    """Yield what a command's sed puts at numbered lines, in its order."""
+    for call in read_line(command[:_CHARS]).commands if "sed" in command else ():
+        for word in call.words[1:] if call.program in ("sed", "gsed") else ():
+            match = _LINE_EDIT.fullmatch(word)
+            if match and UNKNOWN not in word:
+                text = match[4].replace("\\\n", "\n").removeprefix("\\").lstrip("\n")
+                yield LineEdit(int(match[1]), int(match[2] or match[1]), match[3], text)
 
 
 def texts_written(command: str) -> Iterator[tuple[str, str]]:

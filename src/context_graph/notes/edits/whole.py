@@ -9,7 +9,8 @@ from context_graph.notes.edits.seen import SeenTexts
 from context_graph.text.patterns import linear
 
 _DEBRIS: Final = linear(r"\\\\|\\[\[\](){}.*^$/\"']")
-_WORD: Final = linear(r"\w{3}")
+_WORD: Final = linear(r"\w")
+_LEAST: Final = 6
 _PAIRS: Final = ("()", "[]", "{}")
 _QUOTES: Final = ("'", '"', "`")
 
@@ -30,4 +31,4 @@ def _is_sound(text: str) -> bool:
         return True
     balanced = all(text.count(pair[0]) == text.count(pair[1]) for pair in _PAIRS)
     balanced = balanced and not any(text.count(quote) % 2 for quote in _QUOTES)
-    return balanced and _WORD.found(text) and not _DEBRIS.found(text)
+    return balanced and len(text) >= _LEAST and _WORD.found(text) and not _DEBRIS.found(text)
