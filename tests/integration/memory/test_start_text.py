@@ -14,7 +14,7 @@ from context_graph.store.layout import META
 from context_graph.store.schema import open_database
 from context_graph.text.quoting import FENCE_OPEN
 
-TOLD = 'tests were run with "pytest -q" (in 3 sessions'
+TOLD = 'tests were run with "pytest -q", e.g. "pytest -q tests/test_bucket.py" (in 3 sessions'
 
 
 @pytest.fixture(autouse=True)
