@@ -22,7 +22,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from context_graph.cli.console.moments import moment
-from context_graph.cli.view.source import OwnerSource
+from context_graph.cli.view import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -60,7 +60,7 @@ def fill(demo: Demo) -> None:
 async def drawn(size: tuple[int, int], keys: Sequence[str]) -> str:
     """What the view of this folder's project shows after ``keys``, as SVG that loads nothing."""
     source = OwnerSource()
-    app = ViewApp(source, source, partial(moment, "the time"), theme="dark")
+    app = ViewApp(source, partial(moment, "the time"), theme="dark")
     async with app.run_test(size=size) as pilot:
         for key in keys:
             await pilot.press(key)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.console.calling import Finished, ask
+from context_graph.cli.console.calling import Finished, RefusedError, ask, granted
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import print_folded, show, shown
 from context_graph.cli.native import become_launcher
@@ -24,16 +24,6 @@ _SETTINGS: Final = ("settings.json", "settings.local.json")
 _SETTINGS_BYTES: Final = 1 << 20
 _PROGRAM: Final = b"context-graph-cli"
 _DAY_S: Final = 86_400.0
-
-
-class _RefusedError(ContextGraphError):
-    """The owner's answer says what is wrong; ``reply_code`` is its exit code."""
-
-    code = "status_refused"
-
-    def __init__(self, message: str, reply_code: int) -> None:
-        super().__init__(message)
-        self.reply_code = reply_code
 
 
 def status(line: bool, verbose: bool, as_json: bool) -> None:
@@ -60,7 +50,7 @@ def status(line: bool, verbose: bool, as_json: bool) -> None:
         else:
             print_folded(shown(broken["sentence"]))
         raise Finished(
-            error.reply_code if isinstance(error, _RefusedError) else exit_code_of(error, "status")
+            error.reply_code if isinstance(error, RefusedError) else exit_code_of(error, "status")
         ) from error
     if as_json:
         print(json.dumps(health, ensure_ascii=False))
@@ -93,15 +83,7 @@ def _health(folder: Path) -> dict[str, Any]:
 
 
 def _asked(verb: str, params: Mapping[str, object] | None = None) -> Any:
-    return json.loads(_answer(verb, params or {}))
-
-
-def _answer(verb: str, params: Mapping[str, object], body: bytes = b"") -> bytes:
-    reply = ask(verb, params, body, timeout_s=_LOOK_S)
-    if reply.exit_code:
-        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-        raise _RefusedError(message or f"{verb} failed", reply.exit_code)
-    return reply.stdout
+    return json.loads(granted(ask(verb, params, timeout_s=_LOOK_S)))
 
 
 def _are_named(folder: Path) -> bool:

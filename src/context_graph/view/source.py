@@ -1,7 +1,7 @@
 """Says where renderers get their rows from, and what a person can have done there.
 
-`cli/view/source.py` asks the owner. Nothing else is known to a renderer: it shows rows, and asks again when
-`follow` names a part that changed.
+`cli/view.py` asks the owner. Nothing else is known to a renderer: it shows rows, and asks again when `follow`
+names a part that changed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ from context_graph.view.rows import (
     SessionDetail,
     SessionPage,
 )
+
+
+class Replaced(NamedTuple):
+    """What storing a text in the place of another came to."""
+
+    message: str
+    """A sentence for the person, with how to undo it."""
+    memory_id: str
+    """Of the new memory."""
 
 
 class Source(Protocol):
@@ -78,24 +87,10 @@ class Source(Protocol):
         """End `follow`, from any thread."""
         ...
 
-
-class Replaced(NamedTuple):
-    """What storing a text in the place of another came to."""
-
-    message: str
-    """A sentence for the person, with how to undo it."""
-    memory_id: str
-    """Of the new memory."""
-
-
-class Actions(Protocol):
-    """What a person can change from a view; each can be undone. Errors as of `Source`."""
+    # What a person can change; each can be undone, and returns a sentence that says how.
 
     def confirm(self, memory_id: str) -> str:
-        """It still holds: what it rests on is noted as it is now.
-
-        Returns a sentence for the person, as all of these do, with how to undo it.
-        """
+        """It still holds: what it rests on is noted as it is now."""
         ...
 
     def take_back(self, memory_id: str) -> str:

@@ -14,7 +14,7 @@ from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember, work_session
 from tests.support.view.chromium import browser, needs_chromium, opened
 
-from context_graph.cli.view.report import report
+from context_graph.cli.view import report
 from context_graph.errors import ConfigError
 
 NAME = "context-graph-report.html"

@@ -15,7 +15,8 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.sessions import memory
 
-from context_graph.cli.view.source import OwnerSource, RefusedError
+from context_graph.cli.console.calling import RefusedError
+from context_graph.cli.view import OwnerSource
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, OwnerError, OwnerUnavailableError
 from context_graph.store.layout import EVENTS, event_key

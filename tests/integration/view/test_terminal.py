@@ -22,7 +22,7 @@ from tests.support.view.store import SESSION, TEXTS, fill
 from tests.support.view.terminal import WIDE, Driver
 
 from context_graph.cli.console.moments import moment
-from context_graph.cli.view.source import OwnerSource
+from context_graph.cli.view import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 
 
@@ -39,7 +39,7 @@ def look(scenario: Callable[[Driver], Awaitable[None]], size: tuple[int, int] = 
 
     async def play() -> None:
         source = OwnerSource()
-        app = ViewApp(source, source, partial(moment, "the time"))
+        app = ViewApp(source, partial(moment, "the time"))
         async with app.run_test(size=size) as pilot:
             await scenario(Driver(source, pilot, app))
 

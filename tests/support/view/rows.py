@@ -51,7 +51,7 @@ def session_id(number: int) -> str:
 
 @dataclass
 class RowsSource:
-    """Implements `view.source.Source` and `Actions` over lists; it notes what it was asked and told."""
+    """Implements `view.source.Source` over lists; it notes what it was asked and told."""
 
     memory_rows: list[rows.MemoryRow] = field(default_factory=list)
     shown: list[rows.Shown] = field(default_factory=list)

@@ -86,7 +86,7 @@ def driven(
     """Play ``scenario`` on a view of ``source``."""
 
     async def play() -> None:
-        app = ViewApp(source, source, lambda text: moment("the time", text), theme=theme)
+        app = ViewApp(source, lambda text: moment("the time", text), theme=theme)
         async with app.run_test(size=size) as pilot:
             driver = Driver(source, pilot, app)
             await driver.sees("Health")

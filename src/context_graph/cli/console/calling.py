@@ -65,6 +65,24 @@ def ask_json(
     return json.loads(reply.stdout)
 
 
+class RefusedError(ContextGraphError):
+    """The owner's answer says what is wrong; ``reply_code`` is its exit code."""
+
+    code = "refused"
+
+    def __init__(self, message: str, reply_code: int) -> None:
+        super().__init__(message)
+        self.reply_code = reply_code
+
+
+def granted(reply: Reply) -> bytes:
+    """Return what the owner answered. Raises RefusedError, in its words, for a reply that failed."""
+    if reply.exit_code:
+        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix(_OWNERS)
+        raise RefusedError(message or "the owner refused to answer", reply.exit_code)
+    return reply.stdout
+
+
 def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
     """Print the owner's answer and exit with its code, or with ``exit_code``."""
     _emit(sys.stdout, reply.stdout)

@@ -192,13 +192,7 @@ class HookTrial:
 
 
 def try_hooks(
-    hooks: HooksInUse,
-    place: Location,
-    folder: Path,
-    session_id: str,
-    env: Mapping[str, str],
-    *,
-    look: bool,
+    hooks: HooksInUse, place: Location, folder: Path, session_id: str, env: Mapping[str, str], *, look: bool
 ) -> HookTrial:
     """Send canaries through the commands of ``hooks`` and see whether the store has each of them.
 
@@ -267,11 +261,7 @@ def _said(run: HookRun) -> str:
 
 
 def _look_for(
-    trial: HookTrial,
-    sent: Mapping[str, str],
-    place: Location,
-    session_id: str,
-    env: Mapping[str, str],
+    trial: HookTrial, sent: Mapping[str, str], place: Location, session_id: str, env: Mapping[str, str]
 ) -> None:
     try:
         answer = ask_owner("doctor.canary", {"session": session_id}, place, env)

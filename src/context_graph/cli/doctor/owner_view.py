@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.cli.console.calling import granted
 from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.config import Location
 from context_graph.errors import ContextGraphError, DeadlineExceededError
@@ -121,10 +122,7 @@ def ask_owner(
         ContextGraphError: No owner, no answer in time, or a refusal; says why.
     """
     reply = request(verb, params, location=place, autostart=autostart, timeout_s=timeout_s, env=env)
-    if reply.exit_code:
-        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-        raise ContextGraphError(message or f"{verb} failed")
-    answer: dict[str, Any] = json.loads(reply.stdout)
+    answer: dict[str, Any] = json.loads(granted(reply))
     return answer
 
 
@@ -136,12 +134,7 @@ _COUNTED: Final = (
         "logged events could not be applied; they are in events/rejected.log of the store",
         "log/owner.log in the data root has the reason",
     ),
-    (
-        "damaged",
-        ERROR,
-        "session records can't be read",
-        "`context-graph-cli repair --cf session_identity`",
-    ),
+    ("damaged", ERROR, "session records can't be read", "`context-graph-cli repair --cf session_identity`"),
 )
 """Counts that should be 0: their name, and what is found if they are not."""
 

@@ -199,10 +199,7 @@ def _line(
 def _ends(first: int, last: int) -> list[Tick]:
     """Return the labels of the axis: to the second where minutes would not tell its ends apart."""
     seconds = last - first < _SHORT_MS
-    return [
-        Tick(_LEFT, stamp(first, seconds=seconds)),
-        Tick(WIDTH - RIGHT, stamp(last, seconds=seconds)),
-    ]
+    return [Tick(_LEFT, stamp(first, seconds=seconds)), Tick(WIDTH - RIGHT, stamp(last, seconds=seconds))]
 
 
 def _lanes(time: Timeline, above: int, chars: int) -> tuple[list[Lane], float]:

@@ -107,9 +107,7 @@ class _Gathering:
             sessions=sessions,
             sessions_total=sessions_total,
             details=self._each(
-                "session",
-                [row.id for row in sessions if not row.damage][:_SESSION_DETAILS],
-                source.session,
+                "session", [row.id for row in sessions if not row.damage][:_SESSION_DETAILS], source.session
             ),
             runs=runs,
             run_details=self._each(

@@ -244,12 +244,7 @@ def matrix_of(drawn: Map, chars: int) -> Matrix | None:
 
 
 def _matrix_row(
-    row: Row,
-    y: float,
-    width: float,
-    columns: Mapping[str, int],
-    sessions: Sequence[MapSession],
-    chars: int,
+    row: Row, y: float, width: float, columns: Mapping[str, int], sessions: Sequence[MapSession], chars: int
 ) -> MatrixRow:
     is_note = row.id in KINDS
     cells = []

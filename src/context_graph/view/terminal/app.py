@@ -18,7 +18,7 @@ from context_graph.errors import ContextGraphError
 from context_graph.view.health import NUMBERS
 from context_graph.view.rows import Health
 from context_graph.view.safe import one_line
-from context_graph.view.source import Actions, Source
+from context_graph.view.source import Source
 from context_graph.view.terminal.page import Page, Reader, Target
 from context_graph.view.terminal.pane import Pane, Undo
 
@@ -104,7 +104,6 @@ class ViewApp(App[None]):
     def __init__(
         self,
         source: Source,
-        actions: Actions,
         moment: Callable[[str], int],
         first: Callable[[], Health] | None = None,
         theme: str = "",
@@ -117,7 +116,7 @@ class ViewApp(App[None]):
             theme: `dark` or `light`; "" for what the terminal says of itself, else dark.
         """
         super().__init__()
-        self.source, self.actions, self.moment = source, actions, moment
+        self.source, self.moment = source, moment
         self.part = "health"
         self._first = first
         self._undo: Undo | None = None
@@ -134,7 +133,7 @@ class ViewApp(App[None]):
         yield self._tab_line
         yield self._banner
         with Container(id="body"):
-            yield HealthPane(self.source, self.actions, self._first)
+            yield HealthPane(self.source, self._first)
         yield self._said
         yield Footer(show_command_palette=False, compact=True)
 
@@ -184,7 +183,7 @@ class ViewApp(App[None]):
         """Show a screen; each is made when it is first wanted."""
         body = self.query_one("#body", Container)
         if not body.query(f"#{part}"):
-            await body.mount(make_pane(part, self.source, self.actions))
+            await body.mount(make_pane(part, self.source))
         for screen in body.query(Pane):
             screen.display = screen.id == part
         self.part = part
@@ -278,7 +277,7 @@ class ViewApp(App[None]):
         self._said.update(Text(one_line(words), style="bold red" if wrong else ""))
 
 
-def make_pane(part: str, source: Source, actions: Actions) -> Pane:
+def make_pane(part: str, source: Source) -> Pane:
     """Return a screen; its module is loaded here, after the first picture."""
     kind: type[Pane]
     if part == "memories":
@@ -295,7 +294,7 @@ def make_pane(part: str, source: Source, actions: Actions) -> Pane:
         from context_graph.view.terminal.map import MapPane as kind
     else:
         from context_graph.view.terminal.effect import EffectPane as kind
-    return kind(source, actions)
+    return kind(source)
 
 
 def _is_light(colours: str) -> bool:
@@ -354,9 +353,9 @@ class HealthPane(Pane):
 
     part: ClassVar[str] = "health"
 
-    def __init__(self, source: Source, actions: Actions, first: Callable[[], Health] | None) -> None:
+    def __init__(self, source: Source, first: Callable[[], Health] | None) -> None:
         """Take ``first``, the rows that were asked for while the program was still being loaded."""
-        super().__init__(source, actions)
+        super().__init__(source)
         self._first = first
         self.reader = Reader()
 

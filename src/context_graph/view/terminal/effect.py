@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from context_graph.view.rows import Effect
-from context_graph.view.source import Actions, Source
+from context_graph.view.source import Source
 from context_graph.view.terminal.charts import bar, moment
 from context_graph.view.terminal.page import Page, Reader
 from context_graph.view.terminal.pane import Pane
@@ -25,8 +25,8 @@ class EffectPane(Pane):
 
     part: ClassVar[str] = "effect"
 
-    def __init__(self, source: Source, actions: Actions) -> None:
-        super().__init__(source, actions)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self.reader = Reader()
 
     def compose(self) -> ComposeResult:

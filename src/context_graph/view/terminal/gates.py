@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from context_graph.view.rows import GateRow, Gates, GateState
-from context_graph.view.source import Actions, Source
+from context_graph.view.source import Source
 from context_graph.view.terminal.charts import ago, cell, short
 from context_graph.view.terminal.pane import Pane
 from context_graph.view.terminal.table import Column, Table
@@ -29,8 +29,8 @@ class GatesPane(Pane):
     part: ClassVar[str] = "gates"
     keys = (("Tab", "from the states to the log, and back"),)
 
-    def __init__(self, source: Source, actions: Actions) -> None:
-        super().__init__(source, actions)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self._states = Table[GateState](
             (
                 Column("REQUIREMENT", 20),

@@ -16,7 +16,7 @@ from context_graph.errors import UsageError
 from context_graph.text.units import counted
 from context_graph.view.rows import Change, Link, MemoryDetail, MemoryPage, MemoryRow
 from context_graph.view.safe import one_line
-from context_graph.view.source import Actions, Source
+from context_graph.view.source import Source
 from context_graph.view.terminal.asking import Line, LongText
 from context_graph.view.terminal.charts import STANDING, ago, cell, moment, short
 from context_graph.view.terminal.page import Page
@@ -61,8 +61,8 @@ class MemoriesPane(ListPane):
         Binding("a", "as_of", "As of", show=False),
     ]
 
-    def __init__(self, source: Source, actions: Actions) -> None:
-        super().__init__(source, actions)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self._query, self._cursor, self._total = "", "", 0
         self._forgotten, self._to_top = False, False
         self._typing: Timer | None = None
@@ -210,24 +210,24 @@ class MemoriesPane(ListPane):
 
     def action_confirm(self) -> None:
         if row := self._one():
-            undo = Undo("take that back", partial(self.actions.take_back, row.id))
+            undo = Undo("take that back", partial(self.source.take_back, row.id))
             words = "Confirm this memory: it still holds, and what it rests on is noted as it is now."
-            self._act(row, words, partial(self.actions.confirm, row.id), undo)
+            self._act(row, words, partial(self.source.confirm, row.id), undo)
 
     def action_forget(self) -> None:
         if (row := self._one()) and not row.is_forgotten:
-            undo = Undo("restore it", partial(self.actions.restore, row.id))
+            undo = Undo("restore it", partial(self.source.restore, row.id))
             words = "Forget this memory: it is recalled no more. It can be restored."
-            self._act(row, words, partial(self.actions.forget, row.id), undo)
+            self._act(row, words, partial(self.source.forget, row.id), undo)
 
     def action_restore(self) -> None:
         row = self._one()
         if row is None or not row.is_forgotten:
             self.view.say("This memory is not forgotten; x shows the forgotten ones.")
             return
-        undo = Undo("forget it again", partial(self.actions.forget, row.id))
+        undo = Undo("forget it again", partial(self.source.forget, row.id))
         words = "Restore this memory: it can be recalled again."
-        self._act(row, words, partial(self.actions.restore, row.id), undo)
+        self._act(row, words, partial(self.source.restore, row.id), undo)
 
     def _act(self, row: MemoryRow, words: str, call: Any, undo: Undo) -> None:
         self.view.act(f"{words}\n\n“{_quoted(row)}”", call, undo)
@@ -248,14 +248,14 @@ class MemoriesPane(ListPane):
             new: list[str] = []
 
             def replace() -> str:
-                done = self.actions.supersede(detail.row.id, text)
+                done = self.source.supersede(detail.row.id, text)
                 new.append(done.memory_id)
                 return done.message
 
             def undone() -> str:
                 if new[0] != detail.row.id:
-                    return self.actions.forget(new[0])
-                return self.actions.supersede(detail.row.id, detail.content).message
+                    return self.source.forget(new[0])
+                return self.source.supersede(detail.row.id, detail.content).message
 
             undo = Undo("put the old text back", undone)
             self._act(detail.row, "Store the new text in the place of this memory.", replace, undo)

@@ -17,7 +17,7 @@ from textual.worker import Worker
 
 from context_graph.errors import ContextGraphError
 from context_graph.view.safe import one_line
-from context_graph.view.source import Actions, Source
+from context_graph.view.source import Source
 from context_graph.view.terminal.page import Reader
 from context_graph.view.terminal.table import Column, Table
 
@@ -90,9 +90,9 @@ class Pane(Container):
     keys: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Its own keys, for the help."""
 
-    def __init__(self, source: Source, actions: Actions) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__(id=self.part)
-        self.source, self.actions = source, actions
+        self.source = source
         self.is_stale = True
         self.is_loading = False
         self._waits = False
@@ -193,8 +193,8 @@ class ListPane(Pane):
     columns: ClassVar[tuple[Column, ...]]
     empty: ClassVar[str]
 
-    def __init__(self, source: Source, actions: Actions) -> None:
-        super().__init__(source, actions)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self._opened = ""
         """What the reader shows though the cursor may be elsewhere, as a link led there."""
         self.table = Table[Any](self.columns, self.cells, self.id_of, empty="One moment …")

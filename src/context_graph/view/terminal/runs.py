@@ -98,7 +98,7 @@ class RunsPane(ListPane):
             self.reader.say(f"Looking what a {mode} consolidation would do …")
             self._opened = mode  # what the cursor is on does not replace it
             self._open()
-            self.ask(partial(self.actions.dry_run, mode), self._read, self.reader.say, "read")
+            self.ask(partial(self.source.dry_run, mode), self._read, self.reader.say, "read")
 
     def action_consolidate(self) -> None:
         if self._tried is None:
@@ -107,15 +107,13 @@ class RunsPane(ListPane):
         did = _did(self._tried.row.counts)
         words = f"Run this {mode} consolidation now. It would have {did}. It can be undone."
         self._tried = None
-        self.view.act(
-            words, partial(self.actions.consolidate, mode), Undo("undo that run", self._undo_newest)
-        )
+        self.view.act(words, partial(self.source.consolidate, mode), Undo("undo that run", self._undo_newest))
 
     def _undo_newest(self) -> str:
         newest = next(
             (run for run in self.source.runs(limit=5) if run.mode != "undo" and not run.undone_by), None
         )
-        return self.actions.undo(newest.token) if newest is not None else "There is no run to undo."
+        return self.source.undo(newest.token) if newest is not None else "There is no run to undo."
 
     def action_undo(self) -> None:
         row: Any = self.table.row
@@ -125,7 +123,7 @@ class RunsPane(ListPane):
             self.view.say("This was undone already." if row.undone_by else "This is the undoing of a run.")
             return
         words = f"Undo the {row.mode} consolidation of {moment(row.at_ms)}, which {_did(row.counts)}."
-        self.view.act(words, partial(self.actions.undo, row.token), None)
+        self.view.act(words, partial(self.source.undo, row.token), None)
 
 
 def run_page(detail: RunDetail) -> Page:

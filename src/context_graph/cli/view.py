@@ -1,19 +1,30 @@
-"""Gives renderers their rows (`view.source`): asks the owner, and looks at the client's files itself."""
+"""Has `view` and `report`, and gives both their rows (`view.source`): asks the owner, and looks at the
+client's files itself.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from context_graph.cli.console.calling import ask
+from context_graph.cli.console.calling import ask, granted
+from context_graph.cli.console.moments import TAKEN, moment
+from context_graph.cli.console.terminal import shown
 from context_graph.cli.doctor.findings import NOTE
 from context_graph.cli.memory.call import body_of, finished, last_of
 from context_graph.cli.memory.edit import changed, editable
+from context_graph.cli.words import DB_PATH, Command, Option
 from context_graph.config import checkout_top, locate, project_dir
-from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.errors import CommandLineError, ConfigError, InvalidInputError, UsageError
+from context_graph.system.small_files import replacing
 from context_graph.text.units import counted, size
 from context_graph.view.rows import (
     PARTS,
@@ -34,18 +45,14 @@ from context_graph.view.rows import (
 )
 from context_graph.view.source import Replaced
 from context_graph.wire.client.follow import Following, follow
-from context_graph.wire.frames import FOLLOWS, Reply
+from context_graph.wire.frames import FOLLOWS
 
 _ASK_S: Final = 15.0
 _SHORT: Final = 8
 _DISK: Final = "disk"
+_NAME: Final = "context-graph-report.html"
+_DAY_MS: Final = 86_400_000
 T = TypeVar("T")
-
-
-class RefusedError(ContextGraphError):
-    """The owner's answer says what is wrong."""
-
-    code = "view_refused"
 
 
 class OwnerSource:
@@ -111,7 +118,7 @@ class OwnerSource:
     def follow(self) -> Iterator[Sequence[str]]:
         # Starts no owner: whoever looks at a store has just asked it for something.
         self._following = follow("view.follow", {}, location=locate(self._db_path), autostart=False)
-        _check(self._following.reply)
+        granted(self._following.reply)
         yield PARTS  # what changed before it was followed is not known
         for line in self._following:
             yield line["changed"]
@@ -183,22 +190,13 @@ class OwnerSource:
         return msgspec.json.decode(self._answer(verb, {}, body_of(arguments)))
 
     def _answer(self, verb: str, params: Mapping[str, object], body: bytes) -> bytes:
-        reply = ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True)
-        _check(reply)
-        return reply.stdout
+        return granted(ask(verb, params, body, db_path=self._db_path, timeout_s=_ASK_S, quiet=True))
 
     def _finished(self, arguments: Mapping[str, Any]) -> Any:
         place, body = locate(self._db_path), body_of(arguments)
         following = follow("memory.consolidate", {FOLLOWS: True}, body, location=place, timeout_s=_ASK_S)
-        _check(following.reply)
+        granted(following.reply)
         return finished(last_of(following))
-
-
-def _check(reply: Reply) -> None:
-    """Raise RefusedError for a reply that failed."""
-    if reply.exit_code or reply.flags:
-        message = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
-        raise RefusedError(message or "the owner refused to answer")
 
 
 def _text(at_ms: int | None) -> str:
@@ -210,13 +208,8 @@ def _short(memory: Mapping[str, Any]) -> str:
 
 
 def _counts(result: Mapping[str, Any]) -> dict[str, int]:
-    names = {
-        "merged": "merged_count",
-        "pruned": "pruned_count",
-        "links": "links_made_count",
-        "reweighted": "reweighted_count",
-    }
-    return {name: result[its] for name, its in names.items()}
+    names = {"merged": "merged", "pruned": "pruned", "links": "links_made", "reweighted": "reweighted"}
+    return {name: result[f"{its}_count"] for name, its in names.items()}
 
 
 def _ids(result: Mapping[str, Any]) -> Iterator[str]:
@@ -243,14 +236,8 @@ def _changes(result: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[Ru
 
 
 def _change(kind: str, memory_id: str, texts: Mapping[str, str], reason: str, into: str = "") -> RunChange:
-    return RunChange(
-        kind=kind,
-        id=memory_id,
-        text=texts.get(memory_id, ""),
-        reason=reason,
-        into_id=into,
-        into_text=texts.get(into, ""),
-    )
+    text, into_text = texts.get(memory_id, ""), texts.get(into, "")
+    return RunChange(kind=kind, id=memory_id, text=text, reason=reason, into_id=into, into_text=into_text)
 
 
 def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
@@ -277,3 +264,157 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
         text = f"{finding.what}; {finding.cure}" if finding.cure else finding.what
         lines.append(Line(finding.level, text, finding.level != NOTE))
     return bool(events), lines
+
+
+def view(theme: str | None, db_path: str | None) -> None:
+    """Show this project in the terminal: health, memories, ledger, sessions, runs, gates, map and effect.
+
+    It is live while a session runs. 1 to 8 choose the screen, ? shows the keys, q ends it. Whatever changes
+    something asks first and can be undone. Needs the extra `view`:
+    `uv tool install 'context-graph-cli[view]'`.
+
+    Exit codes: 0 ended by the person; 1 no terminal, or the extra is missing; 2 a wrong option.
+
+    Example: context-graph-cli view
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("`view` needs a terminal; `context-graph-cli status` prints the state as text")
+    _need("textual", "`view` needs Textual")
+    source = OwnerSource(db_path)
+    first = _asked(source.health)  # the owner answers while Textual is loaded
+    from context_graph.view.terminal.app import ViewApp
+
+    app = ViewApp(source, partial(moment, "the time"), first, theme or "")
+    app.run()
+    if app.return_code:
+        raise SystemExit(app.return_code)
+
+
+def _need(module: str, needs: str) -> None:
+    """Raises ConfigError, with what to install, where the extra is missing."""
+    if find_spec(module) is None:
+        raise ConfigError(
+            f"{needs}, which is not installed; `uv tool install 'context-graph-cli[view]'` or "
+            "`pip install 'context-graph-core[view]'` brings it; `context-graph-cli status` works without"
+        )
+
+
+def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
+    """Run ``call`` in a thread now; what is returned waits for its answer and gives it, or its error."""
+    answer: list[Health] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            answer.append(call())
+        except Exception as error:  # raised again where the answer is awaited
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def wait() -> Health:
+        thread.join()
+        if failed:
+            raise failed[0]
+        return answer[0]
+
+    return wait
+
+
+def report(since: int | None, output: str, open_: bool, db_path: str | None) -> None:
+    """Write health, memories, effect, ledger, sessions, consolidations, gates and map into one HTML file.
+
+    The file loads nothing from a network, and the same store gives the same bytes. Only you can read it; it
+    holds what the store holds, so look at it before you pass it on. Needs the extra `view`.
+
+    Exit codes: 0 it is written; 1 it is not: no extra, FILE is something else, or no owner answers.
+
+    Example: context-graph-cli report --since 30d --open
+    """
+    _need("jinja2", "`report` needs Jinja2")
+    from context_graph.view.report.gather import gather
+    from context_graph.view.report.page import MARK, render
+
+    path = None if output == "-" else Path(output)
+    if path is None and open_:
+        raise CommandLineError("--open needs a file; leave out `--output -`")
+    if path is not None:
+        _check(path, MARK)
+    begin = None if since is None else since // _DAY_MS * _DAY_MS
+    page = render(gather(OwnerSource(db_path), begin))
+    if path is None:
+        sys.stdout.buffer.write(page)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with replacing(path) as out:
+            out.write(page)
+    except OSError as error:
+        raise InvalidInputError(f"{path} can't be written: {error.strerror}") from error
+    print(shown(f"{path.absolute()}: {size(len(page))}"))
+    if open_:
+        _open(path)
+
+
+def _check(path: Path, mark: bytes) -> None:
+    """Refuse to replace a file that is no report."""
+    try:
+        if not path.exists():
+            if not path.absolute().parent.is_dir():
+                raise InvalidInputError(f"{path.absolute().parent} is no folder; make it first")
+            return
+        if path.is_file():
+            with open(path, "rb") as there:
+                if there.read(len(mark)) in (mark, b""):
+                    return
+    except OSError as error:
+        raise InvalidInputError(f"{path} can't be read: {error.strerror}") from error
+    raise InvalidInputError(f"{path} is there and is no report; name another file with -o")
+
+
+def _open(path: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        print("no browser could be started; open the file yourself", file=sys.stderr)
+
+
+COMMANDS: Final = (
+    Command(
+        "view",
+        view,
+        "Look at everything in the terminal",
+        (
+            Option(
+                "--theme",
+                "dark or light. Default: as the terminal says of itself in $COLORFGBG, else dark.",
+                choices=("dark", "light"),
+            ),
+            DB_PATH,
+        ),
+    ),
+    Command(
+        "report",
+        report,
+        "Write everything into one HTML file",
+        (
+            Option(
+                "--since",
+                f"Only what happened since then, in whole days (UTC): {TAKEN}. Default: all that is kept.",
+                "TIME",
+                kind="time",
+            ),
+            Option(
+                "--output",
+                "Where to write it; `-` is standard output. An earlier report there is replaced, any other "
+                "file is left alone.",
+                "FILE",
+                default=_NAME,
+                short="-o",
+            ),
+            Option("--open", "Open it in the browser afterwards.", field="open_"),
+            DB_PATH,
+        ),
+    ),
+)

@@ -1,1 +1,0 @@
-"""Defines `view` and `report`. ``source`` gives both their rows."""
