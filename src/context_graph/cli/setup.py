@@ -7,9 +7,17 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.claude.install.entries import SERVER
-from context_graph.claude.install.link import Link, lasting_program, plan_link, remove_link, write_link
+from context_graph.claude.install.link import (
+    Link,
+    lasting_program,
+    plan_autostart,
+    plan_link,
+    plan_no_autostart,
+    remove_link,
+    write_autostart,
+    write_link,
+)
 from context_graph.claude.install.plan import (
     Options,
     Record,

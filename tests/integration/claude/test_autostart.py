@@ -15,7 +15,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.owner.consolidations import until
 
-from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
+from context_graph.claude.install.link import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.errors import ConfigError
 
 UNIT = "context-graph-owner.service"

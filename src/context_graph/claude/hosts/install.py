@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,21 +14,36 @@ from typing import Any, Final
 from context_graph.claude.events import REGISTERED
 from context_graph.claude.hosts.host import HOOKS, NAMES, Host, project_folder, user_folder
 from context_graph.claude.hosts.translate import HOSTS
-from context_graph.claude.install.entries import FIX, SERVER, mentions_us, parsed_object, take_from_settings
+from context_graph.claude.install.entries import (
+    FIX,
+    SERVER,
+    SERVER_ENTRY,
+    add_server,
+    drop_server,
+    fresh,
+    mentions_us,
+    parsed_object,
+    take_from_settings,
+)
 from context_graph.claude.install.plan import Record, Setup
 from context_graph.claude.settings.changes import Change, edited, read_text
 from context_graph.claude.settings.hook_commands import command_line
-from context_graph.claude.settings.json_edit import JsonEditor, Node, without
+from context_graph.claude.settings.json_edit import JsonEditor, Node
 from context_graph.claude.settings.settings import is_ours
 from context_graph.config import store_key
 from context_graph.errors import InvalidInputError
 from context_graph.model import EventKind
 
-_PLAIN: Final = {"command": "context-graph-cli", "args": ["mcp"]}
-_CURSOR: Final = {**_PLAIN, "env": {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"}}
+_CURSOR: Final = {**SERVER_ENTRY, "env": {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"}}
 """Cursor does not promise where a server runs; this names the project."""
 _OPENCODE: Final = {"type": "local", "command": ["context-graph-cli", "mcp"], "enabled": True}
 _SCHEMA: Final = {"$schema": "https://opencode.ai/config.json"}
+_SERVERS: Final[Mapping[str, tuple[str, str, Mapping[str, Any], Mapping[str, str]]]] = {
+    "gemini": ("settings.json", "mcpServers", SERVER_ENTRY, {}),
+    "cursor": ("mcp.json", "mcpServers", _CURSOR, {}),
+    "opencode": ("opencode.json", "mcp", _OPENCODE, _SCHEMA),
+}
+"""The JSON file in which a host names servers, the key there, our entry, and what a new file begins with."""
 
 _NEXT: Final = {
     "codex": "next: start `codex`; it asks to review new hooks; until then they do not run",
@@ -74,7 +88,8 @@ class HostScope:
 
     def files(self, *, servers: bool = True) -> list[HostFile]:
         """Return the files, hooks first."""
-        return _FILES[self.host](self, servers)
+        made = [_hooks_file(self)] if self.host in HOOKS else []
+        return [*made, _server_file(self)] if servers else made
 
 
 def project_scope(host: str, top: Path) -> HostScope:
@@ -160,47 +175,18 @@ def _naming(path: Path) -> Iterator[None]:
         raise InvalidInputError(f"{path}: {error}") from error
 
 
-def _hooks_file(scope: HostScope, host: str, new_file: Mapping[str, Any] | None = None) -> HostFile:
-    hooks = hooks_of(HOSTS[host])
-    add = partial(add_hooks, hooks=hooks, new_file=new_file)
-    return HostFile(scope.folder / HOOKS[host], add, drop_hooks, has_hooks=True)
+def _hooks_file(scope: HostScope) -> HostFile:
+    new_file = {"version": 1} if scope.host == "cursor" else {}
+    add = partial(add_hooks, hooks=hooks_of(HOSTS[scope.host]), new_file=new_file)
+    return HostFile(scope.folder / HOOKS[scope.host], add, drop_hooks, has_hooks=True)
 
 
-def _server_file(path: Path, key: str, entry: object, new_file: Mapping[str, Any] | None = None) -> HostFile:
+def _server_file(scope: HostScope) -> HostFile:
+    if scope.host == "codex":
+        return HostFile(scope.folder / "config.toml", add_toml_server, drop_toml_server)
+    name, key, entry, new_file = _SERVERS[scope.host]
     add = partial(add_server, key=key, entry=entry, new_file=new_file)
-    return HostFile(path, add, partial(drop_server, key=key, entry=entry))
-
-
-def _codex(scope: HostScope, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(scope, "codex")]
-    config = HostFile(scope.folder / "config.toml", add_toml_server, drop_toml_server)
-    return [*made, config] if servers else made
-
-
-def _gemini(scope: HostScope, servers: bool) -> list[HostFile]:
-    """Return hooks and server in one file."""
-    hooks = _hooks_file(scope, "gemini")
-    server = _server_file(hooks.path, "mcpServers", _PLAIN)
-    return [hooks, server] if servers else [hooks]
-
-
-def _cursor(scope: HostScope, servers: bool) -> list[HostFile]:
-    made = [_hooks_file(scope, "cursor", {"version": 1})]
-    server = _server_file(scope.folder / "mcp.json", "mcpServers", _CURSOR)
-    return [*made, server] if servers else made
-
-
-def _opencode(scope: HostScope, servers: bool) -> list[HostFile]:
-    file = _server_file(scope.folder / "opencode.json", "mcp", _OPENCODE, _SCHEMA)
-    return [file] if servers else []
-
-
-_FILES: Final[Mapping[str, Callable[[HostScope, bool], list[HostFile]]]] = {
-    "codex": _codex,
-    "gemini": _gemini,
-    "cursor": _cursor,
-    "opencode": _opencode,
-}
+    return HostFile(scope.folder / name, add, partial(drop_server, key=key, entry=entry))
 
 
 _CODEX_END_S: Final = 3
@@ -245,7 +231,7 @@ def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None
         InvalidInputError: It is no JSON object, or its hooks are none.
     """
     if not text.strip():
-        return _fresh({**(new_file or {}), "hooks": hooks})
+        return fresh({**(new_file or {}), "hooks": hooks})
     there = _checked_hooks(parsed_object(text))
     if {event: entries for event, entries in _ours(there).items() if entries} == dict(hooks):
         return text
@@ -259,49 +245,14 @@ def add_hooks(text: str, hooks: Hooks, new_file: Mapping[str, Any] | None = None
     for event, entries in hooks.items():
         if event in holder.members:
             editor.append_items(holder.members[event], entries, 3)
-    editor.append_members(
-        holder, {key: value for key, value in hooks.items() if key not in holder.members}, 2
-    )
+    missing = {key: value for key, value in hooks.items() if key not in holder.members}
+    editor.append_members(holder, missing, 2)
     return editor.applied()
 
 
 def drop_hooks(text: str) -> str:
-    """Return ``text`` without our hooks, in either host's form; containers that this empties are removed
-    too."""
-    text = take_from_settings(text, frozenset())
-    while (path := next(_flat_paths(parsed_object(text)), None)) is not None:
-        text = without(text, path)
-        for end in (2, 1):
-            text = _pruned(text, path[:end])
-    return text
-
-
-def add_server(text: str, key: str, entry: object, new_file: Mapping[str, Any] | None = None) -> str:
-    """Return ``text`` of a JSON file with our MCP server under ``key``; one of its name that is there stays.
-
-    Raises:
-        InvalidInputError: It is no JSON object, or the value at ``key`` is none.
-    """
-    if not text.strip():
-        return _fresh({**(new_file or {}), key: {SERVER: entry}})
-    root = parsed_object(text)
-    servers = root.members.get(key)
-    editor = JsonEditor(text, root)
-    if servers is None:
-        editor.append_members(root, {key: {SERVER: entry}}, 1)
-    elif not isinstance(servers.value, dict):
-        raise InvalidInputError(f"{key} must be an object; {FIX}")
-    elif SERVER not in servers.members:
-        editor.append_members(servers, {SERVER: entry}, 2)
-    return editor.applied()
-
-
-def drop_server(text: str, key: str, entry: object) -> str:
-    """Return ``text`` without our server, if its entry is as we write it."""
-    servers = parsed_object(text).value.get(key)
-    if not isinstance(servers, dict) or servers.get(SERVER) != entry:
-        return text
-    return _pruned(without(text, (key, SERVER)), (key,))
+    """Return ``text`` without our hooks; containers that this empties are removed too."""
+    return take_from_settings(text, frozenset())
 
 
 def add_toml_server(text: str) -> str:
@@ -344,10 +295,6 @@ def _toml(text: str) -> dict[str, Any]:
         raise InvalidInputError(f"is no TOML that our server can be added to: {error}; {FIX}") from error
 
 
-def _fresh(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
 def _checked_hooks(root: Node) -> Mapping[str, list[Any]]:
     hooks = root.value.get("hooks", {})
     lists = isinstance(hooks, dict) and all(isinstance(entries, list) for entries in hooks.values())
@@ -366,19 +313,3 @@ def _ours(hooks: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         return any(isinstance(hook, dict) and is_ours(hook) for hook in of_group)
 
     return {event: [entry for entry in entries if is_mine(entry)] for event, entries in hooks.items()}
-
-
-def _flat_paths(root: Node) -> Iterator[tuple[str | int, ...]]:
-    hooks = root.members.get("hooks")
-    for event, entries in hooks.members.items() if hooks else ():
-        for at, entry in enumerate(entries.items):
-            if isinstance(entry.value, dict) and is_ours(entry.value):
-                yield "hooks", event, at
-
-
-def _pruned(text: str, path: Sequence[str | int]) -> str:
-    """Return ``text`` without the value at ``path``, if that is empty."""
-    node = parsed_object(text)
-    for step in path:
-        node = node.members[step] if isinstance(step, str) else node.items[step]
-    return text if node.value else without(text, path)

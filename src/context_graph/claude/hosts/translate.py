@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from context_graph.claude.events import EVENT_OF_VERB
-from context_graph.claude.hooks.hook_input import (
-    MAX_INPUT_BYTES,
-    HookInput,
-    parse_hook_input,
-    readable_input,
-)
+from context_graph.claude.hooks.hook_input import MAX_INPUT_BYTES, HookInput, parse_hook_input, readable_input
 from context_graph.claude.hosts.codex import CODEX
 from context_graph.claude.hosts.cursor import CURSOR
 from context_graph.claude.hosts.gemini import GEMINI

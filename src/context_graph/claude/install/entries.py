@@ -13,7 +13,7 @@ from context_graph.claude.settings.settings import is_ours, merge_settings
 from context_graph.errors import InvalidInputError
 
 SERVER: Final = "context-graph"
-_SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
+SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
 _STATUS_LINE, *_STATUS_LINES_BEFORE = (
     {
         "type": "command",
@@ -71,20 +71,33 @@ def add_to_settings(
     return merged
 
 
-def add_server(text: str, server: str = SERVER) -> str:
-    """Return ``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
+def add_server(
+    text: str,
+    server: str = SERVER,
+    *,
+    key: str = "mcpServers",
+    entry: Mapping[str, Any] = SERVER_ENTRY,
+    new_file: Mapping[str, Any] | None = None,
+) -> str:
+    """Return ``text`` of a JSON file with our server under ``key``; one of its name that is there stays.
+
+    Args:
+        new_file: What else a new file begins with.
 
     Raises:
         InvalidInputError: It is no JSON object, or its servers are none.
     """
     if not text.strip():
-        return json.dumps({"mcpServers": {server: _SERVER_ENTRY}}, indent=2) + "\n"
-    servers = _object_at(parsed_object(text), "mcpServers")
+        return fresh({**(new_file or {}), key: {server: entry}})
+    servers = _object_at(parsed_object(text), key)
     if servers is None:
-        return _with_members(text, (), {"mcpServers": {server: _SERVER_ENTRY}})
-    if server in servers.members:
-        return text
-    return _with_members(text, ("mcpServers",), {server: _SERVER_ENTRY})
+        return _with_members(text, (), {key: {server: entry}})
+    return text if server in servers.members else _with_members(text, (key,), {server: entry})
+
+
+def fresh(value: object) -> str:
+    """Return the text of a new JSON file."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def is_taken(text: str, server: str = SERVER) -> bool:
@@ -96,14 +109,16 @@ def is_taken(text: str, server: str = SERVER) -> bool:
     return not (isinstance(there, dict) and runs_us(str(there.get("command", "")), there.get("args") or ()))
 
 
-def our_servers(text: str) -> frozenset[str]:
-    """Return the names under which ``text`` of a `.mcp.json` has our server as we write it."""
+def our_servers(
+    text: str, key: str = "mcpServers", entry: Mapping[str, Any] = SERVER_ENTRY
+) -> frozenset[str]:
+    """Return the names under which ``text`` of a JSON file has our server as we write it."""
     try:
-        servers = _object_at(parsed_object(text), "mcpServers")
+        servers = _object_at(parsed_object(text), key)
     except InvalidInputError:
         return frozenset()
     named = servers.value.items() if servers is not None else ()
-    return frozenset(name for name, entry in named if entry == _SERVER_ENTRY)
+    return frozenset(name for name, there in named if there == entry)
 
 
 def mentions_us(text: str) -> bool:
@@ -111,10 +126,10 @@ def mentions_us(text: str) -> bool:
     return SERVER in text
 
 
-def drop_server(text: str) -> str:
+def drop_server(text: str, key: str = "mcpServers", entry: Mapping[str, Any] = SERVER_ENTRY) -> str:
     """Return ``text`` without our server, under any name, if its entry is as we write it."""
-    for name in our_servers(text):
-        text = _pruned(without(text, ("mcpServers", name)), ("mcpServers",))
+    for name in our_servers(text, key, entry):
+        text = _pruned(without(text, (key, name)), (key,))
     return text
 
 
@@ -196,6 +211,8 @@ def _our_hooks(root: Node) -> Iterator[Path]:
     for event, groups in hooks.members.items() if hooks else ():
         for at, group in enumerate(groups.items):
             inner = group.members.get("hooks")
+            if inner is None and isinstance(group.value, dict) and is_ours(group.value):
+                yield "hooks", event, at  # as a host has it that knows no groups
             for number, hook in enumerate(inner.items if inner else ()):
                 if isinstance(hook.value, dict) and is_ours(hook.value):
                     yield "hooks", event, at, "hooks", number

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.claude import transcripts
-from context_graph.claude.hosts import codex_sessions, gemini_sessions
+from context_graph.claude.hosts import codex, gemini
 from context_graph.config.paths import client_dir
 from context_graph.errors import InvalidInputError
 from context_graph.model import HookEvent, cut_session_id
@@ -43,8 +43,8 @@ class _Reader(Protocol):
 
 
 _HOSTS: Final[Mapping[str, tuple[str, _Reader, str]]] = {
-    "codex": ("Codex CLI", codex_sessions, "~/.codex/sessions"),
-    "gemini": ("Gemini CLI", gemini_sessions, "~/.gemini/tmp"),
+    "codex": ("Codex CLI", codex, "~/.codex/sessions"),
+    "gemini": ("Gemini CLI", gemini, "~/.gemini/tmp"),
 }
 """Other programs whose files are sessions: their names, what reads them, where they are."""
 SESSIONS: Final = frozenset({CLAUDE, *_HOSTS})
