@@ -10,7 +10,7 @@ from tests.support.cli import Cli
 from tests.support.clients.real_client import drive, needs_client, requests_of
 from tests.support.sessions import remember
 
-from context_graph.cli.doctor.native_memory import native_memory
+from context_graph.cli.doctor.client_files import native_memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

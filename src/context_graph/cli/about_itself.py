@@ -52,15 +52,7 @@ COMMANDS: Final = (
         "completion",
         completion,
         "Print the completion script of a shell",
-        (
-            Argument(
-                "SHELL",
-                "shell",
-                "The shell that reads the script.",
-                required=True,
-                choices=SHELLS,
-            ),
-        ),
+        (Argument("SHELL", "shell", "The shell that reads the script.", required=True, choices=SHELLS),),
     ),
 )
 

@@ -143,12 +143,7 @@ COMMANDS: Final = (
                 kind="path",
             ),
             Option("--force", "Overwrite existing scripts that are different."),
-            Option(
-                "--hooks",
-                f"Only these: {', '.join(hook_names())}. Default: all.",
-                "NAME,…",
-                default="",
-            ),
+            Option("--hooks", f"Only these: {', '.join(hook_names())}. Default: all.", "NAME,…", default=""),
             Option(
                 "--shell",
                 "Shell of the scripts.",

@@ -82,8 +82,7 @@ def _run(words: list[str]) -> int:
             return command.call(values)
     if not words or (len(words) == 1 and words[0] in GROUPS):
         words = [*words, "--help"]
-    from context_graph.cli.console.usage import run_typer
-    from context_graph.cli.typer_words import build_app
+    from context_graph.cli.typer_words import build_app, run_typer
 
     code = run_typer(build_app(*words[:2]), words, PROGRAM)
     return _code(words, CommandLineError()) if code == 2 else code

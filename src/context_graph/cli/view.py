@@ -18,9 +18,8 @@ import msgspec
 from context_graph.cli.console.calling import ask, granted
 from context_graph.cli.console.moments import TAKEN, moment
 from context_graph.cli.console.terminal import shown
-from context_graph.cli.doctor.findings import NOTE
-from context_graph.cli.memory.call import body_of, finished, last_of
-from context_graph.cli.memory.edit import changed, editable
+from context_graph.cli.doctor.client_files import NOTE
+from context_graph.cli.memory.call import body_of, changed, editable, finished, last_of
 from context_graph.cli.words import DB_PATH, Command, Option
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError, UsageError
@@ -242,9 +241,8 @@ def _change(kind: str, memory_id: str, texts: Mapping[str, str], reason: str, in
 
 def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
     """Return whether hooks are set up here; and what only the client's files and the disk tell."""
-    from context_graph.cli.doctor.client_files import settings_files
+    from context_graph.cli.doctor.client_files import native_memory, settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use
-    from context_graph.cli.doctor.native_memory import native_memory
     from context_graph.cli.doctor.surroundings import disk_use
 
     place, folder = locate(db_path), checkout_top(project_dir())

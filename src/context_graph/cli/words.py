@@ -37,7 +37,7 @@ class Option:
     field: str = ""
     """The name of its value, if not its own without dashes."""
     kind: str = "text"
-    """What its text is read as: text, path, int, float, json or time."""
+    """What its text is read as: text, path, int, float, json, time or span (seconds, or `10min`)."""
     limits: tuple[float, float] = UNLIMITED
     """Of a number, both included."""
     off: str = ""
@@ -161,17 +161,11 @@ class Command:
 
 
 DB_PATH: Final = Option(
-    "--db-path",
-    "Use this store instead of the project's, as $CONTEXT_GRAPH_DB_PATH does.",
-    "FOLDER",
+    "--db-path", "Use this store instead of the project's, as $CONTEXT_GRAPH_DB_PATH does.", "FOLDER"
 )
 JSON: Final = Option("--json", "Print JSON instead of text.", field="as_json")
 OUTPUT: Final = Option(
-    "--format",
-    "text, or json as with --json.",
-    choices=("text", "json"),
-    default="text",
-    field="output_form",
+    "--format", "text, or json as with --json.", choices=("text", "json"), default="text", field="output_form"
 )
 SESSION_ID: Final = Option(
     "--session-id",
@@ -239,7 +233,22 @@ def _converted(option: Option, text: str) -> Any:
         from context_graph.cli.console.moments import moment  # few commands are given a time
 
         return moment(option.name, text)
+    if option.kind == "span":
+        return _span(option.name, text)
     return _number(option, text) if option.kind in ("int", "float") else text
+
+
+def _span(name: str, text: str) -> float:
+    from context_graph.cli.console.moments import span_s  # only who gives a length of time needs it
+
+    try:
+        span = span_s(text)
+        seconds = float(text) if span is None else span
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise CommandLineError(f"{name} is {text!r:.60}; give seconds, or a time such as 10min, 12h, 7d")
+    return seconds
 
 
 def _number(option: Option, text: str) -> float:

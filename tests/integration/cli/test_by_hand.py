@@ -23,8 +23,7 @@ from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.cli.command_table import every_command
-from context_graph.cli.console.usage import meant_by
-from context_graph.cli.typer_words import build_app
+from context_graph.cli.typer_words import build_app, meant_by
 
 TAKES_AWAY = {"forget", "clear", "prune", "restore", "repair", "stop", "remove", "consolidate"}
 LOOKS = (

@@ -18,8 +18,8 @@ from tests.support.rights import without_rights
 from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
+from context_graph.cli.doctor.client_files import Finding, is_sound
 from context_graph.cli.doctor.command import findings_text
-from context_graph.cli.doctor.findings import Finding, is_sound
 from context_graph.config import locate
 from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.hooks import decide

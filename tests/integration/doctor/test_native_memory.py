@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from context_graph.cli.doctor.client_files import settings_files
-from context_graph.cli.doctor.native_memory import native_memory
+from context_graph.cli.doctor.client_files import native_memory, settings_files
 
 DAY_S = 86_400
 

@@ -193,7 +193,7 @@ def test_config_show_tells_where_each_value_comes_from(gate: Gate) -> None:
     gate.config({"plan": {"message": "m"}}, inherit=True)
     gate.everywhere({"requirements": {"plan": {"scope": "branch", "message": "g"}}})
     gate.local({"requirements": {"plan": {"enabled": False}}})
-    shown = setup.config_show(gate.place(), name="plan")
+    shown = setup.config_show(gate.place(), name="plan", sources=True)
     assert shown["config"] == {
         "requirements": {"plan": {"enabled": False, "message": "m", "scope": "branch"}}
     }

@@ -2,9 +2,9 @@
 
 Started by `uvx` it runs out of uv's cache, which may be cleared at any time: uv then installs it to stay.
 
-And starts the owner at login, which is optional: a unit and a link for systemd's user instance, or an agent of
-launchd. Every command and hook starts an owner where none runs; with it the first hook need not wait. What is
-for macOS is untested there.
+And starts the owner at login, which is optional: a unit and a link for systemd's user instance, or an agent
+of launchd. Every command and hook starts an owner where none runs; with it the first hook need not wait. What
+is for macOS is untested there.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _run(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             env=dict(env),
             timeout=within_s,
             check=False,

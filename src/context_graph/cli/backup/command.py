@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.cli.backup import make as making
-from context_graph.cli.backup import manifest
-from context_graph.cli.backup.make import probe
-from context_graph.cli.backup.manifest import Manifest, copy_files, sync_folder
+from context_graph.cli.backup.make import (
+    DATABASE,
+    Manifest,
+    check_files,
+    copy_files,
+    probe,
+    read_manifest,
+    sync_folder,
+)
 from context_graph.cli.console.calling import Finished, ask, finish
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import bar, confirmed
@@ -76,9 +82,9 @@ def restore(folder: Path, check: bool, yes: bool, as_json: bool, db_path: str | 
     """
     place = locate(db_path)
     source = Path(os.path.abspath(folder))
-    backup = manifest.read(source)
+    backup = read_manifest(source)
     if check:
-        manifest.check(source, backup)
+        check_files(source, backup)
         print(json.dumps({"checked": True, **_view(backup)}) if as_json else f"good: {_line(backup)}")
         return
     if not yes:
@@ -93,7 +99,7 @@ def restore(folder: Path, check: bool, yes: bool, as_json: bool, db_path: str | 
         print(f"the previous store is kept in {kept}")
 
 
-def _confirm(backup: manifest.Manifest, store: Path) -> None:
+def _confirm(backup: Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
         raise UsageError("this replaces the store, so it asks first: run it in a terminal")
     print(f"backup: {_line(backup)}\nit replaces {store}, which is kept beside it")
@@ -101,7 +107,7 @@ def _confirm(backup: manifest.Manifest, store: Path) -> None:
         raise Finished(1)
 
 
-def _view(made: manifest.Manifest) -> dict[str, Any]:
+def _view(made: Manifest) -> dict[str, Any]:
     return {
         "created_at": _time(made),
         "project": made.project,
@@ -114,7 +120,7 @@ def _view(made: manifest.Manifest) -> dict[str, Any]:
     }
 
 
-def _line(made: manifest.Manifest) -> str:
+def _line(made: Manifest) -> str:
     return (
         f"{_amount(made.memories, made.sessions)}, {made.bytes} bytes in {len(made.files)} files, "
         f"of {made.project or made.store}, {_time(made)}"
@@ -125,7 +131,7 @@ def _amount(memories: int, sessions: int) -> str:
     return f"{counted(memories, 'memory', 'memories')}, {counted(sessions, 'session')}"
 
 
-def _time(made: manifest.Manifest) -> str:
+def _time(made: Manifest) -> str:
     return datetime.fromtimestamp(made.created_at_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
@@ -251,7 +257,6 @@ COMMANDS: Final = (
 )
 
 
-_DATABASE: Final = "db"
 _KEPT: Final = ("project", "events")
 """Beside the database, and not derived from it. What waits in the event log is applied afterwards."""
 _DRAFT: Final = ".restoring-"
@@ -278,7 +283,7 @@ def put_back(
         OwnerUnavailableError: The owner does not end.
         StoreLockedError: Another restore is at this store.
     """
-    manifest.check(backup, contents)
+    check_files(backup, contents)
     store = place.store
     draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
     try:
@@ -286,7 +291,7 @@ def put_back(
         with _only(store):
             _clean(store)
             try:
-                copy_files(backup / manifest.DATABASE, draft, advance)
+                copy_files(backup / DATABASE, draft, advance)
                 holds = probe(draft)
                 with _alone(place.root):
                     kept = _take_place(store, draft)
@@ -370,17 +375,17 @@ def _take_place(store: Path, draft: Path) -> Path | None:
     of another one it is wrong. And the draft, which may be thrown away, gets a name that is kept before the
     old database can come to have that name.
     """
-    database = store / _DATABASE
+    database = store / DATABASE
     settle(database)
     aside = aside_folder(store)
     for entry in list(os.scandir(store)):
-        derived = entry.name not in (*_KEPT, _DATABASE) and not entry.name.startswith((".", ASIDE))
+        derived = entry.name not in (*_KEPT, DATABASE) and not entry.name.startswith((".", ASIDE))
         if derived:  # the owner makes it anew
             os.rename(entry.path, aside / entry.name)
     if database.exists():
-        os.rename(draft, aside / _DATABASE)
+        os.rename(draft, aside / DATABASE)
         sync_folder(aside)
-        swap(aside / _DATABASE, database)
+        swap(aside / DATABASE, database)
     else:
         os.rename(draft, database)
     sync_folder(aside)

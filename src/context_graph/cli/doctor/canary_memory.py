@@ -23,8 +23,7 @@ from context_graph import __version__
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.claude.install.entries import SERVER
 from context_graph.claude.settings.hook_commands import runs_us
-from context_graph.cli.doctor.client_files import SettingsFile, read_object
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.cli.doctor.client_files import ERROR, NOTE, WARNING, Finding, SettingsFile, read_object
 from context_graph.wire.client.spawn import find_launcher
 
 TAG: Final = CANARY_TAG

@@ -23,11 +23,18 @@ from context_graph.claude.install.plan import plugin_folder
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import show, shown
 from context_graph.cli.doctor.canary_memory import MemoryTrial, server_in_use, try_memory
-from context_graph.cli.doctor.client_files import is_trusted, settings_files
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding, is_sound
+from context_graph.cli.doctor.client_files import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Finding,
+    is_sound,
+    is_trusted,
+    native_memory,
+    settings_files,
+)
 from context_graph.cli.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.cli.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
-from context_graph.cli.doctor.native_memory import native_memory
 from context_graph.cli.doctor.owner_view import ask_owner, cure_of, daily_cost, look_findings, owner_state
 from context_graph.cli.doctor.surroundings import client_version, disk_use, governance, shut_folders
 from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.claude.hooks.origin import CANARY_TOOL
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.cli.doctor.client_files import ERROR, NOTE, WARNING, Finding
 from context_graph.cli.doctor.hooks_in_use import Hook, HooksInUse
 from context_graph.cli.doctor.owner_view import ask_owner
 from context_graph.config import Location

@@ -12,8 +12,15 @@ from typing import Any, Final
 
 from context_graph.claude.settings.hook_commands import runs_us
 from context_graph.claude.settings.schema import hook_problems
-from context_graph.cli.doctor.client_files import SettingsFile, plugin_folders, read_object
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.cli.doctor.client_files import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Finding,
+    SettingsFile,
+    plugin_folders,
+    read_object,
+)
 
 _SCRIPT_BYTES: Final = 64 * 1024
 _VARIABLE: Final = re.compile(r"\$\{(\w++)\}")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.cli.console.calling import granted
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.cli.doctor.client_files import ERROR, NOTE, WARNING, Finding
 from context_graph.config import Location
 from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.model.memory import iso_time

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.cli.doctor.client_files import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import UsageError
 from context_graph.text.units import size
 

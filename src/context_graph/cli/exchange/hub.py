@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.cli.console.tables import ago, columns, counted, size
 from context_graph.cli.console.terminal import shown
-from context_graph.cli.exchange.checkout import is_meant, remote_of
+from context_graph.cli.exchange.sync import is_meant, remote_of
 from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
@@ -363,12 +363,7 @@ COMMANDS: Final = (
         "leave",
         leave,
         "Forget the hub here",
-        (
-            Option("--forget", "Also delete here, for good, what only colleagues sent."),
-            OUTPUT,
-            JSON,
-            DB_PATH,
-        ),
+        (Option("--forget", "Also delete here, for good, what only colleagues sent."), OUTPUT, JSON, DB_PATH),
         codes="Exit codes: 0; 1 no hub was joined.",
     ),
     Command(

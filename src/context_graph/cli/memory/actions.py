@@ -16,13 +16,14 @@ from context_graph.cli.memory.call import (
     CALL_S,
     Action,
     ask_memory,
+    edit,
+    edited_text,
     finished,
     follow_memory,
     last_of,
     perform,
     word,
 )
-from context_graph.cli.memory.edit import edit, edited_text
 from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
 from context_graph.errors import CommandLineError, UsageError
 

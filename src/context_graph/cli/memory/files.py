@@ -67,12 +67,7 @@ def export(format: str, output: Path | None, embeddings: bool, to: str | None, d
 
 
 def import_memories(
-    path: Path | None,
-    source: str | None,
-    overwrite: bool,
-    dry_run: bool,
-    as_json: bool,
-    db_path: str | None,
+    path: Path | None, source: str | None, overwrite: bool, dry_run: bool, as_json: bool, db_path: str | None
 ) -> None:
     """Read memories from JSONL or Markdown into this project's store, or from another program (--from).
 

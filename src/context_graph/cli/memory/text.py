@@ -26,7 +26,7 @@ RECORDS: Final = frozenset(
 """Keys of metadata that the program writes for itself."""
 _ID_CHARS: Final = 8
 _DONE: Final = {
-    **{"links": "linked", "pruned": "forgotten", "changed": "changed back", "edges": "links put back"},
+    **{"links": "linked", "pruned": "forgotten", "changed": "changed back", "edges": "links put back"}
 }
 """What a run counts, in the words in which `memory consolidate` tells it."""
 _SHOWN: Final = 10

@@ -8,8 +8,7 @@ from typing import Final
 
 from context_graph.cli.memory import files, moved
 from context_graph.cli.memory.actions import SAME, command
-from context_graph.cli.memory.call import ASSUMED, word
-from context_graph.cli.memory.edit import EDITED, edit
+from context_graph.cli.memory.call import ASSUMED, EDITED, edit, word
 from context_graph.cli.words import Argument, Command, Option
 from context_graph.operations import OPERATIONS
 from context_graph.operations.consolidations import Consolidate, Goals

@@ -16,8 +16,7 @@ from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
 from context_graph.cli.words import JSON, OUTPUT, Argument, Command, Option
 from context_graph.config import locate
-from context_graph.errors import UsageError
-from context_graph.gates.commands import commands, git_hooks, upkeep
+from context_graph.gates.commands import commands, git_hooks, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.event import CACHE_FOLDER
 
@@ -40,6 +39,8 @@ class Action:
     codes: str = _CODES
     fails: Callable[[Any], bool] = lambda answer: False
     """Whether what was found means exit code 1."""
+    is_native: bool = False
+    """The launcher serves it, and it has no other form than its own."""
 
 
 SESSION = Option(
@@ -59,16 +60,15 @@ _SATISFY = (
         "--ttl",
         "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
         "TIME",
+        kind="span",
     ),
     Option("--metadata", "An object to keep with it.", "JSON", short="-m", kind="json"),
     Option("--force", "Also a name that the configuration does not have."),
-    OUTPUT,
-    JSON,
 )
 
 ACTIONS = {
     "status": Action(
-        req_run.status,
+        commands.status,
         req_text.status,
         "What holds here",
         """Show which requirements are met, for this session on this branch. `req` alone is the same.
@@ -78,14 +78,12 @@ ACTIONS = {
         options=(
             SESSION,
             Option("--branch", "Another branch than HEAD's.", "NAME", short="-b"),
-            OUTPUT,
-            JSON,
             Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
             Option("--summary", "One line.", shown=True),
         ),
     ),
     "satisfy": Action(
-        req_run.satisfy,
+        commands.satisfy,
         req_text.satisfied,
         "Mark requirements as met",
         """Mark requirements as met, for one session or with --branch for every session.
@@ -99,7 +97,7 @@ ACTIONS = {
         _SATISFY,
     ),
     "approve": Action(
-        req_run.satisfy,
+        commands.satisfy,
         req_text.satisfied,
         "The same as satisfy",
         """Approve what a dynamic requirement measures, for its approval_ttl; the same command as satisfy.
@@ -120,10 +118,9 @@ ACTIONS = {
 
         Example: context-graph-cli req accept
         """,
-        options=(OUTPUT, JSON),
     ),
     "clear": Action(
-        req_run.clear,
+        commands.clear,
         req_text.cleared,
         "Take satisfactions back",
         """Take satisfactions back: the session's own, or with --branch everybody's.
@@ -132,11 +129,9 @@ ACTIONS = {
         """,
         NAMES,
         (
-            Option("--all", "Every requirement.", short="-a"),
+            Option("--all", "Every requirement.", short="-a", field="everything"),
             SESSION,
             Option("--branch", "Everybody's on that branch, not one session's.", "NAME", short="-b"),
-            OUTPUT,
-            JSON,
         ),
     ),
     "pause": Action(
@@ -148,7 +143,7 @@ ACTIONS = {
 
         Example: context-graph-cli req pause --reason 'hotfix'
         """,
-        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), OUTPUT, JSON),
+        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT")),
     ),
     "resume": Action(
         commands.resume,
@@ -158,17 +153,16 @@ ACTIONS = {
 
         Example: context-graph-cli req resume
         """,
-        options=(SESSION, OUTPUT, JSON),
+        options=(SESSION,),
     ),
     "list": Action(
-        req_run.list_branches,
+        lambda context: {"branches": upkeep.branches(context)},
         req_text.branches,
         "Branches with state",
         """List the branches on which requirements were met, or asked for.
 
         Example: context-graph-cli req list
         """,
-        options=(OUTPUT, JSON),
     ),
     "prune": Action(
         upkeep.prune,
@@ -178,20 +172,20 @@ ACTIONS = {
 
         Example: context-graph-cli req prune --preview
         """,
-        options=(Option("--preview", "Only say what would be removed."), OUTPUT, JSON),
+        options=(Option("--preview", "Only say what would be removed."),),
     ),
     "sessions": Action(
-        req_run.sessions,
+        lambda context, **options: {"sessions": upkeep.sessions(context, **options)},
         req_text.sessions,
         "Live sessions",
         """List the sessions whose client is alive, with project and branch.
 
         Example: context-graph-cli req sessions --project
         """,
-        options=(Option("--project", "Those of this project alone."), OUTPUT, JSON),
+        options=(Option("--project", "Those of this project alone."),),
     ),
     "enable": Action(
-        req_run.enable,
+        partial(setup.set_enabled, enabled=True),
         req_text.switched,
         "Switch on, for this checkout",
         """Switch a requirement on in requirements.local.yaml, or all of them; comments there stay.
@@ -199,10 +193,9 @@ ACTIONS = {
         Example: context-graph-cli req enable commit_plan
         """,
         NAME,
-        (OUTPUT, JSON),
     ),
     "disable": Action(
-        req_run.disable,
+        partial(setup.set_enabled, enabled=False),
         req_text.switched,
         "Switch off, for this checkout",
         """Switch a requirement off in requirements.local.yaml, or all of them; comments there stay.
@@ -210,10 +203,9 @@ ACTIONS = {
         Example: context-graph-cli req disable commit_plan
         """,
         NAME,
-        (OUTPUT, JSON),
     ),
     "config show": Action(
-        req_run.show_config,
+        setup.config_show,
         req_text.configuration,
         "What all files say together",
         """Show what the global, the project's and the local file say together; `req config NAME` is short
@@ -222,7 +214,7 @@ ACTIONS = {
         Example: context-graph-cli req config show commit_plan --sources
         """,
         NAME,
-        (Option("--sources", "Say for each value which file it is from."), OUTPUT, JSON),
+        (Option("--sources", "Say for each value which file it is from."),),
     ),
     "init": Action(
         req_run.init,
@@ -239,29 +231,26 @@ ACTIONS = {
             Option("--local", "Write requirements.local.yaml instead."),
             Option("--force", "Replace a file that is there; it is kept as .bak."),
             Option("--preview", "Print it, write nothing."),
-            OUTPUT,
-            JSON,
         ),
     ),
     "check": Action(
-        req_run.check,
+        commands.check,
         req_text.checked,
         "What the gate would say",
         """Show what the gate would answer to a call of a tool. Nothing is recorded.
 
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,
-        Argument("TOOL", "name", "The tool's name; Edit without."),
+        Argument("TOOL", "tool", "The tool's name; Edit without."),
         (
             Option(
                 "--input",
                 'The tool\'s input, such as {"command": "git push"}.',
                 "JSON",
                 kind="json",
+                field="tool_input",
             ),
             SESSION,
-            OUTPUT,
-            JSON,
         ),
         "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
         lambda answer: bool(answer["decision"] != "allow"),
@@ -275,7 +264,6 @@ ACTIONS = {
         Example: context-graph-cli req keys scope
         """,
         Argument("NAME", "name", "A key; all of them without."),
-        (OUTPUT, JSON),
     ),
     "git-hooks install": Action(
         req_run.install_git_hooks,
@@ -287,7 +275,6 @@ ACTIONS = {
 
         Example: context-graph-cli req git-hooks install
         """,
-        options=(OUTPUT, JSON),
     ),
     "git-hooks remove": Action(
         git_hooks.remove,
@@ -297,7 +284,6 @@ ACTIONS = {
 
         Example: context-graph-cli req git-hooks remove
         """,
-        options=(OUTPUT, JSON),
     ),
     "doctor": Action(
         req_run.doctor,
@@ -307,7 +293,6 @@ ACTIONS = {
 
         Example: context-graph-cli req doctor
         """,
-        options=(OUTPUT, JSON),
         fails=lambda answer: not answer["sound"],
     ),
     "log": Action(
@@ -332,8 +317,6 @@ ACTIONS = {
             SESSION,
             Option("--requirement", "Entries about it alone.", "NAME"),
             Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
-            OUTPUT,
-            JSON,
         ),
     ),
     "statusline": Action(
@@ -348,6 +331,7 @@ ACTIONS = {
         Example: echo '{}' | context-graph-cli req statusline
         """,
         codes="Exit codes: always 0.",
+        is_native=True,
     ),
 }
 
@@ -375,7 +359,8 @@ def _named(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 def _command(name: str) -> Command:
     action = ACTIONS[name]
-    takes = (*((action.words,) if action.words else ()), *action.options)
+    answers = () if action.is_native else (OUTPUT, JSON)
+    takes = (*((action.words,) if action.words else ()), *action.options, *answers)
     return Command(name, partial(_run, name), action.short, takes, action.help, action.codes)
 
 
@@ -385,38 +370,30 @@ def _run(name: str, /, *, as_json: bool = False, **values: Any) -> int:
     Raises:
         UsageError: What the user has to mend; exit code 1.
     """
-    options = {key: value for key, value in values.items() if value not in (None, "", False)}
+    here, site = os.getcwd(), locate(None)
+    options = {
+        key: value for key, value in values.items() if not (value is None or value is False or value == "")
+    }
+    action = ACTIONS[name]
+    hidden = {option.parameter for option in action.options if option.shown}
     try:
-        return _done(ACTIONS[name], options, as_json=as_json)
+        context = CommandContext(
+            here,
+            os.environ,
+            cache_dir=f"{site.root}/{CACHE_FOLDER}",
+            pid=os.getppid(),
+            terminal=sys.stdin is not None and sys.stdin.isatty(),
+            session=options.get("session", ""),
+        )
+        answer = action.run(context, **{key: value for key, value in options.items() if key not in hidden})
     except OSError as error:
         raise unwritable(f"`req {name}` could not be done", error) from error
-
-
-def _done(action: Action, values: dict[str, Any], *, as_json: bool) -> int:
-    try:
-        here = os.getcwd()
-    except FileNotFoundError as error:
-        raise UsageError(
-            "the working folder has been removed; change to one that is there, and try again"
-        ) from error
-    site = locate(None)
-    context = CommandContext(
-        here,
-        os.environ,
-        cache_dir=f"{site.root}/{CACHE_FOLDER}",
-        pid=os.getppid(),
-        terminal=sys.stdin is not None and sys.stdin.isatty(),
-        session=values.get("session", ""),
-    )
-    hidden = {option.parameter for option in action.options if option.shown}
-    answer = action.run(context, **{key: value for key, value in values.items() if key not in hidden})
-    records = answer.pop("records", [])
-    problem = req_run.report(records, store=os.fspath(site.store), project=os.fspath(site.project))
+    problem = req_run.report(answer.pop("records", []), here, site)
     if problem:
         complain(problem)
     if as_json:
         print(json.dumps(answer))
-    elif text := action.text(answer, values, context):
+    elif text := action.text(answer, options, context):
         print_folded(shown(text))
     return int(action.fails(answer))
 

@@ -3,71 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from typing import Any
 
 from context_graph.cli.console.terminal import complain
-from context_graph.config import locate
-from context_graph.errors import CommandLineError, ContextGraphError, UsageError
+from context_graph.config import Location, locate
+from context_graph.errors import ContextGraphError, UsageError
 from context_graph.gates.commands import commands, git_hooks, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
 from context_graph.wire.event_log import append, frame
 
 MOST_ENTRIES = 10_000
-
-
-def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
-    return commands.status(context, session=session, branch=branch)
-
-
-def satisfy(context: CommandContext, *, ttl: str | None = None, **options: Any) -> dict[str, Any]:
-    return commands.satisfy(context, ttl=None if ttl is None else _seconds("--ttl", ttl), **options)
-
-
-def _seconds(option: str, text: str) -> float:
-    """Return a length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
-    from context_graph.cli.console.moments import span_s  # only who gives a length of time needs it
-
-    span = span_s(text)
-    if span is not None:
-        return span
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise CommandLineError(f"{option} is {text!r:.60}; give seconds, or a time such as 10min, 12h, 7d")
-    return seconds
-
-
-def clear(context: CommandContext, *, all: bool = False, **options: Any) -> dict[str, Any]:
-    return commands.clear(context, everything=all, **options)
-
-
-def list_branches(context: CommandContext) -> dict[str, Any]:
-    return {"branches": upkeep.branches(context)}
-
-
-def sessions(context: CommandContext, *, project: bool = False) -> dict[str, Any]:
-    return {"sessions": upkeep.sessions(context, project=project)}
-
-
-def enable(context: CommandContext, *, name: str = "") -> dict[str, Any]:
-    return setup.set_enabled(context, name, True)
-
-
-def disable(context: CommandContext, *, name: str = "") -> dict[str, Any]:
-    return setup.set_enabled(context, name, False)
-
-
-def show_config(context: CommandContext, *, name: str = "", sources: bool = False) -> dict[str, Any]:
-    answer = setup.config_show(context, name=name)
-    if not sources:
-        del answer["sources"]
-    return answer
 
 
 def install_git_hooks(context: CommandContext) -> dict[str, Any]:
@@ -78,12 +26,6 @@ def install_git_hooks(context: CommandContext) -> dict[str, Any]:
 
 def init(context: CommandContext, **options: Any) -> dict[str, Any]:
     return {**setup.init(context, **options), "missing_hooks": upkeep.missing_hooks(context)}
-
-
-def check(
-    context: CommandContext, *, name: str = "Edit", input: dict[str, Any] | None = None, session: str = ""
-) -> dict[str, Any]:
-    return commands.check(context, name, input or {}, session=session)
 
 
 def keys(context: CommandContext, *, name: str = "") -> dict[str, Any]:
@@ -103,12 +45,7 @@ def doctor(context: CommandContext) -> dict[str, Any]:
 
 
 def log(
-    context: CommandContext,
-    *,
-    limit: int,
-    session: str = "",
-    requirement: str = "",
-    kind: str = "",
+    context: CommandContext, *, limit: int, session: str = "", requirement: str = "", kind: str = ""
 ) -> dict[str, Any]:
     """Return ``entries`` (newest first, each with at_ms, kind, requirements, what else is known) and
     ``source``."""
@@ -137,8 +74,8 @@ def log(
 # waits for an owner or starts one, and a running owner misses nothing.
 
 
-def report(records: list[dict[str, Any]], *, store: str, project: str) -> str:
-    """Leave ``records`` in the event log of ``store``; why that failed, empty if it did not.
+def report(records: list[dict[str, Any]], cwd: str, place: Location) -> str:
+    """Leave ``records`` in the event log of the store; why that failed, empty if it did not.
 
     What people wrote (``detail``) stays in the project's own journal: nothing is redacted on this side.
     """
@@ -149,20 +86,13 @@ def report(records: list[dict[str, Any]], *, store: str, project: str) -> str:
         "verb": "req.record",
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID", ""),
         "at_ms": time.time_ns() // 1_000_000,
-        "project": project,
-        "cwd": _working_folder(),
+        "project": os.fspath(place.project),
+        "cwd": cwd,
         "params": {},
         "body": {"records": kept},
     }
     try:
-        append(store, frame(os.urandom(16).hex(), json.dumps(value).encode()))
+        append(os.fspath(place.store), frame(os.urandom(16).hex(), json.dumps(value).encode()))
     except OSError as error:
         return f"not in the store's log: {error.strerror}: {error.filename}"
     return ""
-
-
-def _working_folder() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return "/"

@@ -89,7 +89,11 @@ def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
 
 
 def check(
-    context: CommandContext, tool: str, tool_input: dict[str, Any], *, session: str = ""
+    context: CommandContext,
+    tool: str = "Edit",
+    tool_input: dict[str, Any] | None = None,
+    *,
+    session: str = "",
 ) -> dict[str, Any]:
     """Return what the gate would decide on a call, without arming or recording anything.
 
@@ -101,7 +105,7 @@ def check(
     answer["branch"] = context.head.branch
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return answer
-    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input)
+    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input or {})
     event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
     for evaluation, verdicts in would_deny(Decision(event, context.cache)):
         names = [verdict.requirement.name for verdict in verdicts]
@@ -161,13 +165,7 @@ def satisfy(
                 more[MARK] = _signature(context, state.branch, entry.name, whose, until)
             by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
             state.satisfy(
-                entry.name,
-                whose,
-                scope=entry.scope,
-                now=context.now,
-                by=by,
-                expires_at=until,
-                metadata=more,
+                entry.name, whose, scope=entry.scope, now=context.now, by=by, expires_at=until, metadata=more
             )
 
     for name in (target, *left):

@@ -127,7 +127,7 @@ def _copy(path: str, to: str) -> None:
         os.link(path, to)
 
 
-def set_enabled(context: CommandContext, name: str, enabled: bool) -> dict[str, Any]:
+def set_enabled(context: CommandContext, name: str = "", enabled: bool = True) -> dict[str, Any]:
     """Enable or disable one requirement, or all of them (``name`` empty), in requirements.local.yaml.
 
     Returns:
@@ -156,12 +156,12 @@ def set_enabled(context: CommandContext, name: str, enabled: bool) -> dict[str, 
     return {"path": path, "name": name, "enabled": enabled}
 
 
-def config_show(context: CommandContext, *, name: str = "") -> dict[str, Any]:
+def config_show(context: CommandContext, *, name: str = "", sources: bool = False) -> dict[str, Any]:
     """Return the merged configuration and where each value comes from.
 
     Returns:
-        ``files`` ([label, path, state]), ``config`` (merged, of one requirement if ``name``), ``sources``
-        (dotted key to label), ``problems``.
+        ``files`` ([label, path, state]), ``config`` (merged, of one requirement if ``name``), ``problems``,
+        and if wanted ``sources`` (dotted key to label).
 
     Raises:
         UsageError: If no requirement has that name.
@@ -180,20 +180,21 @@ def config_show(context: CommandContext, *, name: str = "") -> dict[str, Any]:
             [label, path, "not inherited" if label == "global" else state] for label, path, state in files
         ]
     merged: dict[object, object] = {}
-    sources: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for label, content in contents:
         part = fitting(merged, content)[0]
         merged = deep_merge(merged, part)
-        _note_sources(part, "", label, sources, 0)
+        _note_sources(part, "", label, origins, 0)
     if name:
         requirements = merged.get("requirements")
         requirement = requirements.get(name) if isinstance(requirements, dict) else None
         if requirement is None:
             raise UsageError(f"no requirement {name!r} in the configuration")
         prefix = f"requirements.{name}"
-        kept = {k: v for k, v in sources.items() if k == prefix or k.startswith(prefix + ".")}
-        merged, sources = {"requirements": {name: requirement}}, kept
-    return {"files": files, "config": merged, "sources": sources, "problems": context.rules.problems}
+        kept = {k: v for k, v in origins.items() if k == prefix or k.startswith(prefix + ".")}
+        merged, origins = {"requirements": {name: requirement}}, kept
+    told = {"sources": origins} if sources else {}
+    return {"files": files, "config": merged, **told, "problems": context.rules.problems}
 
 
 def _note_sources(
