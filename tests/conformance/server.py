@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from context_graph.config import Settings
 from context_graph.operations.mcp.answers import ToolResult
-from context_graph.operations.mcp.call import ToolCall
 from context_graph.operations.mcp.rpc import RpcError
-from context_graph.operations.mcp.tools import Tool
+from context_graph.operations.mcp.tools import Tool, ToolCall
 from context_graph.owner.__main__ import main
 from context_graph.owner.commands.memory import McpHost
 from context_graph.owner.service import OwnerService

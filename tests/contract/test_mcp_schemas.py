@@ -15,8 +15,7 @@ from mcp.types import InitializeResult, ListToolsResult
 from context_graph.claude.install.plan import plugin_folder
 from context_graph.memory.embed import default_provider
 from context_graph.operations import OPERATIONS
-from context_graph.operations.mcp.protocol import INSTRUCTIONS, VERSIONS, initialize_result
-from context_graph.operations.mcp.rpc import success
+from context_graph.operations.mcp.rpc import INSTRUCTIONS, VERSIONS, initialize_result, success
 from context_graph.operations.mcp.tools import Toolbox, memory_tools
 from context_graph.operations.operation import parameters
 

@@ -16,7 +16,7 @@ from context_graph.memory.context import after_compaction, profile
 from context_graph.memory.embed import default_provider
 from context_graph.model import KURAMOTO_N
 from context_graph.model.spaces import DIM, SPACES
-from context_graph.operations.mcp.protocol import INSTRUCTIONS
+from context_graph.operations.mcp.rpc import INSTRUCTIONS
 from context_graph.operations.mcp.tools import memory_tools
 from context_graph.owner.sessions.event_reader import _SLICE
 from context_graph.owner.sessions.injections import SESSION_TOKENS

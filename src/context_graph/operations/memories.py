@@ -43,10 +43,7 @@ _Filtered = Annotated[dict[str, Any], about(_FILTERS, schema={"type": "object"})
 _Query = Annotated[
     str, node_named("What to look for, 1 to 4,096 characters.", "QUERY", stdin=True, bounded=True)
 ]
-_Cursor = Annotated[
-    str,
-    text("Where the page begins: the last page's `next_cursor`.", 4096, listed=False),
-]
+_Cursor = Annotated[str, text("Where the page begins: the last page's `next_cursor`.", 4096, listed=False)]
 
 
 @operation(
@@ -127,12 +124,7 @@ class Store(Shown, kw_only=True):
     ] = ()
     supersedes: Annotated[
         tuple[_NodeId, ...],
-        about(
-            "Id of a memory that holds no longer.",
-            tool="Ids it replaces",
-            metavar="ID",
-            max_length=64,
-        ),
+        about("Id of a memory that holds no longer.", tool="Ids it replaces", metavar="ID", max_length=64),
     ] = ()
     scope: Annotated[
         Scope,
@@ -391,8 +383,7 @@ class Reword(Called, kw_only=True):
 
     node_id: Annotated[str, node_named(NODE_ID, wire="id")]
     content: Annotated[
-        str,
-        node_named("The new text, 1 to 65,536 characters.", "TEXT", stdin=True, bounded=True),
+        str, node_named("The new text, 1 to 65,536 characters.", "TEXT", stdin=True, bounded=True)
     ]
 
 

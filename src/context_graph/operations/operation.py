@@ -303,16 +303,15 @@ class Operation:
     """The fields of every answer; higher verbosity adds more."""
 
 
-DEFINED: Final[dict[str, list[Operation]]] = {}
-"""Operations by the module that defines them; `operations.OPERATIONS` has them in order."""
+DEFINED: Final[list[Operation]] = []
+"""What `operation` has defined so far; `operations.OPERATIONS` is all of it."""
 
 
 def operation(verb: str = "", **names: Any) -> Callable[[type[Any]], type[Any]]:
     """Define the operation that takes the decorated arguments; ``names`` are `Operation`'s fields."""
 
     def define(arguments: type[Any]) -> type[Any]:
-        defined = Operation(arguments=arguments, verb=verb, **names)
-        DEFINED.setdefault(arguments.__module__, []).append(defined)
+        DEFINED.append(Operation(arguments=arguments, verb=verb, **names))
         return arguments
 
     return define

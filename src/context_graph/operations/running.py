@@ -12,12 +12,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 from uuid import UUID
 
-from context_graph.errors import (
-    GraphQueryError,
-    InvalidParamsError,
-    SessionNotFoundError,
-    StoreError,
-)
+from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError, StoreError
 from context_graph.memory.evidence import TOOL_S, EvidenceState, Verdict
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
@@ -37,7 +32,7 @@ from context_graph.model.memory import (
     iso_time,
 )
 from context_graph.model.note import KIND, NOTE
-from context_graph.operations import consolidations, memories, views
+from context_graph.operations import memories, views, whole_stores
 from context_graph.operations.context import Answer, Context, Elsewhere
 from context_graph.operations.forgetting import forget_everywhere
 from context_graph.operations.naming import check_not_pinned, filters_of, memory_named, text_of
@@ -435,7 +430,7 @@ def _identity(context: Context, arguments: memories.Identity) -> Answer:
     return Answer(latest)
 
 
-def _history(context: Context, arguments: consolidations.History) -> Answer:
+def _history(context: Context, arguments: whole_stores.History) -> Answer:
     memex, wanted = _holding(context, arguments.node_id)
     versions = [views.version_view(version) for version in memex.history(wanted, arguments.limit)]
     return Answer({"id": str(wanted), "content": text_of(memex, wanted), "versions": versions})
@@ -456,6 +451,6 @@ _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
     memories.Restore: _restore,
     memories.Link: _link,
     memories.Identity: _identity,
-    consolidations.History: _history,
+    whole_stores.History: _history,
     **STORE_RUNS,
 }

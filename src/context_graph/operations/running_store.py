@@ -11,7 +11,7 @@ from context_graph.memory.embed import provider
 from context_graph.memory.exchange import records
 from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.runs import new_act
-from context_graph.operations import consolidations, transfer, views
+from context_graph.operations import views, whole_stores
 from context_graph.operations.context import Answer, Context
 from context_graph.operations.operation import Called
 
@@ -21,7 +21,7 @@ _LOOKED_THROUGH: Final = 1000
 _imports: Final = Imports()
 
 
-def _export(context: Context, arguments: transfer.Export) -> Answer:
+def _export(context: Context, arguments: whole_stores.Export) -> Answer:
     memex = context.host.memory()
     total = memex.count()
     if arguments.format == "markdown":
@@ -32,7 +32,7 @@ def _export(context: Context, arguments: transfer.Export) -> Answer:
     return Answer(view)
 
 
-def _import(context: Context, arguments: transfer.Import) -> Answer:
+def _import(context: Context, arguments: whole_stores.Import) -> Answer:
     store = context.host.store_name
     if arguments.phase == "begin":
         work = Import(context.host.memory(), arguments.overwrite, new_act("import", context.source, store))
@@ -51,7 +51,7 @@ def _import(context: Context, arguments: transfer.Import) -> Answer:
     return Answer(work.report())
 
 
-def _import_part(work: Import, arguments: transfer.Import) -> None:
+def _import_part(work: Import, arguments: whole_stores.Import) -> None:
     checks = arguments.phase == "check"
     if arguments.files is not None:
         (work.check_files if checks else work.write_files)(arguments.files)
@@ -61,7 +61,7 @@ def _import_part(work: Import, arguments: transfer.Import) -> None:
         raise InvalidInputError("an import's part has lines or files")
 
 
-def _reindex(context: Context, arguments: transfer.Reindex) -> Answer:
+def _reindex(context: Context, arguments: whole_stores.Reindex) -> Answer:
     """Reindex for a moment, then answer: the command comes again, and hooks are served in between."""
     wanted = provider(arguments.provider)
     memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
@@ -72,14 +72,14 @@ def _reindex(context: Context, arguments: transfer.Reindex) -> Answer:
             return Answer({"memories": done, "at": step.at, "total": step.total, "done": step.done})
 
 
-def _stats(context: Context, arguments: transfer.Stats) -> Answer:
+def _stats(context: Context, arguments: whole_stores.Stats) -> Answer:
     memex = context.host.memory()
     if arguments.prometheus:
         return Answer(text=memex.prometheus())
     return Answer({"store": context.host.store_name, **views.stats_view(memex, context.host.figures())})
 
 
-def _consolidate(context: Context, arguments: consolidations.Consolidate) -> Answer:
+def _consolidate(context: Context, arguments: whole_stores.Consolidate) -> Answer:
     names = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
     job = context.host.consolidate(
         {name: getattr(arguments, name) for name in names},
@@ -91,7 +91,7 @@ def _consolidate(context: Context, arguments: consolidations.Consolidate) -> Ans
     return Answer(job=job, quotes=True)
 
 
-def _goals(context: Context, arguments: consolidations.Goals) -> Answer:
+def _goals(context: Context, arguments: whole_stores.Goals) -> Answer:
     if context.on_done is None and not arguments.discover:
         return Answer(context.host.kept_goals(context.session_id))
     job = context.host.consolidate(
@@ -103,7 +103,7 @@ def _goals(context: Context, arguments: consolidations.Goals) -> Answer:
     return Answer(job=job, quotes=True)
 
 
-def _undo(context: Context, arguments: consolidations.Undo) -> Answer:
+def _undo(context: Context, arguments: whole_stores.Undo) -> Answer:
     """Undo in each store that has the token: what a command did may concern the project's and the user's."""
     places = [place for place in (context.host.memory(), context.host.of_user()) if place is not None]
     here = context.host.store_name
@@ -124,17 +124,17 @@ def _undo(context: Context, arguments: consolidations.Undo) -> Answer:
     return Answer(views.undone_view(done[0]))
 
 
-def _runs(context: Context, arguments: consolidations.Runs) -> Answer:
+def _runs(context: Context, arguments: whole_stores.Runs) -> Answer:
     return Answer({"runs": [views.run_view(run) for run in context.host.memory().runs(arguments.limit)]})
 
 
 STORE_RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
-    transfer.Export: _export,
-    transfer.Import: _import,
-    transfer.Reindex: _reindex,
-    transfer.Stats: _stats,
-    consolidations.Consolidate: _consolidate,
-    consolidations.Goals: _goals,
-    consolidations.Undo: _undo,
-    consolidations.Runs: _runs,
+    whole_stores.Export: _export,
+    whole_stores.Import: _import,
+    whole_stores.Reindex: _reindex,
+    whole_stores.Stats: _stats,
+    whole_stores.Consolidate: _consolidate,
+    whole_stores.Goals: _goals,
+    whole_stores.Undo: _undo,
+    whole_stores.Runs: _runs,
 }

@@ -26,8 +26,8 @@ from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
     from context_graph.operations.mcp.answers import Deferred, ToolResult
-    from context_graph.operations.mcp.call import ToolCall
     from context_graph.operations.mcp.endpoint import Endpoint
+    from context_graph.operations.mcp.tools import ToolCall
 
 
 class EchoHost:

@@ -10,12 +10,10 @@ import pytest
 
 from context_graph.errors import InvalidParamsError
 from context_graph.operations.mcp.answers import ToolResult
-from context_graph.operations.mcp.call import ToolCall
 from context_graph.operations.mcp.endpoint import Endpoint
-from context_graph.operations.mcp.protocol import INSTRUCTIONS, VERSIONS, negotiate
-from context_graph.operations.mcp.rpc import RpcError
+from context_graph.operations.mcp.rpc import INSTRUCTIONS, VERSIONS, RpcError, negotiate
 from context_graph.operations.mcp.sessions import Sessions
-from context_graph.operations.mcp.tools import Tool, Toolbox, bare_name
+from context_graph.operations.mcp.tools import Tool, Toolbox, ToolCall, bare_name
 from context_graph.operations.operation import Instant, about, read
 
 

@@ -11,7 +11,6 @@ from context_graph.cli.memory.actions import SAME, command
 from context_graph.cli.memory.call import ASSUMED, EDITED, edit, word
 from context_graph.cli.words import Argument, Command, Option
 from context_graph.operations import OPERATIONS
-from context_graph.operations.consolidations import Consolidate, Goals
 from context_graph.operations.filters import Filters
 from context_graph.operations.memories import Store
 from context_graph.operations.operation import (
@@ -23,6 +22,7 @@ from context_graph.operations.operation import (
     choices,
     parameters,
 )
+from context_graph.operations.whole_stores import Consolidate, Goals
 
 _OF_A_SESSION: Final = (Store, Consolidate, Goals)
 """What these do depends on the session that asks."""

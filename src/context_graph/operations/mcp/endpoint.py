@@ -19,11 +19,15 @@ from context_graph.model.memory import VerbosityLevel
 from context_graph.operations.context import Host
 from context_graph.operations.mcp import rpc
 from context_graph.operations.mcp.answers import Deferred, Notes, Outlet, Running, ToolResult
-from context_graph.operations.mcp.call import ToolCall
-from context_graph.operations.mcp.protocol import (
+from context_graph.operations.mcp.rpc import (
     LATEST,
     LOG_LEVELS,
     PLAIN,
+    Invalid,
+    Notification,
+    Request,
+    Response,
+    RpcError,
     Version,
     completed,
     discover_result,
@@ -32,9 +36,8 @@ from context_graph.operations.mcp.protocol import (
     named_version,
     negotiate,
 )
-from context_graph.operations.mcp.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.operations.mcp.sessions import Sessions
-from context_graph.operations.mcp.tools import Toolbox
+from context_graph.operations.mcp.tools import Toolbox, ToolCall
 from context_graph.operations.operation import Shown, read
 from context_graph.system import watchdog
 from context_graph.system.watchdog import Piece, TookTooLong

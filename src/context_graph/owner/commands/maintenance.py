@@ -160,7 +160,7 @@ def _last_capture_ms(call: Call) -> int | None:
 def _texts(call: Call, now_ms: int) -> dict[str, Any]:
     """Return the tokens of what is put into contexts, in WordPieces, which memory's budgets use."""
     from context_graph.memory.embed import default_provider
-    from context_graph.operations.mcp.protocol import INSTRUCTIONS
+    from context_graph.operations.mcp.rpc import INSTRUCTIONS
     from context_graph.operations.mcp.tools import memory_tools
 
     count = default_provider().count_tokens
