@@ -8,7 +8,7 @@ use crate::pathname::{below, upwards, PATH_MAX};
 use crate::sys;
 
 const CONFIG: &[u8] = b".claude/requirements.yaml";
-/// There while a session is held to what only a person may satisfy (gates/seen.py), its file gone or not.
+/// There while a session is held to what only a person may satisfy (gates/human_only.py), its file gone or not.
 const HELD: &[u8] = b"cache/requirements/held";
 /// What is read of the client's list of sessions, some thousand of them, and of its settings.
 const READ_MAX: usize = 1 << 20;

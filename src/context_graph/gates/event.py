@@ -16,7 +16,7 @@ from context_graph.gates.state.session_ids import MAX_ID
 from context_graph.system.processes import client_pid
 
 if TYPE_CHECKING:
-    from context_graph.gates.seen import Seen
+    from context_graph.gates.human_only import Seen
     from context_graph.gates.state.project import Projects
 
 CACHE_FOLDER = "cache/requirements"
@@ -115,7 +115,7 @@ class GateEvent:
     @cached_property
     def seen(self) -> Seen:
         """What the session has seen of human_only requirements."""
-        from context_graph.gates.seen import Seen
+        from context_graph.gates.human_only import Seen
 
         return Seen(self.cache_dir, self.session_id)
 

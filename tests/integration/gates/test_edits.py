@@ -111,8 +111,8 @@ def test_edits_tools_leaves_it_at_the_edit_tools(gate: Gate) -> None:
 
 
 def test_a_folder_without_status_in_time_is_not_watched(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    from context_graph.gates.decide import edits
+    from context_graph.gates.decide import unasked
 
-    monkeypatch.setattr(edits, "snapshot", lambda repo: None)
+    monkeypatch.setattr(unasked, "snapshot", lambda repo: None)
     _turn(gate, "echo b > src/b.py")
     assert not gate.stop().decision

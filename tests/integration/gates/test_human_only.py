@@ -14,7 +14,7 @@ from tests.support.gates.in_process import A, B, Gate, git, named
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, setup
 from context_graph.gates.event import GateResult
-from context_graph.gates.state.person import HUMAN, MARK
+from context_graph.gates.human_only import HUMAN, MARK
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ fn passed_over(name: &[u8], new: &[&'static [u8]]) -> Option<&'static [u8]> {
     new.contains(&due).then_some(due)
 }
 
-/// Behind the name of a hook that was there before ours was installed (gates/commands/git_hooks.py).
+/// Behind the name of a hook that was there before ours was installed (gates/commands/upkeep.py).
 const BEFORE: &[u8] = b".before-context-graph";
 
 /// Whether git only shows what it would push, as far as its own command line says.

@@ -16,7 +16,7 @@ from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
 from context_graph.cli.words import JSON, OUTPUT, Argument, Command, Option
 from context_graph.config import locate
-from context_graph.gates.commands import commands, git_hooks, setup, upkeep
+from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.event import CACHE_FOLDER
 
@@ -277,7 +277,7 @@ ACTIONS = {
         """,
     ),
     "git-hooks remove": Action(
-        git_hooks.remove,
+        upkeep.remove_git_hooks,
         req_text.git_hooks,
         "Take these hooks out again",
         """Take the hooks of `git-hooks install` out; what was there before is put back. For a person.

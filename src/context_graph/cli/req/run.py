@@ -10,7 +10,7 @@ from typing import Any
 from context_graph.cli.console.terminal import complain
 from context_graph.config import Location, locate
 from context_graph.errors import ContextGraphError, UsageError
-from context_graph.gates.commands import commands, git_hooks, setup, upkeep
+from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
 from context_graph.wire.event_log import append, frame
@@ -21,7 +21,7 @@ MOST_ENTRIES = 10_000
 def install_git_hooks(context: CommandContext) -> dict[str, Any]:
     from context_graph.wire.client.spawn import find_launcher
 
-    return git_hooks.install(context, os.path.realpath(find_launcher()))
+    return upkeep.install_git_hooks(context, os.path.realpath(find_launcher()))
 
 
 def init(context: CommandContext, **options: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import UsageError
-from context_graph.gates import seen
+from context_graph.gates import human_only
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.config.schema import blank_entry
@@ -21,9 +21,9 @@ from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.messages import denial
 from context_graph.gates.decide.tool_call import described
 from context_graph.gates.event import GateEvent
+from context_graph.gates.human_only import HUMAN, MARK, signature
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
-from context_graph.gates.state.person import HUMAN, MARK, signature
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
 from context_graph.git.repository import branch_names
@@ -205,7 +205,7 @@ def accept(context: CommandContext) -> dict[str, Any]:
     if context.is_agent or not context.terminal:
         raise UsageError("changed requirements can be accepted by a person only: run this in a terminal")
     rules = load_rules(context.project.root, context.claude_dir, context.cache)
-    lifted = seen.accept(rules, context.project.root, context.cache_dir)
+    lifted = human_only.accept(rules, context.project.root, context.cache_dir)
     entry = _keep(context, "accepted", lifted, session_id="", branch=context.head.branch, by="user")
     return {"accepted": lifted, "project": context.project.root, "records": [entry]}
 

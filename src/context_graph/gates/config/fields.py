@@ -287,11 +287,7 @@ _DANGEROUS = (
 _SCOPE_LIST = _list("a list of scopes", read=_scopes)
 HOOKS = (
     Key("session_start.inject_context", _FLAG, "the status at a session's start", True),
-    Key(
-        "session_start.briefing_format",
-        _BRIEFING,
-        "standard gives each open requirement a line",
-    ),
+    Key("session_start.briefing_format", _BRIEFING, "standard gives each open requirement a line"),
     Key("session_start.custom_header", _WORDS, "a line before it"),
     Key(
         "session_start.carry_over.enabled",
@@ -431,7 +427,6 @@ def _patterns(patterns: list[str], problems: Problems) -> list[str]:
             kept.append(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             problems.error(
-                "hooks.permission_request.deny",
-                f"{show(pattern)} is not a pattern ({error}); dropped",
+                "hooks.permission_request.deny", f"{show(pattern)} is not a pattern ({error}); dropped"
             )
     return kept

@@ -12,12 +12,12 @@ projects that come from it rely on them. Their names begin with the plugin's, so
 from __future__ import annotations
 
 from context_graph.gates.cache import GateCache
-from context_graph.gates.decide import git_tips
 from context_graph.gates.decide.call_outcomes import call_ended
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.messages import as_data, briefing, guidance
 from context_graph.gates.decide.tool_call import Part, acted_on
+from context_graph.gates.decide.unasked import git_call_ended
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement
@@ -85,7 +85,7 @@ def after_tool(decision: Decision) -> None:
     for part in acted_on(event) or map(Part, decision.session_projects()):
         _after(decision, part, success)
     _of_the_call(decision, success)
-    git_tips.call_ended(decision, well=success)
+    git_call_ended(decision, well=success)
 
 
 def _of_the_call(decision: Decision, success: bool) -> None:

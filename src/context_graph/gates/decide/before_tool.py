@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from context_graph.gates.decide.call_outcomes import key_of, let_through
 from context_graph.gates.decide.decision import Decision, active_here
-from context_graph.gates.decide.edits import before_command
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.decide.exemptions import is_exempt
-from context_graph.gates.decide.git_tips import call_begins
 from context_graph.gates.decide.messages import denial, held_denial, human_only_denial
 from context_graph.gates.decide.tool_call import Part, acted_on, project_of
+from context_graph.gates.decide.unasked import before_command, git_call_begins
 from context_graph.gates.decide.watch import edited_file
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
@@ -28,7 +27,7 @@ def before_tool(decision: Decision) -> None:
     """
     _gate(decision)
     if not decision.result.decision:
-        call_begins(decision)
+        git_call_begins(decision)
 
 
 def _gate(decision: Decision) -> None:

@@ -14,8 +14,8 @@ from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import InvalidInputError
 from context_graph.gates.decide.before_tool import judge
 from context_graph.gates.decide.decision import Decision, active_here
-from context_graph.gates.decide.edits import arm_edits, asked_at_edits
 from context_graph.gates.decide.evaluation import EvaluationContext
+from context_graph.gates.decide.unasked import arm_edits, asked_at_edits
 from context_graph.gates.event import GateEvent, GateResult, GitHook
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project

@@ -11,10 +11,10 @@ from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.after_tool import satisfy_by_skill
 from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong, why_off
-from context_graph.gates.decide.edits import turn_begins
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.messages import PROGRAM, as_data, briefing, name_as_data
 from context_graph.gates.decide.tool_call import project_of
+from context_graph.gates.decide.unasked import turn_begins
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import SKIP, GateEvent
 from context_graph.gates.rules import Requirement, Rules

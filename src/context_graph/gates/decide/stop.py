@@ -5,9 +5,9 @@ from __future__ import annotations
 from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, active_here
-from context_graph.gates.decide.edits import arm_edits
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
 from context_graph.gates.decide.messages import stop_block
+from context_graph.gates.decide.unasked import arm_edits
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.project import Project

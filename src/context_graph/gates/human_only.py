@@ -1,12 +1,19 @@
-"""Keeps the requirements that a session has seen where one is human_only, until a person accepts others.
+"""Keeps what only a person may lift: the requirements that a session has seen, and who satisfied them.
 
 Whatever happens to the files then, on whichever branch: what asks for less is told and not taken, what asks
-for more is taken. Kept below the data root, a file for each session.
+for more is taken, until a person accepts others. Kept below the data root, a file for each session.
+
+A person's satisfaction is signed, so that writing the state file satisfies nothing. The key lies in the data
+root. A program of the same user can read it: this stops a short cut, not an attack.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
+import secrets
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cached_property
@@ -14,7 +21,7 @@ from typing import Any
 
 from context_graph.gates.rules import Requirement, Rules, names
 from context_graph.gates.state.session_ids import safe_name
-from context_graph.system.small_files import read_object, write_json
+from context_graph.system.small_files import read_bytes, read_object, write_json
 
 FOLDER = "/held"
 """Below the folder of what is kept between calls. The launcher's twin is ext/launcher/src/gate.rs."""
@@ -186,3 +193,61 @@ def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
     judged = {"triggers", "stop_only", "edits", "protected_branches"}
     compared = {column.name for column in fields(Requirement)} - _WORDS - judged
     return wider and all(getattr(now, name) == getattr(seen, name) for name in compared)
+
+
+HUMAN = "human"
+"""``satisfied_by`` of a satisfaction that a person gave: the only one that counts for human_only."""
+
+MARK = "signature"
+"""Where the record's metadata has it."""
+
+_KEY_BYTES = 32
+
+
+def signature(
+    cache_dir: str, common_dir: str, branch: str, note: dict[str, Any], *, make_key: bool = False
+) -> str:
+    """Return the signature of a satisfaction: ``name``, ``session_id``, ``at`` and ``expires_at`` of
+    ``note``.
+
+    Empty without a key. Cost: one read of 32 bytes.
+
+    Raises:
+        OSError: If a key is to be made and can't be.
+    """
+    key = (
+        _key(f"{os.path.dirname(os.path.dirname(cache_dir))}/gates.key", make=make_key) if cache_dir else b""
+    )
+    parts = [common_dir, branch, note["name"], note["session_id"], note["at"], note["expires_at"]]
+    return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest() if key else ""
+
+
+def is_signed(
+    record: dict[str, Any], name: str, session_id: str, *, cache_dir: str, common_dir: str, branch: str
+) -> bool:
+    """Return whether a person gave the satisfaction that ``record`` holds, for that very branch and
+    session."""
+    metadata = record.get("metadata")
+    mark = metadata.get(MARK) if isinstance(metadata, dict) else None
+    if record.get("satisfied_by") != HUMAN or not isinstance(mark, str) or not mark:
+        return False
+    note = {"name": name, "session_id": session_id, "at": record.get("satisfied_at")}
+    note["expires_at"] = record.get("expires_at")
+    try:
+        return hmac.compare_digest(signature(cache_dir, common_dir, branch, note), mark)
+    except (TypeError, ValueError):
+        return False
+
+
+def _key(path: str, *, make: bool) -> bytes:
+    try:
+        return read_bytes(path, _KEY_BYTES)
+    except (OSError, ValueError):
+        if not make:
+            return b""
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as target:
+        key = secrets.token_bytes(_KEY_BYTES)
+        target.write(key)
+    return key
