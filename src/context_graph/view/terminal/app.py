@@ -20,7 +20,7 @@ from context_graph.view.rows import Health
 from context_graph.view.safe import one_line
 from context_graph.view.source import Source
 from context_graph.view.terminal.page import Page, Reader, Target
-from context_graph.view.terminal.pane import Pane, Undo
+from context_graph.view.terminal.pane import Pane, ReaderPane, Undo
 
 _TITLES: Final = {
     "health": "Health",
@@ -250,7 +250,7 @@ class ViewApp(App[None]):
         """Ask first; then do it, and say what was done and how to undo it."""
         from context_graph.view.terminal.asking import Sure
 
-        def answered(sure: bool | None) -> None:
+        def answered(sure: str | None) -> None:
             if sure:
                 self._do(call, undo)
 
@@ -293,7 +293,7 @@ def make_pane(part: str, source: Source) -> Pane:
     elif part == "map":
         from context_graph.view.terminal.map import MapPane as kind
     else:
-        from context_graph.view.terminal.effect import EffectPane as kind
+        from context_graph.view.terminal.ledger import EffectPane as kind
     return kind(source)
 
 
@@ -348,7 +348,7 @@ class Follower(threading.Thread):
             pause = min(_MOST_S, pause * 2)
 
 
-class HealthPane(Pane):
+class HealthPane(ReaderPane):
     """Health."""
 
     part: ClassVar[str] = "health"
@@ -357,11 +357,6 @@ class HealthPane(Pane):
         """Take ``first``, the rows that were asked for while the program was still being loaded."""
         super().__init__(source)
         self._first = first
-        self.reader = Reader()
-
-    def compose(self) -> ComposeResult:
-        yield from super().compose()
-        yield self.reader
 
     def load(self) -> None:
         first, self._first = self._first, None

@@ -1,18 +1,21 @@
-"""The screen of the ledger: what was put before the model, why, whether it was used, and tokens a day."""
+"""The screens of ledger and effect: what was put before the model, why, whether it was used, and tokens a
+day; week by week what was told and used, and which rules were kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 
 from context_graph.text.units import counted
-from context_graph.view.rows import Day, Ledger, Shown
+from context_graph.view.rows import Day, Effect, Ledger, Shown
 from context_graph.view.terminal.charts import ago, bar, cell, moment, short, signed
 from context_graph.view.terminal.page import Page
-from context_graph.view.terminal.pane import ListPane
+from context_graph.view.terminal.pane import ListPane, ReaderPane
 from context_graph.view.terminal.table import Column
+from context_graph.view.text import HEADS, figures, sentence
 
 
 class LedgerPane(ListPane):
@@ -134,3 +137,50 @@ def _days(page: Page, days: Sequence[Day], width: int) -> None:
         used = round(len(drawn.rstrip()) * min(1.0, day.used / max(1, day.memories)))
         line.append(drawn[:used], "green").append(drawn[used:], "cyan").append(words)
         page.drawn(line)
+
+
+_CELLS: Final = 8
+_WEEK_CELLS: Final = 11
+_BAR: Final = 8
+"""Cells of the narrowest bar that is drawn."""
+
+
+class EffectPane(ReaderPane):
+    """Effect."""
+
+    part: ClassVar[str] = "effect"
+
+    def load(self) -> None:
+        self.rows(self.source.effect, self._put)
+
+    def _put(self, effect: Effect) -> None:
+        self.reader.show(lambda width: effect_page(effect, width), top=False)
+
+
+def effect_page(effect: Effect, width: int) -> Page:
+    """Return the weeks, the newest first, and the rules that were broken though they had been told."""
+    page = Page()
+    page.line(sentence(effect), "bold")
+    if not effect.weeks:
+        return page
+    heads = "".join(f"{head:>{_CELLS}}" for head in HEADS)
+    page.head(f"{'Week of':<{_WEEK_CELLS}}{heads}")
+    most = max(week.memories for week in effect.weeks) or 1
+    room = width - _WEEK_CELLS - _CELLS * len(HEADS) - 2
+    for week in reversed(effect.weeks):
+        line = Text(f"{week.begin:<{_WEEK_CELLS}}", end="")
+        line.append("".join(f"{figure:>{_CELLS},}" for figure in figures(week)))
+        if room >= _BAR:
+            drawn = bar(week.memories / most, room)
+            used = round(len(drawn) * week.used / max(1, week.memories))
+            line.append("  ").append(drawn[:used], "green").append(drawn[used:], "cyan")
+        page.drawn(line)
+    if room >= _BAR:
+        page.line("Bars: memories told, in green the used ones.", "dim")
+    if effect.broken:
+        page.head("Broken again")
+        for row in effect.broken:
+            page.link(f"{moment(row.at_ms)} {row.how}:", row.text or row.memory_id, ("memory", row.memory_id))
+            if row.session_id:
+                page.link("  in session", row.session_id[:8], ("session", row.session_id))
+    return page

@@ -20,8 +20,8 @@ from context_graph.view.source import Source
 from context_graph.view.terminal.asking import Line, LongText
 from context_graph.view.terminal.charts import STANDING, ago, cell, moment, short
 from context_graph.view.terminal.page import Page
-from context_graph.view.terminal.pane import ListPane, Undo
-from context_graph.view.terminal.table import Column, Table
+from context_graph.view.terminal.pane import PagedPane, Undo
+from context_graph.view.terminal.table import Column
 
 _PAGE: Final = 200
 _PAUSE_S: Final = 0.15
@@ -29,7 +29,7 @@ _PAUSE_S: Final = 0.15
 _QUOTED: Final = 60
 
 
-class MemoriesPane(ListPane):
+class MemoriesPane(PagedPane):
     """Memories, newest first or the most relevant first."""
 
     part: ClassVar[str] = "memories"
@@ -63,7 +63,7 @@ class MemoriesPane(ListPane):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._query, self._cursor, self._total = "", "", 0
+        self._query = ""
         self._forgotten, self._to_top = False, False
         self._typing: Timer | None = None
         self._shown: MemoryDetail | None = None
@@ -90,44 +90,34 @@ class MemoriesPane(ListPane):
         wanted = _PAGE if self._to_top else max(_PAGE, self.table.at + 1)
         self.rows(partial(self._pages, self._query, self._forgotten, wanted), self._put)
 
+    def page(self, cursor: str) -> MemoryPage:
+        return self._page(self._query, self._forgotten, cursor)
+
+    def _page(self, query: str, forgotten: bool, cursor: str = "") -> MemoryPage:
+        return self.source.memories(query=query, forgotten=forgotten, cursor=cursor, limit=_PAGE)
+
     def _pages(self, query: str, forgotten: bool, wanted: int) -> MemoryPage:
-        page = self.source.memories(query=query, forgotten=forgotten, limit=_PAGE)
+        page = self._page(query, forgotten)
         rows = list(page.rows)
         while page.next_cursor and len(rows) < wanted:
-            page = self.source.memories(
-                query=query, forgotten=forgotten, cursor=page.next_cursor, limit=_PAGE
-            )
+            page = self._page(query, forgotten, page.next_cursor)
             rows += page.rows
         return MemoryPage(rows=rows, total=page.total, next_cursor=page.next_cursor)
 
     def _put(self, page: MemoryPage) -> None:
-        self._cursor, self._total = page.next_cursor, page.total
         nothing = (
             "Nothing like that." if self._query else "None is forgotten." if self._forgotten else self.empty
         )
         self.table.say(nothing)
-        self.table.put(page.rows, top=self._to_top)
+        self.put(page, top=self._to_top)
         self._to_top = False
         if not page.rows:
             self._shown = None
             self.reader.say("")
-        self._count()
 
-    def _count(self) -> None:
+    def say_count(self, total: int) -> None:
         kind = "forgotten" if self._forgotten else "like that" if self._query else "memories"
-        self.table.note(f"{len(self.table.rows)} of {self._total} {kind}")
-
-    def on_table_near_end(self, event: Table.NearEnd) -> None:
-        event.stop()
-        if self._cursor and not self.is_loading:  # else it may be another search's
-            cursor, self._cursor = self._cursor, ""
-            more = partial(self.source.memories, query=self._query, forgotten=self._forgotten)
-            self.rows(partial(more, cursor=cursor, limit=_PAGE), self._more)
-
-    def _more(self, page: MemoryPage) -> None:
-        self._cursor, self._total = page.next_cursor, page.total
-        self.table.add(page.rows)
-        self._count()
+        self.table.note(f"{len(self.table.rows)} of {total} {kind}")
 
     # Search
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
 
 from rich.text import Text
@@ -187,6 +188,18 @@ class Pane(Container):
                 return
 
 
+class ReaderPane(Pane):
+    """A screen that is one text."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.reader = Reader()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self.reader
+
+
 class ListPane(Pane):
     """A table, and a reader with what is under the cursor: beside it, or below; Enter gives it the keys."""
 
@@ -260,3 +273,36 @@ class ListPane(Pane):
 
     def focus_first(self) -> None:
         (self.reader if self.has_class("-open") else self.table).focus()
+
+
+class PagedPane(ListPane):
+    """A list of which the next rows are asked for as its last ones come into sight."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._cursor = ""
+
+    def page(self, cursor: str) -> Any:
+        """Return the rows from ``cursor`` on, with `total` and `next_cursor`."""
+        raise NotImplementedError
+
+    def say_count(self, total: int) -> None:
+        """Tell how many of ``total`` rows are there."""
+        raise NotImplementedError
+
+    def put(self, page: Any, *, top: bool = False) -> None:
+        """Show the first page, or pages."""
+        self._cursor = page.next_cursor
+        self.table.put(page.rows, top=top)
+        self.say_count(page.total)
+
+    def on_table_near_end(self, event: Table.NearEnd) -> None:
+        event.stop()
+        if self._cursor and not self.is_loading:  # else it may be another search's
+            cursor, self._cursor = self._cursor, ""
+            self.rows(partial(self.page, cursor), self._more)
+
+    def _more(self, page: Any) -> None:
+        self._cursor = page.next_cursor
+        self.table.add(page.rows)
+        self.say_count(page.total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 
@@ -13,8 +13,8 @@ from context_graph.view.rows import EventRow, SessionDetail, SessionPage, Sessio
 from context_graph.view.safe import one_line
 from context_graph.view.terminal.charts import ago, along, cell, clock, columns, moment, short
 from context_graph.view.terminal.page import Page
-from context_graph.view.terminal.pane import ListPane
-from context_graph.view.terminal.table import Column, Table
+from context_graph.view.terminal.pane import PagedPane
+from context_graph.view.terminal.table import Column
 from context_graph.view.timeline import CRISIS, WARNING, Lane, Timeline
 
 _PAGE: Final = 200
@@ -48,7 +48,7 @@ _ENDS: Final = {
 """Why the chain ends, if not with the first session."""
 
 
-class SessionsPane(ListPane):
+class SessionsPane(PagedPane):
     """Sessions, newest first."""
 
     part: ClassVar[str] = "sessions"
@@ -62,10 +62,6 @@ class SessionsPane(ListPane):
     )
     empty = "No sessions yet. Start `claude` in this project."
     keys = (("n, Enter", "in the text: choose a session of the chain, open it"),)
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._cursor = ""
 
     def cells(self, row: SessionRow) -> Sequence[Text]:
         if row.damage:
@@ -81,24 +77,17 @@ class SessionsPane(ListPane):
         )
 
     def load(self) -> None:
-        self.rows(partial(self.source.sessions, limit=_PAGE), self._put)
+        self.rows(partial(self.page, ""), self._put)
+
+    def page(self, cursor: str) -> SessionPage:
+        return self.source.sessions(cursor=cursor, limit=_PAGE)
 
     def _put(self, page: SessionPage) -> None:
-        self._cursor = page.next_cursor
         self.table.say(self.empty)
-        self.table.put(page.rows)
-        self.table.note(f"{len(page.rows)} of {page.total} sessions")
+        self.put(page)
 
-    def on_table_near_end(self, event: Table.NearEnd) -> None:
-        event.stop()
-        if self._cursor and not self.is_loading:  # else it may be another search's
-            cursor, self._cursor = self._cursor, ""
-            self.rows(partial(self.source.sessions, cursor=cursor, limit=_PAGE), self._more)
-
-    def _more(self, page: SessionPage) -> None:
-        self._cursor = page.next_cursor
-        self.table.add(page.rows)
-        self.table.note(f"{len(self.table.rows)} of {page.total} sessions")
+    def say_count(self, total: int) -> None:
+        self.table.note(f"{len(self.table.rows)} of {total} sessions")
 
     def read(self, identity: str) -> None:
         self.ask(partial(self.source.session, identity), self._read, self.reader.say, "read")
