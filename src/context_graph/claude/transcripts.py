@@ -59,8 +59,7 @@ class Told(NamedTuple):
 
 
 def folder_name(project: Path) -> str:
-    """Return the client's name of a project's folder: its path, a dash for all but ASCII letters and
-    digits."""
+    """Return the client's name of a project's folder: its path, dashes for all but ASCII letters, digits."""
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in str(project))
 
 
@@ -218,8 +217,7 @@ def _file(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told
 
 
 class Spoken:
-    """What the assistant said since a prompt: its last words, and before them what it said between its
-    calls."""
+    """What the assistant said since a prompt: its last words, and before them those between its calls."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -300,8 +298,7 @@ def _is_repeated(line: Mapping[str, Any], path: Path, seen: MutableSet[str]) -> 
 
 
 def _is_synthetic(line: Mapping[str, Any]) -> bool:
-    """Return whether the client itself wrote the line in the model's place: an error of the API, "No
-    response"."""
+    """Return whether the client itself wrote the line in the model's place: an API error, "No response"."""
     message = line.get("message")
     model = message.get("model") if isinstance(message, dict) else ""
     return line.get("isApiErrorMessage") is True or model == "<synthetic>"

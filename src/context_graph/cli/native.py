@@ -34,9 +34,7 @@ def is_native(words: Sequence[str]) -> bool:
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
-    """Replace this process by the launcher. If that can't be, fail as the command may: a hook never
-    blocks.
-    """
+    """Replace this process by the launcher. If it can't, fail as the command may: a hook never blocks."""
     from context_graph.wire.client.spawn import find_launcher
 
     try:

@@ -87,8 +87,7 @@ def _asked(verb: str, params: Mapping[str, object] | None = None) -> Any:
 
 
 def _are_named(folder: Path) -> bool:
-    """Return whether the settings have our program's name: enough where events come, and a tenth of a whole
-    look."""
+    """Return whether the settings have our program's name: enough where events come, a tenth of the cost."""
     places = (checkout_top(folder) / ".claude", client_dir())
     for path in (place / name for place in places for name in _SETTINGS):
         with contextlib.suppress(OSError), path.open("rb") as file:

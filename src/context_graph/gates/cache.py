@@ -87,8 +87,7 @@ class GateCache:
             del self._failures[key]
 
     def first_time(self, note: str, now: float, every_s: float = 3600.0) -> bool:
-        """Return whether ``note`` was not given within the last ``every_s`` seconds; records it as given
-        now."""
+        """Return whether ``note`` was not given within the last ``every_s`` seconds; records it."""
         last = self.notes.get(note)
         if last is not None and 0 <= now - last < every_s:
             return False

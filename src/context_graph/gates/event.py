@@ -81,8 +81,7 @@ class GateEvent:
         parent_pid: int,
         root: str | os.PathLike[str],
     ) -> GateEvent:
-        """Return the event of a hook's input; ``cwd`` holds if the input has none. ``root`` is the data
-        root."""
+        """Return the event of a hook's input; ``cwd`` where the input has none; ``root`` of the data."""
         return cls(
             hook,
             {**env, "HOME": os.environ.get("HOME", "")},

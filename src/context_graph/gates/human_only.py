@@ -150,8 +150,7 @@ def _pairs(kept: object) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _entries(rules: Rules) -> list[dict[str, Any]]:
-    """Return the requirements to keep: all if a person alone may satisfy one, for then he changes the
-    files."""
+    """Return the requirements to keep: all if a person alone may satisfy one, who changes the files."""
     kept = rules.active if any(entry.human_only for entry in rules.active) else []
     return [{name: getattr(entry, name) for name in entry.__slots__} for entry in kept]
 
@@ -182,8 +181,7 @@ def _joined(rules: Rules, kept: list[dict[str, Any]]) -> Rules:
 
 
 def _asks_as_much(now: Requirement, seen: Requirement) -> bool:
-    """Return whether ``now`` is met by nothing that would not have met ``seen``, and asked for wherever that
-    was."""
+    """Return whether what meets ``now`` would have met ``seen``, and it is asked for wherever that was."""
     wider = (
         all(trigger in now.triggers for trigger in seen.triggers)
         and now.stop_only <= seen.stop_only
@@ -225,8 +223,7 @@ def signature(
 def is_signed(
     record: dict[str, Any], name: str, session_id: str, *, cache_dir: str, common_dir: str, branch: str
 ) -> bool:
-    """Return whether a person gave the satisfaction that ``record`` holds, for that very branch and
-    session."""
+    """Return whether a person gave the satisfaction that ``record`` holds, for that branch and session."""
     metadata = record.get("metadata")
     mark = metadata.get(MARK) if isinstance(metadata, dict) else None
     if record.get("satisfied_by") != HUMAN or not isinstance(mark, str) or not mark:

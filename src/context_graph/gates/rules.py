@@ -159,6 +159,5 @@ def covers(tool: str, tool_name: str, *, command: bool) -> bool:
 
 
 def glob_match(pattern: str, name: str) -> bool:
-    """Return whether ``name`` is ``pattern``, where ``*`` is any text and ``?`` any one character; case
-    counts."""
+    """Return whether ``name`` is ``pattern``, ``*`` being any text, ``?`` a character; case counts."""
     return fnmatchcase(name, pattern.replace("[", "[[]"))

@@ -78,8 +78,7 @@ class Host(Protocol):
         ...
 
     def session_of(self, tool_use_id: str | None) -> str | None:
-        """Return the client's session of a call, by the hook that saw the same tool use, else by the
-        environment."""
+        """Return the client's session of a call, by the hook that saw that tool use, or the environment."""
         ...
 
     def alike(self, query: str, session_id: str | None) -> tuple[Mapping[str, float], bool]:

@@ -87,8 +87,7 @@ def _elsewhere(host: Host, node: MemoryNode, arguments: Forget, traces: Sequence
 
 
 def _of_summary(memex: Memex, summary: MemoryNode, arguments: Forget) -> dict[str, Any]:
-    """Return the notes of a session whose summary is forgotten: they go too where that is wanted, or are
-    named."""
+    """Return the notes of a session whose summary is forgotten: they go too if wanted, or are named."""
     ids = summary.metadata.get(_NOTES)
     notes = [memex.stored(note_id) for note_id in ids] if isinstance(ids, list) else []
     live = [note.node for note in notes if note is not None and not note.deleted]

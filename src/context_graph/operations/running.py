@@ -197,8 +197,7 @@ def _recall(context: Context, arguments: memories.Recall) -> Answer:
 def _of_user(
     context: Context, query: str, most: int, least: float, filters: RecallFilters
 ) -> Sequence[Recalled]:
-    """Return what holds in all projects and is at least so relevant, beside what the project's own memory
-    has."""
+    """Return what holds in all projects and is so relevant, beside what the project's own memory has."""
     of_user = context.host.of_user()
     if of_user is None:
         return ()
@@ -211,8 +210,7 @@ def _of_user(
 def _recall_team(
     context: Context, arguments: memories.Recall, here: Recall, filters: RecallFilters
 ) -> Answer:
-    """Return what is here, and what the hub has besides, by one measure; the answer comes when the hub's
-    does."""
+    """Return what is here, and what the hub has besides, by one measure; it comes when the hub's does."""
     if arguments.cursor is not None:
         raise InvalidParamsError.of("cursor", "pages this project's memories alone; leave scope out with it")
     if arguments.recency:

@@ -260,8 +260,7 @@ def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
 
 
 def _shared_out(contents: Sequence[str], room: int) -> list[str]:
-    """Return ``contents``, best first, in ``room``: where they do not fit, each has up to half of what is
-    left."""
+    """Return ``contents``, best first, in ``room``: where they don't fit, each has half of what is left."""
     if sum(map(len, contents)) <= room:
         return list(contents)
     texts = []

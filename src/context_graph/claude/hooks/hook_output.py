@@ -115,8 +115,7 @@ _TASKS, _RUNNING = 200, ("running", "pending")
 
 
 def background_work(tasks: Any) -> list[tuple[str, str]]:
-    """Return (type, id) of what runs on in the background, of a Stop's ``background_tasks``; an odd entry is
-    none."""
+    """Return (type, id) of what runs on, of a Stop's ``background_tasks``; an odd entry is none."""
     entries = tasks[:_TASKS] if isinstance(tasks, list) else []
     running = [task for task in entries if isinstance(task, dict) and task.get("status") in _RUNNING]
     return [(str(task.get("type", "")), str(task.get("id", ""))) for task in running]

@@ -74,14 +74,12 @@ def is_typed(prompt: str, source: str) -> bool:
 
 
 def is_report(prompt: str) -> bool:
-    """Return whether a prompt is the report of something that ran by itself: the answer to it is no last
-    word."""
+    """Return whether a prompt reports what ran by itself: the answer to it is no last word."""
     return _tag_at(prompt.lstrip(_BLANK), 0) in _REPORTS
 
 
 def is_of_the_client(message: str) -> bool:
-    """Return whether the client wrote a message in the model's place: an error of the API, an
-    interruption."""
+    """Return whether the client wrote a message in the model's place: an API error, an interruption."""
     return message.lstrip().startswith(_CLIENT_SAYS)
 
 
@@ -142,8 +140,7 @@ def _lowered(text: str) -> str:
 
 
 def _after_block(text: str, start: int, tag: str) -> int:
-    """Return where ``text`` goes on after the block of ``tag`` that begins at ``start``; blocks may be
-    nested."""
+    """Return where ``text`` goes on after the block of ``tag`` at ``start``; blocks may be nested."""
     opening, closing = f"<{tag}", f"</{tag}>"
     at, depth = start + len(opening), 1
     bracket = text.find(">", at)

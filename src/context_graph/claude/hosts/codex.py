@@ -65,8 +65,7 @@ def to_claude(kind: EventKind, payload: Json) -> Json:
 
 
 def _edit_of(patch: str, cwd: object) -> tuple[str, Json]:
-    """Return the tool of Claude Code's that a patch comes to, with its input: paths, what goes and what
-    comes."""
+    """Return the tool of Claude Code's that a patch comes to, and its input: paths, what goes and comes."""
     tools: list[str] = []
     named: dict[object, None] = {}
     old: list[str] = []
@@ -125,8 +124,7 @@ _SAYS_ITSELF: Final = (
 
 
 def sessions_in(folder: Path, project: Path) -> list[Path]:
-    """Return the rollouts below ``folder`` of sessions in ``project``, the oldest first, of at most
-    MAX_FILES."""
+    """Return the rollouts below ``folder`` of sessions in ``project``, oldest first, of at most MAX_FILES."""
     paths = (
         Path(place, name)
         for place, _, names in os.walk(folder)

@@ -210,8 +210,7 @@ def id_of(path: Path) -> str:
 
 
 def _meta_of(path: Path) -> Json:
-    """Return what a file says of its session, ``sessionId`` and ``projectHash`` among it; {} for no such
-    file."""
+    """Return what a file says of its session, with ``sessionId`` and ``projectHash``; {} for no such file."""
     try:
         first = next(_records(path, Counter()), {})
     except OSError:

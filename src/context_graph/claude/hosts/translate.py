@@ -47,8 +47,7 @@ def readable_of(kind: EventKind, body: bytes, params: Mapping[str, object]) -> H
 
 
 def answer_of(named: str, event: str, document: bytes) -> bytes:
-    """Return Claude Code's ``document`` on its ``event`` in the format ``named``, newline included, or
-    nothing."""
+    """Return the ``document`` on an ``event`` in the format ``named``, with its newline, or nothing."""
     host = HOSTS.get(named)
     if host is None:
         return document
@@ -59,15 +58,13 @@ def answer_of(named: str, event: str, document: bytes) -> bytes:
 
 
 def takes_context(named: str, kind: EventKind) -> bool:
-    """Return whether the host that reads the format ``named`` shows its model what the answer to ``kind``
-    tells."""
+    """Return whether the host of the format ``named`` shows its model what the answer to ``kind`` tells."""
     host = HOSTS.get(named)
     return host is None or kind in host.context_at
 
 
 def _translated(host: Host, kind: EventKind, body: bytes) -> bytes:
-    """Return the body as Claude Code would have sent it; what is no object `parse_hook_input` is left to
-    refuse."""
+    """Return the body as Claude Code would have sent it; what is no object `parse_hook_input` refuses."""
     if not body.strip() or len(body) > MAX_INPUT_BYTES:
         return body
     try:

@@ -194,8 +194,7 @@ def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) 
 
 
 def _drop_each(text: str, find: Callable[[Node], Iterator[Path]]) -> str:
-    """Return ``text`` without everything that ``find`` names, and without the containers that this
-    empties."""
+    """Return ``text`` without all that ``find`` names, and the containers that this empties."""
     while (path := next(find(parsed_object(text)), None)) is not None:
         text = without(text, path)
         for end in (3, 2, 1):  # a group whose hooks are gone, its event or list, what held that

@@ -70,8 +70,7 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
 
 
 def lasting_program(env: Mapping[str, str]) -> Path | None:
-    """Return the program where the next terminal finds it too, or where `setup` links it; None if in
-    neither."""
+    """Return the program where the next terminal finds it too, or where `setup` links it, if any."""
     home = env.get("HOME", "")
     folders = [*_lasting_folders(env), *([Path(home) / ".local" / "bin"] if home.startswith("/") else [])]
     programs = (folder / _PROGRAM for folder in folders if folder.is_absolute())

@@ -242,8 +242,7 @@ class Scope:
 
 
 def project_scope(top: Path, *, local: bool = False) -> Scope:
-    """Return the files of the project at ``top``; with ``local`` the settings that its users keep to
-    themselves."""
+    """Return the files of the project at ``top``; with ``local`` those that its users keep to themselves."""
     name = "settings.local.json" if local else "settings.json"
     claude = top / ".claude"
     return Scope("local" if local else "project", top, claude / name, claude / "skills", top / ".mcp.json")

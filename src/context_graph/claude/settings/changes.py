@@ -56,8 +56,7 @@ def _diff_lines(change: Change, context: int) -> list[str]:
 
 
 def edited(text: str, edit: Callable[[str], str]) -> str:
-    """Return ``text`` after ``edit``, which does not see the byte order mark that some editors begin a file
-    with."""
+    """Return ``text`` after ``edit``, which does not see the byte order mark of some editors."""
     rest = text.removeprefix(_MARK)
     return text[: len(text) - len(rest)] + edit(rest)
 

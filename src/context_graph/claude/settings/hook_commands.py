@@ -54,8 +54,7 @@ def command_line(event: ClientEvent, *, strict: bool = False, form: str = "claud
 
 
 def exec_form(event: ClientEvent, program: str) -> dict[str, object]:
-    """Return the command and arguments without a shell. ``program`` is a path: the client expands nothing in
-    it."""
+    """Return command and arguments without a shell. ``program`` is a path, in which nothing is expanded."""
     return {"command": program, "args": ["hooks", event.verb, "--format", "claude"]}
 
 

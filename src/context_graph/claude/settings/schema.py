@@ -33,8 +33,7 @@ _OPTIONAL: Final[dict[str, tuple[type, str]]] = {
 
 
 def hook_problems(settings: Any) -> list[str]:
-    """Return what the client would reject in ``settings`` (parsed JSON), each as ``path: what it must
-    be``."""
+    """Return what the client would reject in parsed ``settings``, each as ``path: what it must be``."""
     if not isinstance(settings, dict):
         return [f"settings: must be an object, not {_kind(settings)}"]
     hooks = settings.get("hooks", {})

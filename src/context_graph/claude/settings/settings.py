@@ -96,8 +96,7 @@ def _refuse_problems(settings: Any, consequence: str) -> None:
 
 
 def is_strict(settings: dict[str, Any]) -> bool:
-    """Return whether the hook of the gates blocks the call where it fails, in ``settings`` without
-    problems."""
+    """Return whether the gates' hook blocks the call where it fails, in ``settings`` without problems."""
     groups = settings.get("hooks", {}).get(GATED, [])
     hooks = [hook for group in groups for hook in group["hooks"] if _role(hook) != "other"]
     return any(hook.get("onFailure") == "block" for hook in hooks)

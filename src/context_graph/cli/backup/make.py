@@ -130,8 +130,7 @@ def make(checkpoint: Mapping[str, Any], place: Path, advance: Callable[[int], No
 
 
 def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[File, ...]) -> Manifest:
-    """Return the manifest, with what a process of its own finds in the copy; what that leaves there goes
-    again."""
+    """Return the manifest, with what another process finds in the copy; what that leaves there goes again."""
     contents = probe(database)
     copied = {file.name for file in files}
     for entry in list(os.scandir(database)):

@@ -67,8 +67,7 @@ def _ago(words: str, now: datetime) -> datetime | None:
 
 
 def span_s(text: str) -> int | None:
-    """Return seconds of `90s`, `10min`, `12 hours`, `7d`, `2w`; None for anything else, also for digits
-    alone."""
+    """Return seconds of `90s`, `10min`, `12 hours`, `7d`, `2w`; None for all else, also for digits alone."""
     unit = text.lstrip("0123456789")
     digits = text[: len(text) - len(unit)]
     seconds = _SECONDS.get(unit.strip())

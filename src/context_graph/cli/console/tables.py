@@ -32,8 +32,7 @@ _ID_CHARS: Final = 8
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one line a session: as much of its id as names it, its end, length, branch, outcome, and its
-    goal."""
+    """Return one line a session: as much of its id as names it, end, length, branch, outcome, goal."""
     if not rows:
         return "no sessions yet"
     size = _ID_CHARS
@@ -125,8 +124,7 @@ def _compaction(compaction: Mapping[str, Any]) -> str:
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str, *, verbose: bool = False) -> str:
-    """Return the sessions before this one, newest first; with ``verbose`` each link with what was
-    measured."""
+    """Return the sessions before this one, newest first; with ``verbose`` what each link measured."""
     links = "".join(f" <- {before['id']}{_link(after, verbose)}" for after, before in pairwise(chain))
     links = f"{chain[0]['id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])

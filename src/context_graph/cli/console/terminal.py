@@ -100,8 +100,7 @@ def _moves(stream: TextIO) -> bool:
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:
-    """Return whether the person at the terminal answers yes, or with ``default`` Enter; anything else is
-    no."""
+    """Return whether the person at the terminal answers yes, or with ``default`` Enter; all else is no."""
     try:
         answer = input(f"{question} [{'Y/n' if default else 'y/N'}] ").strip().lower()
     except EOFError:

@@ -130,8 +130,7 @@ def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Se
 
 
 def _in_place(text: str, env: Mapping[str, str]) -> str:
-    """Return what follows a `${`: `NAME}` and `NAME:-default}` with their value; unchanged if it is
-    neither."""
+    """Return what follows a `${`: `NAME}` and `NAME:-default}` with their value; else unchanged."""
     inner, brace, rest = text.partition("}")
     name, mark, default = inner.partition(":-")
     if not (brace and _NAME.fullmatch(name)):

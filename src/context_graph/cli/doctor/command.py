@@ -74,8 +74,7 @@ def report_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def findings_text(report: Mapping[str, Any], width: int | None = None) -> str:
-    """Return what is wrong, worst first, each with its cure; lines of at most ``width`` where one is
-    given."""
+    """Return what is wrong, worst first, each with its cure; lines of at most ``width``, if given."""
     findings = sorted(report["findings"], key=lambda finding: list(_MARKS).index(finding["level"]))
     lines = []
     for finding in findings:

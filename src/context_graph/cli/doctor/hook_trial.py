@@ -41,8 +41,7 @@ class HookRun:
 
 
 def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -> dict[str, Any]:
-    """Return the standard input that the client would give the hook; the event is PreToolUse or
-    PostToolUse."""
+    """Return the standard input that the client would give the hook; of PreToolUse or PostToolUse."""
     hook_input: dict[str, Any] = {
         "session_id": session_id,
         "transcript_path": os.devnull,

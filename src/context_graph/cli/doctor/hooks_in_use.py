@@ -56,9 +56,7 @@ class HooksInUse:
     findings: list[Finding] = field(default_factory=list)
 
     def of(self, event: str) -> list[Hook]:
-        """Return the hooks of one event. A command in several settings files runs once, one in a plugin once
-        more.
-        """
+        """Return the hooks of one event. One in several settings files runs once, one in a plugin again."""
         of_event = [hook for hook in self.hooks if hook.event == event]
         return list({(hook.plugin, hook.command, hook.arguments): hook for hook in of_event}.values())
 
@@ -90,9 +88,7 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
 
 
 def _doubled(in_use: HooksInUse, events: list[str]) -> list[Finding]:
-    """Return problems with a plugin beside our settings, or with commands that differ: all of them run and
-    take time.
-    """
+    """Return problems with a plugin beside our settings, or commands that differ: all of them run."""
     twice = [event for event in events if len(in_use.of(event)) > 1]
     if not twice:
         return []

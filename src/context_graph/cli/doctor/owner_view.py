@@ -185,8 +185,7 @@ def _extra(look: Mapping[str, Any]) -> list[Finding]:
 
 
 def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """Return memories of a folder that is gone; places that can't be reached, and what was not taken from
-    them."""
+    """Return memories of a folder that is gone; places out of reach, and what was not taken from them."""
     findings = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
     for exchange in look.get("exchanges", ()):
         if exchange["failed"]:

@@ -90,8 +90,7 @@ def shut_folders(root: Path, store: Path) -> list[Finding]:
 
 
 def bytes_below(path: Path) -> int:
-    """Return bytes used by ``path`` and all below it; what disappears meanwhile or can't be read counts
-    nothing."""
+    """Return bytes used by ``path`` and all below it; what disappears or can't be read counts nothing."""
     if not path.is_dir():
         return _size(path)
     total = 0

@@ -127,8 +127,7 @@ def _remote_digest() -> str:
 
 
 def _is_here(seen: dict[str, Any], named: str | None) -> bool:
-    """Return whether the hub's project is the one of this checkout: by the remotes, else by the name, else
-    asked."""
+    """Return whether the hub's project is the one of this checkout: by remotes, else by name, else asked."""
     here, top = _remote_digest(), checkout_top(working_dir())
     naming = f", or name it: --project {seen['project']}"
     if seen["remote"] and here:

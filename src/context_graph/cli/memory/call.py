@@ -182,8 +182,7 @@ def edit(verb: str, arguments: dict[str, Any], db_path: str | None) -> Any:
 
 
 def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``old``, as `memory show` gives it, if its text may be changed; InvalidInputError says why
-    not."""
+    """Return ``old``, as `memory show` gives it, if its text may be changed; else raise InvalidInputError."""
     short = old["id"][:_ID_CHARS]
     if "tombstone" in old:
         raise InvalidInputError(f"{short} is forgotten; `context-graph-cli memory restore {short}` first")

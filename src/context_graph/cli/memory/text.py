@@ -262,8 +262,7 @@ def _time(text: str) -> str:
 
 
 def consolidation_text(result: Mapping[str, Any]) -> str:
-    """Return what a run did or would do and what it noticed, the first few of each kind, and how to take it
-    back."""
+    """Return what a run did or would do and noticed, the first few of each kind, and the way back."""
     lines = [_what_was_done(result)]
     lines += _some(
         "merged", result["merged"], result["merged_count"], _merge_line, lambda merge: len(merge["losers"])
@@ -406,8 +405,7 @@ def _some(
     line: Callable[[Any], str],
     size: Callable[[Any], int] = lambda _: 1,
 ) -> list[str]:
-    """Return the first few entries, and how many of ``total`` they leave untold; an entry may tell of
-    several."""
+    """Return the first few entries, and how many of ``total`` are left; an entry may tell of several."""
     shown = entries[:_SHOWN]
     lines = [f"{name:<9}  {line(entry)}" for entry in shown]
     left = total - sum(map(size, shown))

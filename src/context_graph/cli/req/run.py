@@ -47,8 +47,7 @@ def doctor(context: CommandContext) -> dict[str, Any]:
 def log(
     context: CommandContext, *, limit: int, session: str = "", requirement: str = "", kind: str = ""
 ) -> dict[str, Any]:
-    """Return ``entries`` (newest first, each with at_ms, kind, requirements, what else is known) and
-    ``source``."""
+    """Return ``entries`` (newest first, each with at_ms, kind, requirements and more) and ``source``."""
     session = context.session(session) if session else ""
     try:
         # The client and its sockets: only this command asks.

@@ -36,8 +36,7 @@ _CURES = {
 
 
 def unwritable(what: str, error: OSError, path: str = "") -> UsageError:
-    """Return the error for ``what`` that failed with ``error``; ``path`` is the file if the error names
-    none."""
+    """Return the error for ``what`` that failed with ``error``; ``path`` where the error names none."""
     where = error.filename or path
     named = f" ({where})" if where and str(where) not in what else ""
     cure = _CURES.get(error.errno or 0, "")
@@ -180,8 +179,7 @@ class CommandContext:
         )
 
     def _sessions_here(self) -> list[str]:
-        """Return the only live session of this project, or those that were refused something, the last one
-        first."""
+        """Return the only live session of this project, or those that were refused something, last first."""
         folders = (self.project.work, self.project.root)
         live = self.registry.live(self.now).items()
         here = [key for key, entry in live if entry.get("project_dir") in folders]

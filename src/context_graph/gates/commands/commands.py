@@ -221,8 +221,7 @@ def _means_a_requirement(context: CommandContext, branch: str) -> bool:
 def _open_elsewhere(
     context: CommandContext, target: str, session_id: str, entries: list[Requirement]
 ) -> dict[str, list[Requirement]]:
-    """Return other branches where the session armed one of ``entries`` and left it unmet, or was held for
-    it."""
+    """Return other branches where the session armed one of ``entries`` and left it unmet, or was held."""
     wanted: dict[str, list[Requirement]] = {}
     for state in context.files.others(session_id, target):
         open_ones = [entry for entry in entries if _is_open(entry, state, session_id, context.now)]
@@ -236,8 +235,7 @@ def _open_elsewhere(
 
 
 def _held_on(context: CommandContext, name: str, session_id: str) -> str:
-    """Return the branch on which the session was last held for the requirement; empty if it was satisfied
-    since."""
+    """Return the branch on which the session was held for the requirement; empty if satisfied since."""
     for entry in reversed(journal.read(context.repo.common_dir)):
         if entry.get("session_id") == session_id and name in entry.get("requirements", ()):
             return str(entry.get("branch", "")) if entry.get("kind") == "denied" else ""
@@ -301,9 +299,7 @@ def clear(
 
 
 def _take_back(context: CommandContext, state: BranchState, name: str, session_id: str) -> bool:
-    """Clear one requirement for the session, or for everybody if there is none; whether anything was
-    cleared.
-    """
+    """Clear one requirement for the session, or for all if there is none; whether anything was cleared."""
     if not session_id:
         return state.clear(name)
     done = state.clear_session(name, session_id)
@@ -377,8 +373,7 @@ def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
 
 
 def _was_armed(context: CommandContext, name: str) -> bool:
-    """Return whether some session armed it before the configuration disappeared: Stop may still ask for
-    it."""
+    """Return whether some session armed it before its configuration went: Stop may still ask for it."""
     documents = [read_document(path) for path in context.files.paths()]
     return any(document is not None and name in document["requirements"] for document in documents)
 

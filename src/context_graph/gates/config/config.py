@@ -34,8 +34,7 @@ def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
 
 
 def load_rules(root: str, claude_dir: str, cache: GateCache) -> Rules:
-    """Return the rules of the project at ``root``. Cost: a stat a file, or `compile_rules` where one has
-    changed."""
+    """Return the rules of the project at ``root``. Cost: a stat a file, or `compile_rules` after a change."""
     return cache.rules(root, claude_dir, compile_rules)
 
 
@@ -150,8 +149,7 @@ def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
 
 
 def _yaml() -> tuple[Any, Any]:
-    """Return PyYAML and its fastest safe loader; imported here because most hooks find the file compiled (12
-    ms)."""
+    """Return PyYAML and its fastest safe loader; imported here, for most hooks find the file compiled."""
     import yaml  # type: ignore[import-untyped]
 
     return yaml, getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -126,9 +126,7 @@ _ONE_OF = Kind("", lambda value: None, None, "")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key. With ``default`` None the kind's default holds; ``type`` and ``shown`` override its
-    description.
-    """
+    """One key. With ``default`` None the kind's holds; ``type`` and ``shown`` override its description."""
 
     name: str
     kind: Kind

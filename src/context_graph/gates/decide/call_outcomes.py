@@ -108,8 +108,7 @@ def _taken(
 
 
 def _is_over(key: str, call: Entry, event: GateEvent) -> bool:
-    """Return whether the call keeps nothing from ``event``'s: the same again, refused, given up, or git's
-    own."""
+    """Return whether the call keeps nothing from ``event``'s: the same, refused, given up, or git's own."""
     again = key == key_of(event) or call.get("digest") == digest(event)
     refused = call.get("asked") and call.get("agent", "") == event.hook.agent_id
     late = not 0 <= event.at - call["at"] <= _IN_USE_S
@@ -172,8 +171,7 @@ def _call_of(event: GateEvent, calls: dict[str, Entry]) -> tuple[str, Entry | No
 
 
 def only_mentions(event: GateEvent) -> bool:
-    """Return whether the call's command only prints or searches: a pattern that finds it there is no use of
-    it."""
+    """Return whether the call's command only prints or searches: to be found there is no use."""
     line = read_line(command_of(event.hook.tool_input))
     return line.whole and bool(line.commands) and all(map(_only_prints, line.commands))
 

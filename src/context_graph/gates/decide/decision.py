@@ -59,8 +59,7 @@ class Decision:
         return project
 
     def session_projects(self) -> list[Project]:
-        """Return the projects that the session works in: the working folder's first, then those it was seen
-        in."""
+        """Return the projects that the session works in: the working folder's, then those it was seen in."""
         event = self.event
         folders = self.registry.folders(event.session_id)
         seen = map(event.projects.find, folders)
@@ -225,8 +224,7 @@ def why_off(project: Project, rules: Rules, env: Mapping[str, str]) -> str:
 
 
 def active_here(requirements: list[Requirement], context: EvaluationContext) -> list[Requirement]:
-    """Return the requirements that the session's pause does not lift: an agent's never lifts human_only
-    ones."""
+    """Return the requirements that the session's pause does not lift: an agent's no human_only ones."""
     marker = paused(context.repo.common_dir, context.session_id) if context.session_id else None
     if marker is None:
         return requirements

@@ -346,8 +346,7 @@ def _has_verdict(text: str, verdict: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield what sections headed Verdict hold: paragraphs, list items, and what stands behind each check
-    box."""
+    """Yield what sections headed Verdict hold: paragraphs, list items, what is behind each check box."""
     inside, lines = False, list[str]()
     for line in [*text.splitlines(), ""]:
         plain = line.strip()
@@ -369,8 +368,7 @@ def _words(text: str) -> list[str]:
 
 
 def _says(text: str, wanted: list[str]) -> bool:
-    """Return whether the text says ``wanted`` without negating it; what stands behind an empty box is not
-    said."""
+    """Return whether the text says ``wanted`` without negating it; behind an empty box nothing is."""
     if text.startswith(("[ ]", "[]", "[-]")):
         return False
     plain = _CLAUSE.sub("\n", _NOT.sub(" not", text.removeprefix("[x]")))

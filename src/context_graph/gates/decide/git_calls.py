@@ -109,8 +109,7 @@ def _resolved(call: GitCall, command: ShellCommand, aliases: Aliases | None) -> 
 
 
 def mcp_runs_git(tool_name: str, verbs: Collection[str]) -> bool:
-    """Return whether a tool of an MCP server is one of git's ``verbs`` by its names:
-    `mcp__git__git_commit`."""
+    """Return whether a tool of an MCP server is one of git's ``verbs`` by name: `mcp__git__git_commit`."""
     server, _, tool = tool_name.removeprefix("mcp__").partition("__")
     if not tool or "git" not in f"{server} {tool}".lower():
         return False

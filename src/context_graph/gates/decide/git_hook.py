@@ -63,8 +63,7 @@ def before_git(decision: Decision) -> None:
 
 
 def _is_open(entry: Requirement, context: EvaluationContext) -> bool:
-    """Return whether edits of this session have armed the requirement, so that a commit of them asks for
-    it."""
+    """Return whether edits of this session have armed the requirement, so that a commit asks for it."""
     armed = context.state.is_armed(entry.name, context.session_id, per_session=entry.per_session)
     return armed and not entry.stop_only and entry.scope != "single_use"
 
@@ -95,8 +94,7 @@ def _repository(event: GateEvent, hook: GitHook) -> Repo | None:
 
 
 def _project(event: GateEvent, repo: Repo) -> Project | None:
-    """Return the project that the repository belongs to, in the checkout that git works in; None for
-    another's."""
+    """Return the project that the repository belongs to, in the checkout that git works in, if any."""
     for place in (repo.top, repo.common_dir):
         project = event.projects.find(place, event.project_dir)
         if project is None or project.repo is None:

@@ -73,8 +73,7 @@ def _without_project(decision: Decision) -> None:
 
 
 def _left_state(event: GateEvent, cache: GateCache) -> bool:
-    """Return whether the session has state in a repository that no longer governs it; a new session has
-    none."""
+    """Return whether the session has state in a repository that no longer governs it; a new one has none."""
     if not event.session_id or event.hook.source == "startup":
         return False
     for folder in (event.cwd, event.project_dir):
@@ -85,8 +84,7 @@ def _left_state(event: GateEvent, cache: GateCache) -> bool:
 
 
 def _parent(decision: Decision) -> str:
-    """Return the session that this one was forked from in the same client; ask before this one replaces
-    it."""
+    """Return the session that this one was forked from in the same client; ask before this replaces it."""
     event = decision.event
     if event.hook.source != "fork" or event.client <= 0:
         return ""
@@ -316,8 +314,7 @@ def prompt_submit(decision: Decision) -> None:
 
 
 def _is_new(decision: Decision, context: EvaluationContext) -> bool:
-    """Return whether nothing was heard of this session before; it is entered then, so that it is new only
-    once."""
+    """Return whether nothing was heard of this session before; it is entered then, to be new once."""
     session = decision.event.session_id
     if not session or decision.registry.folders(session):
         return False

@@ -30,8 +30,7 @@ _PLAIN = re.compile(r"[\w./-]{1,64}", re.ASCII)
 
 
 def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
-    """Return the reason of a refused tool call; the last line holds the command that satisfies all of
-    them."""
+    """Return the reason of a refused tool call; the last line has the command that satisfies them."""
     count = len(verdicts)
     head = f"Blocked by {'a requirement' if count == 1 else f'{count} requirements'} on {context.branch}:"
     return _listed(head, verdicts, context)
@@ -46,8 +45,7 @@ def human_only_denial(path: str, names: list[str]) -> str:
 
 
 def held_denial(why: str, names: list[str]) -> str:
-    """Return the reason of a call held by human_only requirements that the session has seen, their .git
-    gone."""
+    """Return the reason of a call held by human_only requirements that it has seen, their .git gone."""
     return (
         f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
         f"{'holds' if len(names) == 1 else 'hold'} for this session.\n"
@@ -160,8 +158,7 @@ def _artefact(wanted: dict[str, Any]) -> str:
 
 
 def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
-    """Return how to go on: what the model marks as met, what it asks the user for. A guard is met by its
-    cure."""
+    """Return how to go on: what the model marks as met, what it asks of the user. A cure meets a guard."""
     by_kind: dict[str, dict[str, None]] = {"blocking": {}, "dynamic": {}, "guard": {}, "person": {}}
     for verdict in verdicts:
         entry = verdict.requirement
@@ -197,8 +194,7 @@ def one_line(verdict: Verdict) -> str:
 
 
 def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:
-    """Return the short status: what is open and how to close it; one line each if ``standard``. For
-    `as_data`."""
+    """Return the short status: what is open and its cure; a line each if ``standard``. For `as_data`."""
     total, branch = len(verdicts), name_as_data(context.branch)
     pending = [verdict for verdict in verdicts if not verdict.met]
     if not pending:

@@ -97,8 +97,7 @@ def _of_rm(command: ShellCommand, own: Collection[str], *, moved: bool) -> str:
 
 
 def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
-    """Return whether a path is the system, the home, the project or its history, or everything in one of
-    them."""
+    """Return whether a path is the system, the home, the project or its history, or all that is in one."""
     path = normpath(target)
     whole = set(map(normpath, own))
     if path == ".git":

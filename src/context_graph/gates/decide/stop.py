@@ -62,8 +62,7 @@ def _block(decision: Decision, waiting: list[_Open]) -> None:
 
 
 def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext | None, list[Verdict]]:
-    """Return what the session armed in the project and left unmet; where HEAD names no branch, on other
-    branches."""
+    """Return what the session armed in the project and left unmet; without a branch, on others."""
     rules = decision.rules(project)
     if project.repo is not None:
         turn_over(decision.event, decision.files(project))
@@ -124,8 +123,7 @@ def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
 
 
 def _by_state_alone(event: GateEvent, context: EvaluationContext) -> list[Verdict]:
-    """Return what is armed and not satisfied if the configuration can't be read: removing it lifts
-    nothing."""
+    """Return what is armed and not satisfied if the configuration can't be read: removal lifts nothing."""
     verdicts = []
     for state in _states(context):
         names = [name for name in state.names() if _is_open(state, name, event)]
@@ -143,8 +141,7 @@ def _is_open(state: BranchState, name: str, event: GateEvent) -> bool:
 
 
 def _waits(decision: Decision, waiting: list[_Open]) -> bool:
-    """Return whether Stop comes again by itself: an agent runs, or a command that has not yet let a Stop
-    pass."""
+    """Return whether Stop comes again by itself: an agent runs, or a command that has let no Stop pass."""
     event = decision.event
     if any(kind not in _ENDLESS for kind, _ in event.hook.background):
         return True

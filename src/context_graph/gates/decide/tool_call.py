@@ -73,8 +73,7 @@ class Part:
 
 
 def project_of(event: GateEvent) -> Project | None:
-    """Return the project of the session's working folder, else of the folder that the client was started
-    in."""
+    """Return the project of the session's working folder, else of the one that the client was started in."""
     return event.projects.find(event.cwd, event.project_dir)
 
 
@@ -201,8 +200,7 @@ _VALUES = 10_000
 
 
 def named_texts(tool_input: object) -> Iterator[tuple[str, str]]:
-    """Yield the texts in a call's arguments at any depth, each with the name it stands under; of 10,000
-    values."""
+    """Yield the texts in a call's arguments at any depth, each with its name; of 10,000 values."""
     waiting: list[tuple[str, object]] = [("", tool_input)]
     for _ in range(_VALUES):
         if not waiting:

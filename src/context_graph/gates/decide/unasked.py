@@ -151,8 +151,7 @@ def _may_commit(decision: Decision) -> bool:
 
 
 def _wanted(decision: Decision, project: Project) -> list[Requirement]:
-    """Return the requirements that a commit is asked for; none where its tips could only be told by running
-    git."""
+    """Return the requirements that a commit is asked for; none where only git could tell its tips."""
     if project.repo is None or not decision.rules(project).readable or keeps_reftable(project.repo):
         return []
     return [entry for entry in decision.rules(project).active if entry.names_git(_COMMIT)]

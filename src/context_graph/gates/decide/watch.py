@@ -108,8 +108,7 @@ def _hooks_of(path: str) -> tuple[str, list[str]]:
 
 
 def _calls(settings: dict[str, tuple[str, list[str]]]) -> list[str]:
-    """Return the events for which the client calls us, by all of its files; none where one turns all hooks
-    off."""
+    """Return the events for which the client calls us, by all of its files; none if one turns all off."""
     events = {name for _, events in settings.values() for name in events}
     return [] if _OFF in events else sorted(events)
 
@@ -158,8 +157,7 @@ def protected_paths(project: Project, claude_dir: str, cache_dir: str = "") -> t
 
 
 def settings_files(project: Project, claude_dir: str, project_dir: str = "") -> list[str]:
-    """Return the client's settings that may call our hooks, those where it was started (``project_dir``)
-    too."""
+    """Return the client's settings that may call our hooks, also where it was started (``project_dir``)."""
     top = project.repo.top if project.repo is not None else ""
     tops = [path.rstrip("/") for path in (project.root, project.work, top, project_dir) if path]
     homes = dict.fromkeys([claude_dir] * bool(claude_dir) + [f"{path}/.claude" for path in tops])

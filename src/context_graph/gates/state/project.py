@@ -94,8 +94,7 @@ class Projects:
         return real
 
     def _upwards(self, start: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
-        """Return the project at or above ``start``; a linked worktree ends the search at its main
-        checkout."""
+        """Return the project at or above ``start``; a linked worktree ends it at its main checkout."""
         for place in parents(start):
             governed, linked = self._look(place)
             if governed and _same_owner(trusted, place):

@@ -18,8 +18,7 @@ _NAME_KEEPS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 
 
 def alias_of(session_id: str) -> str:
-    """Return the 8 lower-case hex digits that stand for ``session_id``; empty if it does not begin with
-    such."""
+    """Return the 8 lower-case hex digits for ``session_id``; empty if it does not begin with such."""
     head = session_id[: _ALIAS + 1].replace("-", "")[:_ALIAS]
     return head.lower() if len(head) == _ALIAS and _HEX.issuperset(head) else ""
 
@@ -30,8 +29,7 @@ def is_alias(session_id: str) -> bool:
 
 
 def same_session(first: str, other: str) -> bool:
-    """Return whether both are the same id, or one is the other's short form. Two full ids never match by
-    alias."""
+    """Return whether both are the same id, or one is the other's short form. Two full ids never do."""
     if first == other:
         return True
     if not (is_alias(first) or is_alias(other)):

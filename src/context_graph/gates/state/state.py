@@ -57,8 +57,7 @@ class BranchState:
         return sessions if isinstance(sessions, dict) else {}
 
     def record(self, name: str, session_id: str) -> dict[str, Any]:
-        """Return the session's own record: under its full id or its short form, the newer where both
-        exist."""
+        """Return the session's own record: under its full id or its short form, the newer of both."""
         records = self.sessions(name)
         own = [records[key] for key in _own_keys(records, session_id) if isinstance(records[key], dict)]
         return _merged(own)
@@ -162,9 +161,7 @@ class BranchState:
         return bool(keys)
 
     def refuse_override(self, name: str, session_id: str, now: float) -> bool:
-        """Let the root's satisfaction not count for the session until the next one; False if there is
-        none.
-        """
+        """Let the root's satisfaction not count for the session until the next; False if there is none."""
         entry = self.entry(name)
         if entry.get("satisfied") is not True:
             return False

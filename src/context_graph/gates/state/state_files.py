@@ -34,8 +34,7 @@ class StateFiles:
         self.folder, self.project, self.cache = common_dir + FOLDER, project, cache
 
     def load(self, branch: str, now: float) -> BranchState:
-        """Return the branch's state, not to be changed in place; a missing, damaged or foreign file is
-        none."""
+        """Return the branch's state, not to be changed; a missing, damaged, foreign file is none."""
         return self._state(branch, self._find(branch)[1], now)
 
     def _state(self, branch: str, document: dict[str, Any] | None, now: float) -> BranchState:
@@ -77,8 +76,7 @@ class StateFiles:
         return spent
 
     def others(self, session_id: str, branch: str) -> list[BranchState]:
-        """Return the states of other branches that mention the session. Cost: one read a file of the
-        folder."""
+        """Return the states of other branches that mention the session. Cost: a read a file of the folder."""
         states = []
         for path in self.paths():
             document = self._read(path)

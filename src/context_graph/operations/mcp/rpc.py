@@ -158,8 +158,7 @@ def _message(value: object) -> Incoming:
 
 
 def _lenient(text: bytes) -> object:
-    """Return what orjson refuses and is JSON all the same: lone surrogates (replaced), numbers of any
-    length."""
+    """Return what orjson refuses and is JSON all the same: lone surrogates (replaced), long numbers."""
     return _clean(json.loads(text.decode(), parse_constant=_no_constant))
 
 
@@ -274,8 +273,7 @@ def _missing(name: str, kind: str) -> RpcError:
 
 
 def completed(result: Mapping[str, Any], *, cached: bool) -> dict[str, Any]:
-    """Return a stateless result: whole, from whom, and how long it holds where it may be kept
-    (``cached``)."""
+    """Return a stateless result: whole, from whom, and how long it holds if ``cached``."""
     meta = {**result.get("_meta", {}), f"{_KEY}serverInfo": _SERVER_INFO}
     document = {"resultType": "complete", **result, "_meta": meta}
     return {**document, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else document

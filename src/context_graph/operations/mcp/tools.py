@@ -110,8 +110,7 @@ class Toolbox:
 
 
 def bare_name(name: str) -> str:
-    """Return ``store_memory`` for `mcp__context-graph__store_memory` and the plugin's form of it, else
-    ``name``."""
+    """Return ``store_memory`` for `mcp__context-graph__store_memory` and the plugin's form, else ``name``."""
     prefix, mark, rest = name.rpartition("__")
     if not mark or not prefix.startswith("mcp__"):
         return name
@@ -259,8 +258,7 @@ def _is_trial(call: ToolCall) -> bool:
 
 
 def _run(call: ToolCall, arguments: Any) -> ToolResult | Deferred:
-    """Return the operation's answer, with the pulse where the call has one; a promise of it if it takes
-    long."""
+    """Return the operation's answer, with the pulse where the call has one; or a promise of it."""
     deferred = Deferred()
 
     def done(outcome: Mapping[str, Any] | Exception) -> None:

@@ -122,8 +122,7 @@ class _Gathering:
         )
 
     def _kept(self, at_ms: int) -> bool:
-        """Return whether something of that time belongs into the report; each thing in the store passes
-        here."""
+        """Return whether something of that time belongs into the report; all in the store passes here."""
         self._last_ms = max(self._last_ms, at_ms)
         return at_ms >= self._begin
 

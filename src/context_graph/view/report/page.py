@@ -174,8 +174,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _finalized(value: Any) -> Any:
-    """Return each text that the page shows passes here: what turns the direction of reading is shown, not
-    obeyed."""
+    """Return what the page shows of a value: what turns the direction of reading is shown, not obeyed."""
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

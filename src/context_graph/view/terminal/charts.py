@@ -16,8 +16,7 @@ _UP: Final = " ▁▂▃▄▅▆▇█"
 
 
 def bar(share: float, width: int) -> str:
-    """Return a horizontal bar of at most ``width`` cells; a share above 0 shows as an eighth of a cell at
-    least."""
+    """Return a horizontal bar of at most ``width`` cells; above 0 it has an eighth of a cell."""
     share = min(1.0, max(0.0, share))
     eighths = round(share * width * 8) or (1 if share and width else 0)
     whole, rest = divmod(eighths, 8)
