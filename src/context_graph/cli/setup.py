@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from context_graph.claude.hosts import install as hosts
 from context_graph.claude.install.entries import SERVER
 from context_graph.claude.install.link import (
     Link,
@@ -31,15 +33,14 @@ from context_graph.claude.install.plan import (
     remove_folders,
     user_scope,
 )
-from context_graph.claude.settings.changes import Change, diff_of
+from context_graph.claude.settings.changes import Change, apply_changes, diff_of
 from context_graph.claude.settings.hook_commands import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
-from context_graph.cli.console.tables import counted
+from context_graph.cli.console.tables import columns, counted
 from context_graph.cli.console.terminal import agree, print_folded
-from context_graph.cli.hosts import Asked, set_up, show_files, write
 from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import CommandLineError
+from context_graph.errors import CommandLineError, ConfigError
 from context_graph.wire.client.spawn import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -96,16 +97,18 @@ def setup(
     if plugin:
         print(plugin_copy(data_root()))
         return
+    asked = Asked(remove, yes, dry_run, diff)
     if autostart:
-        _autostart(remove=remove, yes=yes, dry_run=dry_run)
+        _autostart(asked)
         return
     if link:
-        _link(remove=remove, dry_run=dry_run)
+        _link(asked)
         return
     if host != "claude":
-        only_claudes = local or strict_gates is not None or status_line or server_name != SERVER
-        asked = Asked(user=user, remove=remove, yes=yes, dry_run=dry_run, diff=diff, servers=servers)
-        set_up(host, asked, refused=only_claudes)
+        if local or strict_gates is not None or status_line or server_name != SERVER:
+            only_claudes = "--local, --strict-gates, --status-line and --server-name"
+            raise CommandLineError(f"{only_claudes} are for Claude Code alone")
+        _set_up_host(host, asked, user=user, servers=servers)
         return
     if not _SERVER_NAME.fullmatch(server_name):
         raise CommandLineError("--server-name takes 1 to 64 letters, digits, - and _")
@@ -113,32 +116,125 @@ def setup(
         raise CommandLineError("give either --user or --local, not both")
     scope = user_scope() if user else project_scope(checkout_top(working_dir()), local=local)
     if remove:
-        _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
+        _remove(scope, asked)
         return
-    record = Record(data_root(), scope.key)
     program = "" if scope.name == "project" else _without_shell()
-    options = Options(servers, server_name, skills, permissions, status_line, strict_gates, program)
-    _install(scope, record, options, yes=yes, dry_run=dry_run, diff=diff)
+    _install(
+        scope, Options(servers, server_name, skills, permissions, status_line, strict_gates, program), asked
+    )
 
 
-def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_run: bool, diff: bool) -> None:
-    made, link = plan_setup(scope, record, options), plan_link(find_launcher(), os.environ)
-    wanted = bool(made.needed or link.is_needed)
-    if not wanted:
-        print("nothing to change")
-    elif diff:
-        print(diff_of(made.needed))
-    elif dry_run or not yes:
-        _show_plan(scope, made, link)
-    if wanted and not dry_run:
-        agree("Set this up?", yes=yes)
-        write(made, record, lambda: remove_folders(scope, record))
-        if link.is_needed:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options that count for whatever is set up."""
+
+    remove: bool
+    yes: bool
+    dry_run: bool
+    diff: bool
+
+    def carry_out(
+        self,
+        made: Setup,
+        question: str,
+        show: Callable[[], None],
+        *,
+        record: Record | None = None,
+        undo: Callable[[], None] | None = None,
+        link: Link | None = None,
+    ) -> bool:
+        """Show what would change, ask, write; whether it was written.
+
+        Args:
+            record: Notes what the files were; then ``undo`` removes folders if a file can't be written.
+        """
+        link = link if link is not None and link.is_needed else None
+        wanted = bool(made.needed or link)
+        if not wanted:
+            print("nothing to change")
+        elif self.diff:
+            print(diff_of(made.needed))
+        elif self.dry_run or not self.yes:
+            show()
+        if not wanted or self.dry_run:
+            return False
+        agree(question, yes=self.yes)
+        _write(made, record, undo)
+        if link is not None:
             write_link(link)
             print(link.done)
+        return True
+
+
+def _write(made: Setup, record: Record | None, undo: Callable[[], None] | None) -> None:
+    if record is not None:
+        try:
+            record.note(made.needed)
+        except OSError as error:
+            raise ConfigError(f"can't save the files' earlier content for --remove: {error}") from error
+    try:
+        for path in apply_changes(made.needed):
+            print(f"wrote {path}" if path.exists() else f"removed {path}")
+    except ConfigError:
+        if undo is not None:
+            undo()
+        raise
+
+
+def _show_files(made: Setup) -> None:
+    """Show each file that changes in a line: all of them fit a screen."""
+    rows = []
+    for change in made.needed:
+        come, go = change.lines
+        word = "new" if change.before is None else "gone" if change.after is None else "changed"
+        rows.append((word, " ".join([str(change.path), *[f"+{come}"] * bool(come), *[f"-{go}"] * bool(go)])))
+    print(columns(rows) + "\n`--diff` shows every line")
+
+
+def _install(scope: Scope, options: Options, asked: Asked) -> None:
+    record = Record(data_root(), scope.key)
+    made, link = plan_setup(scope, record, options), plan_link(find_launcher(), os.environ)
+    done = asked.carry_out(
+        made,
+        "Set this up?",
+        lambda: _show_plan(scope, made, link),
+        record=record,
+        undo=lambda: remove_folders(scope, record),
+        link=link,
+    )
     _tell([*made.notes, *([link.note] if link.note else [])])
-    if wanted and not dry_run:
+    if done:
         _tell_next(is_project=scope.servers is not None)
+
+
+def _set_up_host(host: str, asked: Asked, *, user: bool, servers: bool) -> None:
+    """Add or remove another host's hooks and memory tools. Errors as of `setup`."""
+    scope = (
+        hosts.user_scope(host, os.environ) if user else hosts.project_scope(host, checkout_top(working_dir()))
+    )
+    record = Record(data_root(), scope.key)
+    if asked.remove:
+        made = hosts.plan_removal(scope, record)
+        asked.carry_out(made, "Take it out?", lambda: _show_files(made))
+        if not asked.dry_run:
+            hosts.remove_folders(record)
+            record.forget()
+        _tell(made.notes)
+        return
+    made = hosts.plan(scope, os.environ, servers=servers)
+    done = asked.carry_out(
+        made,
+        "Set this up?",
+        lambda: _show_files(made),
+        record=record,
+        undo=lambda: hosts.remove_folders(record),
+        link=plan_link(find_launcher(), os.environ) if made.needed else None,  # for the memory tools
+    )
+    _tell(made.notes)
+    if done:
+        print(scope.next)
+        if not scope.is_user:
+            print("whoever works in this project with it gets the same once these files are committed")
 
 
 def _show_plan(scope: Scope, made: Setup, link: Link) -> None:
@@ -199,7 +295,7 @@ def _without_shell() -> str:
     return str(program) if program is not None and numbers >= EXEC_SINCE else ""
 
 
-def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
+def _remove(scope: Scope, asked: Asked) -> None:
     """Take it out of ``scope``; of a project out of the settings that its users keep to themselves, too."""
     scopes, shared = [scope], True
     if scope.name == "project":
@@ -208,16 +304,8 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
         shared = not is_set_up(project_scope(scope.base))
     places = [(scope, Record(data_root(), scope.key)) for scope in scopes]
     made = plan_removal(places, shared=shared)
-    if not made.needed:
-        print("nothing to change")
-    elif diff:
-        print(diff_of(made.needed))
-    elif dry_run or not yes:
-        show_files(made)
-    if made.needed and not dry_run:
-        agree(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
-        write(made)
-    if not dry_run:
+    asked.carry_out(made, f"Change {counted(len(made.needed), 'file')}?", lambda: _show_files(made))
+    if not asked.dry_run:
         for place, record in places:
             remove_folders(place, record)
             record.forget()
@@ -229,31 +317,29 @@ def _tell(notes: Sequence[str]) -> None:
         print_folded(f"note: {note}")
 
 
-def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
+def _autostart(asked: Asked) -> None:
     env = os.environ
-    made = plan_no_autostart(env) if remove else plan_autostart(find_owner_command(), data_root(), env)
+    made = plan_no_autostart(env) if asked.remove else plan_autostart(find_owner_command(), data_root(), env)
     print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
-    if made.needed and not dry_run:
-        agree("Write 1 file?", yes=yes)
+    if made.needed and not asked.dry_run:
+        agree("Write 1 file?", yes=asked.yes)
         write_autostart(made, os.environ)
         print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
-    for note in made.notes:
-        print(f"note: {note}")
+    _tell(made.notes)
 
 
-def _link(*, remove: bool, dry_run: bool) -> None:
+def _link(asked: Asked) -> None:
     """Only the link: made, or taken away."""
-    if remove:
-        gone = None if dry_run else remove_link(os.environ)
+    if asked.remove:
+        gone = None if asked.dry_run else remove_link(os.environ)
         print(f"removed {gone}" if gone else "nothing to change")
         return
     made = plan_link(find_launcher(), os.environ)
-    if made.is_needed and not dry_run:
+    if made.is_needed and not asked.dry_run:
         write_link(made)
     done = made.done if made.is_needed else "nothing to change"
-    print(done + " (dry run)" * dry_run)
-    if made.note:
-        print(f"note: {made.note}")
+    print(done + " (dry run)" * asked.dry_run)
+    _tell([made.note] if made.note else [])
 
 
 COMMANDS: Final = (
