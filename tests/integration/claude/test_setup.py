@@ -24,7 +24,7 @@ from context_graph.claude.install.entries import (
     take_from_settings,
 )
 from context_graph.claude.settings.hook_commands import MISSING, command_line
-from context_graph.claude.settings.schema import hook_problems
+from context_graph.claude.settings.hook_commands import hook_problems
 
 (STOP,) = (event for event in REGISTERED if event.name == "Stop")
 THEIRS = """{

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from context_graph.claude.events import EVENT_OF_VERB, REGISTERED, ClientEvent
-from context_graph.claude.settings.hook_commands import GATED, SEARCH, command_line, exec_form
+from context_graph.claude.settings.hook_commands import GATED, SEARCH, command_line, exec_form, hook_problems
 from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text
-from context_graph.claude.settings.schema import hook_problems
 from context_graph.errors import InvalidInputError
 
 _VERBS: Final = (
@@ -133,8 +132,9 @@ class _Editor(JsonEditor):
         """Bring the list under one event up to date; unchanged groups keep their text."""
         pieces: list[Node | dict[str, Any]] = []
         called = False
+        (own,) = self._group(event, None)["hooks"]
         for node in groups.items:
-            updated, called = self._updated(node.value, event, matcher, called=called)
+            updated, called = _updated_group(node.value, event, matcher, own, called=called)
             if updated is not None:
                 pieces.append(node if updated == node.value else updated)
         if not called:
@@ -143,12 +143,6 @@ class _Editor(JsonEditor):
             self.append_items(groups, pieces[len(groups.items) :], 3)
         elif pieces != groups.items:
             self.replace_items(groups, pieces, 3)
-
-    def _updated(
-        self, group: dict[str, Any], event: ClientEvent, matcher: str | None, *, called: bool
-    ) -> tuple[dict[str, Any] | None, bool]:
-        (own,) = self._group(event, None)["hooks"]
-        return _updated_group(group, event, matcher, own, called=called)
 
 
 def _updated_group(

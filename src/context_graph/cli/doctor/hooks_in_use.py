@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.settings.hook_commands import runs_us
-from context_graph.claude.settings.schema import hook_problems
+from context_graph.claude.settings.hook_commands import hook_problems, runs_us
 from context_graph.cli.doctor.client_files import (
     ERROR,
     NOTE,

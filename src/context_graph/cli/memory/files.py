@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -267,20 +267,34 @@ def _spooled_stdin() -> IO[bytes]:
 
 def _line_batches(lines: IO[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
     lines.seek(0)
-    batch: list[str] = []
-    first = number = 1
-    size = 0
+    first = 1
+    for batch, size in _batches(_numbered(lines)):
+        yield {"first_line": first, "lines": batch}, size
+        first += len(batch)
+
+
+def _numbered(lines: IO[bytes]) -> Iterator[tuple[str, int]]:
+    """Yield each line with its size in bytes."""
+    number = 0
     while line := lines.readline(_MAX_LINE + 1):
+        number += 1
         if len(line) > _MAX_LINE:
             raise InvalidInputError(f"line {number}: longer than {_MAX_LINE} bytes")
-        batch.append(_text(line, f"line {number}"))
-        size += len(line)
-        number += 1
+        yield _text(line, f"line {number}"), len(line)
+
+
+def _batches(parts: Iterable[tuple[Any, int]]) -> Iterator[tuple[list[Any], int]]:
+    """Yield what fits one request, with its size."""
+    batch: list[Any] = []
+    size = 0
+    for part, its in parts:
+        batch.append(part)
+        size += its
         if size >= _PAGE_BYTES or len(batch) >= _PAGE_LINES:
-            yield {"first_line": first, "lines": batch}, size
-            batch, size, first = [], 0, number
+            yield batch, size
+            batch, size = [], 0
     if batch:
-        yield {"first_line": first, "lines": batch}, size
+        yield batch, size
 
 
 def _text(data: bytes, where: str) -> str:
@@ -291,17 +305,9 @@ def _text(data: bytes, where: str) -> str:
 
 
 def _markdown_batches(files: list[Path], root: Path) -> Iterator[tuple[dict[str, Any], int]]:
-    batch: list[dict[str, str]] = []
-    size = 0
-    for file in files:
-        name = str(file.relative_to(root))
-        text = _text(file.read_bytes(), name)
-        batch.append({"name": name, "text": text})
-        size += len(text)
-        if size >= _PAGE_BYTES or len(batch) >= _PAGE_LINES:
-            yield {"files": batch}, len(batch)
-            batch, size = [], 0
-    if batch:
+    names = (str(file.relative_to(root)) for file in files)
+    texts = ((name, _text((root / name).read_bytes(), name)) for name in names)
+    for batch, _ in _batches(({"name": name, "text": text}, len(text)) for name, text in texts):
         yield {"files": batch}, len(batch)
 
 
