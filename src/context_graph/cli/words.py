@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -179,7 +179,8 @@ def read_words(words: Sequence[str], takes: Sequence[Option | Argument]) -> dict
     """Return the texts in ``words`` by the names of their values; None where these are not plain, which is
     left to Typer.
     """
-    options = {name: word for word in takes if isinstance(word, Option) for name in _names(word)}
+    known = [word for word in takes if isinstance(word, Option)]
+    options = {name: word for word in known for name in (word.name, word.short, word.off) if name}
     values: dict[str, Any] = {}
     plain: list[str] = []
     rest = iter(words)
@@ -205,10 +206,6 @@ def read_words(words: Sequence[str], takes: Sequence[Option | Argument]) -> dict
         return None
     arguments = [word for word in takes if isinstance(word, Argument)]
     return values if _place(plain, arguments, values) else None
-
-
-def _names(option: Option) -> Iterator[str]:
-    return filter(None, (option.name, option.short, option.off))
 
 
 def _place(plain: list[str], arguments: Sequence[Argument], values: dict[str, Any]) -> bool:

@@ -132,7 +132,7 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
         if name.startswith("rollout-") and name.endswith(".jsonl")
     )
     plain = [path for path in islice(paths, MAX_FILES) if not path.is_symlink()]
-    own = (path for path in plain if _is_below(_meta_of(path).get("cwd"), project))
+    own = (path for path in plain if Path(str(_meta_of(path).get("cwd", "."))).is_relative_to(project))
     return sorted(own, key=lambda path: path.name)
 
 
@@ -152,10 +152,6 @@ def _meta_of(path: Path) -> dict[str, Any]:
     except OSError:
         pass
     return {}
-
-
-def _is_below(cwd: object, project: Path) -> bool:
-    return isinstance(cwd, str) and Path(cwd).is_relative_to(project)
 
 
 def told_by(path: Path, odd: Counter[str], seen: MutableSet[str]) -> Iterator[Told]:

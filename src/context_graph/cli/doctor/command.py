@@ -299,10 +299,6 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     return report
 
 
-def _canary_id() -> str:
-    return CANARY_PREFIX + secrets.token_hex(8)
-
-
 def _try_hooks(report: Report, in_use: HooksInUse, env: Mapping[str, str], *, look: bool) -> None:
     report.findings += in_use.findings
     tried, configured = in_use, bool(in_use.hooks)
@@ -312,7 +308,9 @@ def _try_hooks(report: Report, in_use: HooksInUse, env: Mapping[str, str], *, lo
         report.findings.append(Finding(WARNING, text, cure))
         plugin = plugin_folder()
         tried = HooksInUse(packaged_hooks(plugin, report.folder))
-    trial: HookTrial = try_hooks(tried, report.place, report.folder, _canary_id(), env, look=look)
+    trial: HookTrial = try_hooks(
+        tried, report.place, report.folder, CANARY_PREFIX + secrets.token_hex(8), env, look=look
+    )
     report.findings += trial.findings
     report.hooks = {
         "configured": configured,

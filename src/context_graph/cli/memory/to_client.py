@@ -45,11 +45,12 @@ def write(pages: Iterator[dict[str, Any]]) -> int:
             f"{folder}: Claude Code has no folder for this project; start `claude` here once, then try again"
         )
     chosen = _chosen(pages)
-    text = _HEAD + "".join(f"- {_day(memory)}: {_line(memory['content'])}\n" for memory in chosen)
+    days = [time.strftime("%Y-%m-%d", time.gmtime(memory["created_at_ms"] / 1000)) for memory in chosen]
+    lines = (f"- {day}: {_line(memory['content'])}\n" for day, memory in zip(days, chosen, strict=True))
     try:
         notes = memory_of(project, os.environ)
         notes.mkdir(mode=0o700, exist_ok=True)
-        _replace(notes / OURS, text)
+        _replace(notes / OURS, _HEAD + "".join(lines))
         _add_line(notes / MEMORY_INDEX)
     except OSError as error:
         raise InvalidInputError(f"{error.filename}: {error.strerror}") from error
@@ -106,10 +107,6 @@ def _chosen(pages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     stored = [row for row in _rows(pages) if row.get("source") in _OWN]
     stored.sort(key=lambda row: (not row["pinned"], -row["importance"], -row["created_at_ms"], row["id"]))
     return stored[:_MOST]
-
-
-def _day(row: dict[str, Any]) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(row["created_at_ms"] / 1000))
 
 
 def _line(content: str) -> str:

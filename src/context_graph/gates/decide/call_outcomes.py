@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import json
 import os
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from context_graph.gates.decide.evaluation import EvaluationContext
@@ -17,7 +17,6 @@ from context_graph.gates.decide.git_calls import git_call
 from context_graph.gates.decide.tool_call import command_of, matching, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement
-from context_graph.gates.state.state import BranchState
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.gates.state.under_way import Entry, Kept, UnderWay, has_committed, tips_of
 from context_graph.system.small_files import number
@@ -193,11 +192,8 @@ def _close(event: GateEvent, files: StateFiles, calls: dict[str, Entry], key: st
     others = [pair for call in calls.values() for pair in call.get("arms", ())]
     for branch, name in arms:
         if [branch, name] not in others:
-            files.change(branch, event.at, partial(_disarm, name=name, event=event))
-
-
-def _disarm(state: BranchState, *, name: str, event: GateEvent) -> None:
-    state.disarm(name, event.session_id, event.at)
+            disarm = methodcaller("disarm", name, event.session_id, event.at)
+            files.change(branch, event.at, disarm)
 
 
 def asked_for(event: GateEvent, files: StateFiles) -> None:

@@ -62,10 +62,6 @@ class BranchState:
         own = [records[key] for key in _own_keys(records, session_id) if isinstance(records[key], dict)]
         return _merged(own)
 
-    def session_ids(self) -> set[str]:
-        """Return every key under which some session has a record."""
-        return {key for name in self.names() for key in self.sessions(name)}
-
     def is_armed(self, name: str, session_id: str, *, per_session: bool) -> bool:
         """Return whether an allowed call of this session has triggered the requirement.
 

@@ -77,11 +77,11 @@ class Endpoint:
         self._running = Running()
         self._methods: dict[str, Callable[[Request, bytes, Notes], Any]] = {
             "initialize": self._initialize,
-            "ping": self._ping,
-            "tools/list": self._list,
+            "ping": lambda *_: {},
+            "tools/list": lambda request, *_: {"tools": toolbox.listed(self._spoken(request))},
             "tools/call": self._call,
             "logging/setLevel": self._set_level,
-            _DISCOVER: self._discover,
+            _DISCOVER: lambda *_: discover_result(),
         }
 
     @property
@@ -224,15 +224,6 @@ class Endpoint:
             )
         self._version = negotiate(wanted)
         return initialize_result(self._version)
-
-    def _discover(self, request: Request, text: bytes, notes: Notes) -> object:
-        return discover_result()
-
-    def _ping(self, request: Request, text: bytes, notes: Notes) -> object:
-        return {}
-
-    def _list(self, request: Request, text: bytes, notes: Notes) -> object:
-        return {"tools": self._toolbox.listed(self._spoken(request))}
 
     def _set_level(self, request: Request, text: bytes, notes: Notes) -> object:
         level = request.params.get("level")
