@@ -25,23 +25,7 @@ from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError, UsageError
 from context_graph.system.small_files import replacing
 from context_graph.text.units import counted, size
-from context_graph.view.rows import (
-    PARTS,
-    TEXT_CHARS,
-    Effect,
-    Gates,
-    Health,
-    Ledger,
-    Line,
-    Map,
-    MemoryDetail,
-    MemoryPage,
-    RunChange,
-    RunDetail,
-    RunRow,
-    SessionDetail,
-    SessionPage,
-)
+from context_graph.view import rows
 from context_graph.view.source import Replaced
 from context_graph.wire.client.follow import Following, follow
 from context_graph.wire.frames import FOLLOWS
@@ -65,11 +49,11 @@ class OwnerSource:
 
     # Source
 
-    def health(self, *, as_of_ms: int | None = None) -> Health:
+    def health(self, *, as_of_ms: int | None = None) -> rows.Health:
         """Return the owner's lines, then those about the client and the disk."""
         are_set_up, lines = _surroundings(self._db_path)
         asked = {"hooks-set-up": "true" if are_set_up else "false", "as-of": _text(as_of_ms)}
-        health = self._rows("view.health", asked, Health)
+        health = self._rows("view.health", asked, rows.Health)
         if as_of_ms is not None:
             lines = [line for line in lines if line.name != _DISK]
         return msgspec.structs.replace(health, lines=[*health.lines, *lines])
@@ -81,44 +65,46 @@ class OwnerSource:
         forgotten: bool = False,
         cursor: str = "",
         limit: int = 200,
-        chars: int = TEXT_CHARS,
-    ) -> MemoryPage:
+        chars: int = rows.TEXT_CHARS,
+    ) -> rows.MemoryPage:
         asked = {"query": query, "forgotten": forgotten, "cursor": cursor}
-        return self._rows("view.memories", {**asked, "limit": str(limit), "chars": str(chars)}, MemoryPage)
+        return self._rows(
+            "view.memories", {**asked, "limit": str(limit), "chars": str(chars)}, rows.MemoryPage
+        )
 
-    def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail:
+    def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> rows.MemoryDetail:
         asked = {"id": memory_id, "as-of": _text(as_of_ms)}
-        return self._rows("view.memory", asked, MemoryDetail)
+        return self._rows("view.memory", asked, rows.MemoryDetail)
 
-    def ledger(self, *, limit: int = 500, session_id: str = "") -> Ledger:
-        return self._rows("view.ledger", {"limit": str(limit), "session-id": session_id}, Ledger)
+    def ledger(self, *, limit: int = 500, session_id: str = "") -> rows.Ledger:
+        return self._rows("view.ledger", {"limit": str(limit), "session-id": session_id}, rows.Ledger)
 
-    def sessions(self, *, cursor: str = "", limit: int = 200) -> SessionPage:
-        return self._rows("view.sessions", {"cursor": cursor, "limit": str(limit)}, SessionPage)
+    def sessions(self, *, cursor: str = "", limit: int = 200) -> rows.SessionPage:
+        return self._rows("view.sessions", {"cursor": cursor, "limit": str(limit)}, rows.SessionPage)
 
-    def session(self, session_id: str) -> SessionDetail:
-        return self._rows("view.session", {"session-id": session_id}, SessionDetail)
+    def session(self, session_id: str) -> rows.SessionDetail:
+        return self._rows("view.session", {"session-id": session_id}, rows.SessionDetail)
 
-    def runs(self, *, limit: int = 100) -> Sequence[RunRow]:
-        return self._rows("view.runs", {"limit": str(limit)}, list[RunRow])
+    def runs(self, *, limit: int = 100) -> Sequence[rows.RunRow]:
+        return self._rows("view.runs", {"limit": str(limit)}, list[rows.RunRow])
 
-    def run(self, token: str, *, limit: int = 200) -> RunDetail:
-        return self._rows("view.run", {"token": token, "limit": str(limit)}, RunDetail)
+    def run(self, token: str, *, limit: int = 200) -> rows.RunDetail:
+        return self._rows("view.run", {"token": token, "limit": str(limit)}, rows.RunDetail)
 
-    def gates(self, *, limit: int = 500) -> Gates:
-        return self._rows("view.gates", {"limit": str(limit)}, Gates)
+    def gates(self, *, limit: int = 500) -> rows.Gates:
+        return self._rows("view.gates", {"limit": str(limit)}, rows.Gates)
 
-    def map(self) -> Map:
-        return self._rows("view.map", {}, Map)
+    def map(self) -> rows.Map:
+        return self._rows("view.map", {}, rows.Map)
 
-    def effect(self) -> Effect:
-        return self._rows("view.effect", {}, Effect)
+    def effect(self) -> rows.Effect:
+        return self._rows("view.effect", {}, rows.Effect)
 
     def follow(self) -> Iterator[Sequence[str]]:
         # Starts no owner: whoever looks at a store has just asked it for something.
         self._following = follow("view.follow", {}, location=locate(self._db_path), autostart=False)
         granted(self._following.reply)
-        yield PARTS  # what changed before it was followed is not known
+        yield rows.PARTS  # what changed before it was followed is not known
         for line in self._following:
             yield line["changed"]
 
@@ -162,14 +148,14 @@ class OwnerSource:
         left = f"; {kept} that were changed since stay as they are" if kept else ""
         return f"undone: {', '.join(done) or 'no memory changed'}{left}; undo that run to have it again"
 
-    def dry_run(self, mode: str) -> RunDetail:
+    def dry_run(self, mode: str) -> rows.RunDetail:
         result = self._finished({"mode": mode, "dry_run": True})
         ids = {*_ids(result)}
         texts = self._done("view.texts", {"ids": sorted(ids)}) if ids else {}
-        row = RunRow(token="", at_ms=0, mode=result["mode"], trigger="dry run", counts=_counts(result))
+        row = rows.RunRow(token="", at_ms=0, mode=result["mode"], trigger="dry run", counts=_counts(result))
         changes = list(_changes(result, texts))
         total = sum(row.counts.values())
-        return RunDetail(row=row, changes=changes, total=total, notes=result["notes"], is_dry=True)
+        return rows.RunDetail(row=row, changes=changes, total=total, notes=result["notes"], is_dry=True)
 
     def consolidate(self, mode: str) -> str:
         result = self._finished({"mode": mode})
@@ -221,7 +207,7 @@ def _ids(result: Mapping[str, Any]) -> Iterator[str]:
         yield from (link["source"], link["target"])
 
 
-def _changes(result: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[RunChange]:
+def _changes(result: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[rows.RunChange]:
     for merge in result["merged"]:
         into = merge["survivor"]
         for loser in merge["losers"]:
@@ -234,12 +220,16 @@ def _changes(result: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[Ru
         yield _change("linked", link["source"], texts, why, link["target"])
 
 
-def _change(kind: str, memory_id: str, texts: Mapping[str, str], reason: str, into: str = "") -> RunChange:
+def _change(
+    kind: str, memory_id: str, texts: Mapping[str, str], reason: str, into: str = ""
+) -> rows.RunChange:
     text, into_text = texts.get(memory_id, ""), texts.get(into, "")
-    return RunChange(kind=kind, id=memory_id, text=text, reason=reason, into_id=into, into_text=into_text)
+    return rows.RunChange(
+        kind=kind, id=memory_id, text=text, reason=reason, into_id=into, into_text=into_text
+    )
 
 
-def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
+def _surroundings(db_path: str | None) -> tuple[bool, list[rows.Line]]:
     """Return whether hooks are set up here; and what only the client's files and the disk tell."""
     from context_graph.cli.doctor.client_files import native_memory, settings_files
     from context_graph.cli.doctor.hooks_in_use import hooks_in_use
@@ -254,13 +244,15 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
     free = f", {size(use['free_bytes'])} free" if "free_bytes" in use else ""
     state = "on" if own["on"] else "off"
     lines = [
-        Line("hooks", f"set up for {counted(len(events), 'event')}" if events else "none are set up here"),
-        Line("Claude's memory", f"{state}, {counted(own['files'], 'file')}, {size(own['bytes'])}"),
-        Line(_DISK, f"{size(use['store_bytes'])} for this project{free}"),
+        rows.Line(
+            "hooks", f"set up for {counted(len(events), 'event')}" if events else "none are set up here"
+        ),
+        rows.Line("Claude's memory", f"{state}, {counted(own['files'], 'file')}, {size(own['bytes'])}"),
+        rows.Line(_DISK, f"{size(use['store_bytes'])} for this project{free}"),
     ]
     for finding in (*findings, *hooks.findings, *memory_findings, *more):
         text = f"{finding.what}; {finding.cure}" if finding.cure else finding.what
-        lines.append(Line(finding.level, text, finding.level != NOTE))
+        lines.append(rows.Line(finding.level, text, finding.level != NOTE))
     return bool(events), lines
 
 
@@ -297,9 +289,9 @@ def _need(module: str, needs: str) -> None:
         )
 
 
-def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
+def _asked(call: Callable[[], rows.Health]) -> Callable[[], rows.Health]:
     """Run ``call`` in a thread now; what is returned waits for its answer and gives it, or its error."""
-    answer: list[Health] = []
+    answer: list[rows.Health] = []
     failed: list[Exception] = []
 
     def run() -> None:
@@ -311,7 +303,7 @@ def _asked(call: Callable[[], Health]) -> Callable[[], Health]:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
 
-    def wait() -> Health:
+    def wait() -> rows.Health:
         thread.join()
         if failed:
             raise failed[0]

@@ -9,20 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from context_graph.view.rows import (
-    TEXT_CHARS,
-    Effect,
-    Gates,
-    Health,
-    Ledger,
-    Map,
-    MemoryDetail,
-    MemoryPage,
-    RunDetail,
-    RunRow,
-    SessionDetail,
-    SessionPage,
-)
+from context_graph.view import rows
 
 
 class Replaced(NamedTuple):
@@ -37,7 +24,7 @@ class Replaced(NamedTuple):
 class Source(Protocol):
     """One project's store. Every method may raise ContextGraphError, whose text says what is wrong."""
 
-    def health(self, *, as_of_ms: int | None = None) -> Health:
+    def health(self, *, as_of_ms: int | None = None) -> rows.Health:
         """With ``as_of_ms`` ages and counts end there, and what belongs to this moment, as free space, is
         left out; whether it works is judged now.
         """
@@ -50,31 +37,31 @@ class Source(Protocol):
         forgotten: bool = False,
         cursor: str = "",
         limit: int = 200,
-        chars: int = TEXT_CHARS,
-    ) -> MemoryPage:
+        chars: int = rows.TEXT_CHARS,
+    ) -> rows.MemoryPage:
         """Return memories, newest first or those nearest to ``query``; with ``forgotten`` soft-deleted ones.
 
         ``chars`` of each text, up to WHOLE_CHARS.
         """
         ...
 
-    def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail: ...
+    def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> rows.MemoryDetail: ...
 
-    def ledger(self, *, limit: int = 500, session_id: str = "") -> Ledger: ...
+    def ledger(self, *, limit: int = 500, session_id: str = "") -> rows.Ledger: ...
 
-    def sessions(self, *, cursor: str = "", limit: int = 200) -> SessionPage: ...
+    def sessions(self, *, cursor: str = "", limit: int = 200) -> rows.SessionPage: ...
 
-    def session(self, session_id: str) -> SessionDetail: ...
+    def session(self, session_id: str) -> rows.SessionDetail: ...
 
-    def runs(self, *, limit: int = 100) -> Sequence[RunRow]: ...
+    def runs(self, *, limit: int = 100) -> Sequence[rows.RunRow]: ...
 
-    def run(self, token: str, *, limit: int = 200) -> RunDetail: ...
+    def run(self, token: str, *, limit: int = 200) -> rows.RunDetail: ...
 
-    def gates(self, *, limit: int = 500) -> Gates: ...
+    def gates(self, *, limit: int = 500) -> rows.Gates: ...
 
-    def map(self) -> Map: ...
+    def map(self) -> rows.Map: ...
 
-    def effect(self) -> Effect: ...
+    def effect(self) -> rows.Effect: ...
 
     def follow(self) -> Iterator[Sequence[str]]:
         """Return the parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.
@@ -109,7 +96,7 @@ class Source(Protocol):
         """Undo a consolidation."""
         ...
 
-    def dry_run(self, mode: str) -> RunDetail:
+    def dry_run(self, mode: str) -> rows.RunDetail:
         """Return what a consolidation would do now."""
         ...
 

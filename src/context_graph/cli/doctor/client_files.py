@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from context_graph.claude.own_memory import chosen_folders
 from context_graph.claude.transcripts import folder_of, memory_of
 from context_graph.config import client_dir
 
@@ -141,7 +142,6 @@ _SOON_DAYS: Final = 7
 _DAY_S: Final = 86_400
 _MAX_FILES: Final = 10_000
 _OFF: Final = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
-_SHARED: Final = "settings.json"
 
 
 def native_memory(
@@ -158,7 +158,8 @@ def native_memory(
         looked at in each folder.
     """
     own = folder_of(project, env)
-    folder = _chosen(project, settings) or memory_of(project, env)
+    chosen = chosen_folders(str(client_dir(env)), str(project))
+    folder = Path(chosen[0]) if chosen else memory_of(project, env)
     notes = list(_files(folder, ".md"))
     times = [stat.st_mtime for stat in _files(own, ".jsonl")]
     days = _cleanup_days(settings)
@@ -183,13 +184,6 @@ def _is_on(settings: Sequence[SettingsFile], env: Mapping[str, str]) -> bool:
     if env.get(_OFF, "").lower() in ("1", "true", "yes", "on"):
         return False
     return _setting(settings, "autoMemoryEnabled", bool) is not False
-
-
-def _chosen(project: Path, settings: Sequence[SettingsFile]) -> Path | None:
-    """Return what autoMemoryDirectory names; the client does not read it from a project's shared settings."""
-    shared = project / ".claude" / _SHARED
-    named = _setting([file for file in settings if file.path != shared], "autoMemoryDirectory", str)
-    return Path(os.path.expanduser(named)) if named and named.startswith(("/", "~/")) else None
 
 
 def _cleanup_days(settings: Sequence[SettingsFile]) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import secrets
-import selectors
 import shutil
 import signal
 import socket
@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -82,83 +83,53 @@ def run_command(
     Whatever it started that still holds them is waited for, until ``timeout_s``; then its group is ended.
     """
     began = time.perf_counter()
-    ends = [socket.socketpair() for _ in range(3)]
-    try:
-        child = subprocess.Popen(
-            argv,
-            stdin=ends[0][1].fileno(),
-            stdout=ends[1][1].fileno(),
-            stderr=ends[2][1].fileno(),
-            cwd=folder,
-            env=dict(env),
-            start_new_session=True,
-        )
-    except OSError as error:
-        _close(ends)
-        return HookRun(_since(began), 127, "", f"{argv[0]}: {error.strerror}")
-    for _, child_end in ends:
-        child_end.close()
-    outputs = [b"", b""]
-    try:
-        timed_out = not _exchange([mine for mine, _ in ends], body, outputs, began + timeout_s)
-        if timed_out:
-            os.killpg(child.pid, signal.SIGKILL)
-        code = child.wait(timeout=timeout_s)
-    finally:
-        _close(ends)
-    took_ms = _since(began)
-    out, err = (part.decode("utf-8", "replace") for part in outputs)
+    with contextlib.ExitStack() as open_ends:
+        ends = [socket.socketpair() for _ in range(3)]
+        for end in itertools.chain(*ends):
+            open_ends.enter_context(end)
+        (stdin, _), (stdout, _), (stderr, _) = ends
+        try:
+            child = subprocess.Popen(
+                argv,
+                stdin=ends[0][1].fileno(),
+                stdout=ends[1][1].fileno(),
+                stderr=ends[2][1].fileno(),
+                cwd=folder,
+                env=dict(env),
+                start_new_session=True,
+            )
+        except OSError as error:
+            return HookRun(_since(began), 127, "", f"{argv[0]}: {error.strerror}")
+        for _, child_end in ends:
+            child_end.close()
+        with ThreadPoolExecutor() as pool:
+            works = [pool.submit(_send, stdin, body), *(pool.submit(_read, end) for end in (stdout, stderr))]
+            timed_out = bool(wait(works, max(0.0, began + timeout_s - time.perf_counter())).not_done)
+            if timed_out:
+                os.killpg(child.pid, signal.SIGKILL)
+                for mine, _ in ends:  # whoever left the group may hold the other end
+                    with contextlib.suppress(OSError):
+                        mine.shutdown(socket.SHUT_RDWR)
+            code = child.wait(timeout=timeout_s)
+        took_ms = _since(began)
+    out, err = (work.result().decode("utf-8", "replace") for work in works[1:])
     return HookRun(took_ms, code, out, err, timed_out)
 
 
-def _exchange(streams: list[socket.socket], body: bytes, received: list[bytes], end: float) -> bool:
-    """Write ``body``, read both outputs to their ends; whether that came before ``end``."""
-    stdin, *outputs = streams
-    with selectors.DefaultSelector() as waiting:
-        for number, output in enumerate(outputs):
-            output.setblocking(False)
-            waiting.register(output, selectors.EVENT_READ, number)
-        stdin.setblocking(False)
-        waiting.register(stdin, selectors.EVENT_WRITE)
-        while waiting.get_map():
-            ready = waiting.select(max(0.0, end - time.perf_counter()))
-            if not ready:
-                return False
-            for key, _ in ready:
-                if key.fileobj is stdin:
-                    body = body[_send(stdin, body) :]
-                    over = not body
-                    if over:
-                        with contextlib.suppress(OSError):  # it may be gone already
-                            stdin.shutdown(socket.SHUT_WR)
-                else:
-                    part = _receive(key.fileobj)
-                    received[key.data] += part
-                    over = not part
-                if over:
-                    waiting.unregister(key.fileobj)
-    return True
+def _send(stdin: socket.socket, body: bytes) -> bytes:
+    with contextlib.suppress(OSError):  # a hook need not read what it is given, and may be gone already
+        stdin.sendall(body)
+        stdin.shutdown(socket.SHUT_WR)
+    return b""
 
 
-def _send(stdin: socket.socket, body: bytes) -> int:
-    try:
-        return stdin.send(body)
-    except OSError:  # a hook need not read what it is given
-        return len(body)
-
-
-def _receive(output: Any) -> bytes:
-    try:
-        part: bytes = output.recv(_READ_BYTES)
-    except ConnectionResetError:
-        return b""
-    return part
-
-
-def _close(ends: list[tuple[socket.socket, socket.socket]]) -> None:
-    for pair in ends:
-        for stream in pair:
-            stream.close()
+def _read(output: socket.socket) -> bytes:
+    """Return what comes until the other end is closed."""
+    parts: list[bytes] = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := output.recv(_READ_BYTES):
+            parts.append(part)
+    return b"".join(parts)
 
 
 def _since(began: float) -> float:
