@@ -102,7 +102,7 @@ def _install(link: Link) -> None:
     package = f"{_PROGRAM}[view]=={__version__}"
     command = [link.uv, "tool", "install", "--quiet", "--python", os.path.realpath(sys.executable), package]
     env = {**os.environ, "UV_TOOL_BIN_DIR": str(link.path.parent)}
-    done = _run(command, env, _INSTALL_S)
+    done = run_quietly(command, env, _INSTALL_S)
     if done is None or done.returncode or not os.access(link.path, os.X_OK):
         why = "" if done is None else done.stderr.strip().rpartition("\n")[2]
         raise ConfigError(
@@ -116,12 +116,12 @@ def _uv_with_us_in_its_cache(env: Mapping[str, str]) -> str:
     uv = env.get("UV", "")
     if not uv or sys.prefix == sys.base_prefix:
         return ""
-    done = _run([uv, "cache", "dir"], env, _ASK_S)
+    done = run_quietly([uv, "cache", "dir"], env, _ASK_S)
     cache = "" if done is None or done.returncode else done.stdout.strip()
     return uv if cache and Path(cache).resolve() in Path(sys.prefix).resolve().parents else ""
 
 
-def _run(
+def run_quietly(
     command: list[str], env: Mapping[str, str], within_s: float
 ) -> subprocess.CompletedProcess[str] | None:
     """Return how the command ended; None where it can't be run, or takes longer."""
@@ -350,7 +350,7 @@ def _reload(made: Autostart, env: Mapping[str, str]) -> bool:
         program = "launchctl"
         words = ["bootstrap", domain, unit] if made.wanted else ["bootout", f"{domain}/{_LABEL}"]
     path = shutil.which(program, path=env.get("PATH"))
-    done = None if path is None else _run([path, *words], env, _RELOAD_S)
+    done = None if path is None else run_quietly([path, *words], env, _RELOAD_S)
     return path is None or (done is not None and done.returncode == 0)
 
 

@@ -284,22 +284,13 @@ def put_back(
         StoreLockedError: Another restore is at this store.
     """
     check_files(backup, contents)
-    store = place.store
-    draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
-    try:
-        os.makedirs(store, mode=0o700, exist_ok=True)
-        with _only(store):
-            _clean(store)
-            try:
-                copy_files(backup / DATABASE, draft, advance)
-                holds = probe(draft)
-                with _alone(place.root):
-                    kept = _take_place(store, draft)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
-    except OSError as error:
-        raise InvalidInputError(f"restore into {store}: {error.filename or ''}: {error.strerror}") from error
-    return kept, holds
+    holds: dict[str, int] = {}
+
+    def copied(draft: Path) -> None:
+        copy_files(backup / DATABASE, draft, advance)
+        holds.update(probe(draft))
+
+    return _put(place, copied, "restore into", stops_first=False), holds
 
 
 def put_salvaged(place: Location, salvage: Callable[[Path], None]) -> Path | None:
@@ -313,18 +304,28 @@ def put_salvaged(place: Location, salvage: Callable[[Path], None]) -> Path | Non
     Raises:
         InvalidInputError, OwnerUnavailableError, StoreLockedError: As `put_back`.
     """
+    return _put(place, salvage, "repair of", stops_first=True)
+
+
+def _put(place: Location, fill: Callable[[Path], None], what: str, *, stops_first: bool) -> Path | None:
+    """Have ``fill`` write a new folder, and make that the store's database, with no owner beside it."""
     store = place.store
     draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
     try:
-        with _only(store), _alone(place.root):
+        os.makedirs(store, mode=0o700, exist_ok=True)
+        with _only(store), contextlib.ExitStack() as owner:
+            if stops_first:
+                owner.enter_context(_alone(place.root))
             _clean(store)
             try:
-                salvage(draft)
+                fill(draft)
+                if not stops_first:
+                    owner.enter_context(_alone(place.root))
                 return _take_place(store, draft)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
-        raise InvalidInputError(f"repair of {store}: {error.filename or ''}: {error.strerror}") from error
+        raise InvalidInputError(f"{what} {store}: {error.filename or ''}: {error.strerror}") from error
 
 
 @contextlib.contextmanager

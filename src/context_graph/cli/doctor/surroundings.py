@@ -6,11 +6,11 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from context_graph.claude.install.link import run_quietly
 from context_graph.cli.doctor.client_files import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import UsageError
 from context_graph.text.units import size
@@ -30,23 +30,10 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
     program = shutil.which("claude", path=env.get("PATH"))
     if program is None:
         return "", [Finding(NOTE, "claude is not on PATH, so its version is unknown")]
-    try:
-        done = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=dict(env),
-            timeout=_VERSION_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", [
-            Finding(
-                WARNING, f"{program} --version failed ({type(error).__name__})", "run it yourself to see why"
-            )
-        ]
+    done = run_quietly([program, "--version"], env, _VERSION_S)
+    if done is None:
+        text = f"{program} --version can't be run, or takes too long"
+        return "", [Finding(WARNING, text, "run it yourself to see why")]
     match = _VERSION.search(done.stdout)
     if match is None:
         return "", [Finding(NOTE, f"{program} --version printed no version")]

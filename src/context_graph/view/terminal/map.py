@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
@@ -18,7 +17,7 @@ from context_graph.view.rows import Map, MapNote, MapSession
 from context_graph.view.safe import one_line
 from context_graph.view.terminal.charts import along, cell, columns, moment
 from context_graph.view.terminal.page import Page
-from context_graph.view.terminal.pane import ListPane
+from context_graph.view.terminal.pane import WordPane
 from context_graph.view.terminal.table import Column
 
 _DRIFT_LINES: Final = 3
@@ -29,10 +28,11 @@ _ABOUT: Final = Row("", "what the memories are about", {}, ())
 """The last row: clusters, goals, patterns and drift."""
 
 
-class MapPane(ListPane):
+class MapPane(WordPane):
     """Map."""
 
     part: ClassVar[str] = "map"
+    placeholder: ClassVar[str] = "A file, a word, or a time as 7d or yesterday"
     columns = (
         Column("FILE, NOTES", _FILE_CELLS),
         Column("SESSIONS", 8, 60),
@@ -40,16 +40,11 @@ class MapPane(ListPane):
     )
     empty = "Nothing yet. A session that changed something and ended is here."
     keys = (("/", "filter by a word, or by a time such as 7d"),)
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", "Filter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "word", "Filter")]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._map, self._matrix, self._filter = Map(), Matrix((), ()), ""
-
-    def above(self) -> ComposeResult:
-        line = Input(placeholder="A file, a word, or a time as 7d or yesterday", compact=True)
-        line.display = False
-        yield line
 
     def cells(self, row: Row) -> Sequence[Text]:
         label = one_line(row.label)
@@ -82,29 +77,10 @@ class MapPane(ListPane):
         if not self.table.rows:
             self.reader.say("")
 
-    def action_filter(self) -> None:
-        line = self.query_one(Input)
-        line.display = True
-        line.focus()
-
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._filter = event.value.strip()
         self._show(top=True)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.table.focus()
-
-    def back(self) -> bool:
-        line = self.query_one(Input)
-        if super().back():
-            return True
-        if not line.display:
-            return False
-        line.value, line.display = "", False
-        self.table.focus()
-        return True
 
     def read(self, identity: str) -> None:
         row = next((row for row in self.table.rows if row.id == identity), None)
@@ -155,21 +131,20 @@ def _about(page: Page, drawn: Map, width: int) -> None:
     """Add what the memories are about, as the last deep or rem consolidation found it."""
     if drawn.at_ms is not None:
         page.line(f"Found by the consolidation of {moment(drawn.at_ms)}.", "dim")
-    if drawn.clusters:
-        page.head("Clusters")
-        for cluster in drawn.clusters:
-            how = f"{counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
-            page.line(f"{one_line(cluster.label) or '(no word of its own)'}  ({how})")
-    if drawn.goals:
-        page.head("Goals")
-        for goal in drawn.goals:
-            how = f"{goal.level}, {counted(goal.memories, 'memory', 'memories')}, sure {goal.confidence:.2f}"
-            page.line(f"{one_line(goal.text)}  ({how})")
-    if drawn.patterns:
-        page.head("Patterns")
-        for pattern in drawn.patterns:
-            how = f"{counted(pattern.memories, 'memory', 'memories')}, sure {pattern.confidence:.2f}"
-            page.line(f"{one_line(pattern.text)}  ({how})")
+    themes = (
+        ("Clusters", [(row.label, row.memories, f"coherence {row.coherence:.2f}") for row in drawn.clusters]),
+        (
+            "Goals",
+            [(f"{row.level} {row.text}", row.memories, f"sure {row.confidence:.2f}") for row in drawn.goals],
+        ),
+        ("Patterns", [(row.text, row.memories, f"sure {row.confidence:.2f}") for row in drawn.patterns]),
+    )
+    for head, rows in themes:
+        if rows:
+            page.head(head)
+        for text, memories, how in rows:
+            words = one_line(text) or "(no word of its own)"
+            page.line(f"{words}  ({counted(memories, 'memory', 'memories')}, {how})")
     _drift(page, drawn, width)
 
 

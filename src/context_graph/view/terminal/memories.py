@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import Input
@@ -20,7 +19,7 @@ from context_graph.view.source import Source
 from context_graph.view.terminal.asking import Line, LongText
 from context_graph.view.terminal.charts import STANDING, ago, cell, moment, short
 from context_graph.view.terminal.page import Page
-from context_graph.view.terminal.pane import PagedPane, Undo
+from context_graph.view.terminal.pane import PagedPane, Undo, WordPane
 from context_graph.view.terminal.table import Column
 
 _PAGE: Final = 200
@@ -29,10 +28,11 @@ _PAUSE_S: Final = 0.15
 _QUOTED: Final = 60
 
 
-class MemoriesPane(PagedPane):
+class MemoriesPane(WordPane, PagedPane):
     """Memories, newest first or the most relevant first."""
 
     part: ClassVar[str] = "memories"
+    placeholder: ClassVar[str] = "Search memories"
     columns = (
         Column("AGE", 6),
         Column("EVIDENCE", 10),
@@ -52,7 +52,7 @@ class MemoriesPane(PagedPane):
         ("a", "read it as of a time"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search"),
+        Binding("slash", "word", "Search"),
         Binding("c", "confirm", "Confirm"),
         Binding("s", "supersede", "Supersede"),
         Binding("f", "forget", "Forget"),
@@ -67,11 +67,6 @@ class MemoriesPane(PagedPane):
         self._forgotten, self._to_top = False, False
         self._typing: Timer | None = None
         self._shown: MemoryDetail | None = None
-
-    def above(self) -> ComposeResult:
-        search = Input(placeholder="Search memories", compact=True)
-        search.display = False
-        yield search
 
     def cells(self, row: MemoryRow) -> Sequence[Text]:
         return (
@@ -121,11 +116,6 @@ class MemoriesPane(PagedPane):
 
     # Search
 
-    def action_search(self) -> None:
-        line = self.query_one(Input)
-        line.display = True
-        line.focus()
-
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self._typing is not None:
@@ -137,18 +127,11 @@ class MemoriesPane(PagedPane):
         self._to_top = True
         self.reload()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.screen.set_focus(self.table)  # at once: the next key is the table's
-
     def back(self) -> bool:
+        searches = self.query_one(Input).display and not self.has_class("-open")
         if super().back():
-            return True
-        line = self.query_one(Input)
-        if line.display:
-            line.display, line.value = False, ""
-            self.table.focus()
-            self._search("")
+            if searches:
+                self._search("")
             return True
         if self._forgotten:
             self.action_forgotten()

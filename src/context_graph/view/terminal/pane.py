@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.widgets import Static
+from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from context_graph.errors import ContextGraphError
@@ -273,6 +273,36 @@ class ListPane(Pane):
 
     def focus_first(self) -> None:
         (self.reader if self.has_class("-open") else self.table).focus()
+
+
+class WordPane(ListPane):
+    """A list above which a line for a word opens."""
+
+    placeholder: ClassVar[str]
+
+    def above(self) -> ComposeResult:
+        line = Input(placeholder=self.placeholder, compact=True)
+        line.display = False
+        yield line
+
+    def action_word(self) -> None:
+        line = self.query_one(Input)
+        line.display = True
+        line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.set_focus(self.table)  # at once: the next key is the table's
+
+    def back(self) -> bool:
+        if super().back():
+            return True
+        line = self.query_one(Input)
+        if not line.display:
+            return False
+        line.display, line.value = False, ""
+        self.table.focus()
+        return True
 
 
 class PagedPane(ListPane):
