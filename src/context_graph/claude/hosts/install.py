@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,8 +25,8 @@ from context_graph.claude.install.entries import (
     parsed_object,
     take_from_settings,
 )
-from context_graph.claude.install.plan import Record, Setup
-from context_graph.claude.settings.changes import Change, edited, read_text
+from context_graph.claude.install.plan import Record, Setup, merged, undone
+from context_graph.claude.settings.changes import edited, read_text
 from context_graph.claude.settings.hook_commands import command_line
 from context_graph.claude.settings.json_edit import JsonEditor, Node
 from context_graph.claude.settings.settings import is_ours
@@ -112,17 +112,14 @@ def plan(scope: HostScope, env: Mapping[str, str], *, servers: bool = True) -> S
     """
     made = Setup()
     twice = not scope.is_user and _has_hooks(user_scope(scope.host, env))
-    files = scope.files(servers=servers)
-    for path in dict.fromkeys(file.path for file in files):
-        wanted = [file for file in files if file.path == path and not (file.has_hooks and twice)]
-        before = read_text(path)
-        text = before or ""
-        for file in wanted:
-            with _naming(path):
-                text = edited(text, file.add)
-            if not file.has_hooks and edited(text, file.drop) == text:
+    for path, parts in _by_path(scope.files(servers=servers)):
+        wanted = [part for part in parts if not (part.has_hooks and twice)]
+        if wanted:
+            change = merged(path, _each(part.add for part in wanted))
+            made.changes.append(change)
+            text = change.after or ""
+            if any(not part.has_hooks and edited(text, part.drop) == text for part in wanted):
                 made.notes.append(f"{path} has another server called {SERVER!r}, which stays as it is")
-        made.changes.append(Change(path, before, text if wanted else before))
     if twice:
         made.notes.append("your own settings have the hooks already, so they were not added here again")
     return made
@@ -130,19 +127,19 @@ def plan(scope: HostScope, env: Mapping[str, str], *, servers: bool = True) -> S
 
 def plan_removal(scope: HostScope, record: Record) -> Setup:
     """Return the files as they were before; of those edited since, all but what is ours. Raises as `plan`."""
-    made = Setup()
-    for path in dict.fromkeys(file.path for file in scope.files()):
-        now = read_text(path)
-        as_written, before = record.original(path, now)
-        if now is not None and as_written:
-            made.changes.append(Change(path, now, before))
-        elif now is not None and mentions_us(now):
-            after = now
-            for file in [file for file in scope.files() if file.path == path]:
-                with _naming(path):
-                    after = edited(after, file.drop)
-            made.changes.append(Change(path, now, after))
-    return made
+    files = _by_path(scope.files())
+    return Setup([undone([record], path, _each(part.drop for part in parts)) for path, parts in files])
+
+
+def _by_path(files: Sequence[HostFile]) -> list[tuple[Path, list[HostFile]]]:
+    paths = dict.fromkeys(file.path for file in files)
+    return [(path, [file for file in files if file.path == path]) for path in paths]
+
+
+def _each(edits: Iterable[Edit]) -> Edit:
+    """Return one edit of several, done in their order."""
+    steps = tuple(edits)
+    return lambda text: reduce(lambda done, edit: edit(done), steps, text)
 
 
 def remove_folders(record: Record) -> None:
@@ -165,14 +162,6 @@ def _has_hooks(scope: HostScope) -> bool:
             if text and mentions_us(text) and edited(text, file.drop) != text:
                 return True
     return False
-
-
-@contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}") from error
 
 
 def _hooks_file(scope: HostScope) -> HostFile:

@@ -94,7 +94,7 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
         _plan_skill(made, record, scope.skills / name / "SKILL.md", text)
     own_server = _plan_server(made, scope, options.server) if options.servers else True
     made.changes.append(
-        _merged(
+        merged(
             scope.settings,
             lambda text: add_to_settings(
                 text,
@@ -119,7 +119,7 @@ def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
             f"for the memory tools run  claude mcp add --scope user {server} -- context-graph-cli mcp"
         )
         return True
-    change = _merged(scope.servers, lambda text: add_server(text, server))
+    change = merged(scope.servers, lambda text: add_server(text, server))
     made.changes.append(change)
     taken = is_taken((change.after or "").removeprefix("\ufeff"), server)
     if taken:
@@ -145,12 +145,12 @@ def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True)
     if places[0][0].servers is not None:
         names |= our_servers((read_text(places[0][0].servers) or "").removeprefix("\ufeff"))
     for scope, record in places:
-        made.changes.append(_undone([record], scope.settings, lambda text: take_from_settings(text, names)))
+        made.changes.append(undone([record], scope.settings, lambda text: take_from_settings(text, names)))
     scope = places[0][0]
     if scope.servers is None:
         made.notes.append("to remove the memory tools run  claude mcp remove --scope user context-graph")
     elif shared:
-        made.changes.append(_undone(records, scope.servers, drop_server))
+        made.changes.append(undone(records, scope.servers, drop_server))
     for name, text in _skills() if shared else ():
         path = scope.skills / name / "SKILL.md"
         now = read_text(path)
@@ -192,7 +192,8 @@ def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
         made.notes.append(f"{path} has other content than ours, so it stays as it is")
 
 
-def _merged(path: Path, merge: Callable[[str], str]) -> Change:
+def merged(path: Path, merge: Callable[[str], str]) -> Change:
+    """Return the change that ``merge`` makes. Raises InvalidInputError, which names the file."""
     before = read_text(path)
     try:
         return Change(path, before, edited(before or "", merge))
@@ -206,7 +207,8 @@ def _original(records: Sequence[Record], path: Path, now: str | None) -> tuple[b
     return next((original for original in originals if original[0]), (False, None))
 
 
-def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str]) -> Change:
+def undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str]) -> Change:
+    """Return the change to what the file was, or where it was edited since to what ``take_out`` leaves."""
     now = read_text(path)
     if now is None:
         return Change(path, None, None)
@@ -215,12 +217,12 @@ def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str
         return Change(path, now, before)
     if not mentions_us(now):  # whatever else it is, and if it is no JSON at all
         return Change(path, now, now)
-    try:
-        rest = edited(now, take_out)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}") from error
+    rest = merged(path, take_out).after or ""
+    left = rest.lstrip("\ufeff")
     # A file of which nothing is left was most likely made by us, in a clone or for another data root.
-    return Change(path, now, rest if parsed_object(rest.lstrip("\ufeff")).value else None)
+    return Change(
+        path, now, rest if (left.strip() if path.suffix == ".toml" else parsed_object(left).value) else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
