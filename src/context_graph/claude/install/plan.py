@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import context_graph
 from context_graph.claude.install.entries import (
@@ -26,6 +25,7 @@ from context_graph.claude.install.entries import (
 from context_graph.claude.settings.changes import Change, edited, read_text
 from context_graph.config import client_dir, store_key
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
+from context_graph.system.small_files import read_object, write_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +258,7 @@ def user_scope() -> Scope:
 
 _FOLDER: Final = "setup"
 _VERSION: Final = 1
+_RECORD_BYTES: Final = 1 << 26
 
 
 @dataclass(slots=True)
@@ -314,26 +315,18 @@ class Record:
             self._path.unlink()
 
     def _load(self) -> None:
-        try:
-            content: dict[str, Any] = json.loads(self._path.read_bytes())
-            if content["version"] != _VERSION:
-                return
+        content = read_object(str(self._path), _RECORD_BYTES)
+        if content.get("version") != _VERSION:
+            return  # none, or no use: what is ours is told by its form
+        with contextlib.suppress(KeyError, TypeError, AttributeError):
             self._entries = {path: _Entry(**entry) for path, entry in content["files"].items()}
             self.folders = [Path(folder) for folder in content["folders"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            return  # none, or no use: what is ours is told by its form
 
     def _save(self) -> None:
         os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
-        files = {
-            path: {"before": entry.before, "after": entry.after} for path, entry in self._entries.items()
-        }
-        content = {"version": _VERSION, "files": files, "folders": [str(folder) for folder in self.folders]}
-        draft = self._path.with_suffix(".new")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(handle, "w", encoding="utf-8") as sink:
-            json.dump(content, sink)
-        os.replace(draft, self._path)
+        files = {path: asdict(entry) for path, entry in self._entries.items()}
+        folders = [str(folder) for folder in self.folders]
+        write_json(str(self._path), {"version": _VERSION, "files": files, "folders": folders})
 
 
 def _digest(text: str) -> str:

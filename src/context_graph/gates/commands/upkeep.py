@@ -19,7 +19,7 @@ from context_graph.gates.state.session_ids import alias_of
 from context_graph.gates.state.state import is_current
 from context_graph.gates.state.state_files import read_document, stale_markers
 from context_graph.git.repository import ask_git, branch_names
-from context_graph.system.small_files import Locked, from_json, number, read_bytes
+from context_graph.system.small_files import Locked, from_json, number, read_bytes, write_atomic
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
@@ -312,7 +312,8 @@ def install_git_hooks(context: CommandContext, program: str) -> dict[str, Any]:
             if moved == path and os.path.lexists(path) and not _is_our_hook(path):
                 os.rename(path, path + BEFORE)
                 kept.append(name)
-            _write_hook(moved, text)
+            write_atomic(moved, text)
+            os.chmod(moved, 0o755)
     except OSError as error:
         raise unwritable("git's hooks can't be written", error) from error
     return {"folder": folder, "installed": list(GIT_HOOKS), "kept": kept}
@@ -365,11 +366,3 @@ def _is_our_hook(path: str) -> bool:
         return _MARK in read_bytes(path, _BYTES)
     except (OSError, ValueError):
         return False
-
-
-def _write_hook(path: str, text: bytes) -> None:
-    draft = f"{path}.{os.getpid()}"
-    with open(draft, "wb") as out:
-        out.write(text)
-    os.chmod(draft, 0o755)
-    os.replace(draft, path)
