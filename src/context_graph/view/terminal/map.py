@@ -135,7 +135,7 @@ def _about(page: Page, drawn: Map, width: int) -> None:
         ("Clusters", [(row.label, row.memories, f"coherence {row.coherence:.2f}") for row in drawn.clusters]),
         (
             "Goals",
-            [(f"{row.level} {row.text}", row.memories, f"sure {row.confidence:.2f}") for row in drawn.goals],
+            [(row.text, row.memories, f"sure {row.confidence:.2f}, {row.level}") for row in drawn.goals],
         ),
         ("Patterns", [(row.text, row.memories, f"sure {row.confidence:.2f}") for row in drawn.patterns]),
     )
