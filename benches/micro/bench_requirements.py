@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent
+from context_graph.gates.rules import GateCache
 from context_graph.model import EventKind
 
 SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"

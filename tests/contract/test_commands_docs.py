@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import typer
 
-from context_graph.cli.command_table import every_command, find
 from context_graph.cli.typer_words import build_app
-from context_graph.cli.words import Command, Option, read_words
+from context_graph.cli.words import Command, Option, every_command, find, read_words
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 

@@ -12,7 +12,7 @@ import pytest
 from research.__main__ import MEASURES
 from tools.docs import packages
 
-from context_graph.cli.command_table import GROUPS, WITHIN, every_command
+from context_graph.cli.words import GROUPS, WITHIN, every_command
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 
 from context_graph.claude.events import REGISTERED
-from context_graph.claude.settings.hook_commands import command_line
-from context_graph.claude.settings.hook_commands import hook_problems
+from context_graph.claude.settings.hook_commands import command_line, hook_problems
 from context_graph.claude.settings.scripts import plan_changes
 
 ROOT = Path(__file__).resolve().parents[2]

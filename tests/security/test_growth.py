@@ -14,10 +14,10 @@ import pytest
 from tests.support.patterns.hard_texts import Text, hard_texts, why_not_linear
 
 from context_graph.claude.hooks.hook_input import HookInput, parse_hook_input
-from context_graph.claude.settings.json_edit import parse_json_text
+from context_graph.claude.settings.edit import parse_json_text
 from context_graph.consolidation.finders import patterns, words
 from context_graph.errors import ContextGraphError
-from context_graph.gates.decide import exemptions, git_calls, permission
+from context_graph.gates.decide import exemptions, permission, tool_call
 from context_graph.identity.forecast import command_head
 from context_graph.memory import relevance as relevance_of
 from context_graph.memory.asked import Asked
@@ -175,7 +175,7 @@ def framed(text: str) -> None:
 def gated(text: str) -> None:
     for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
         exemptions.is_own_command(command)
-        git_calls.runs_git(f"git x; {command}", ["commit"], "/home/u/repo", "/home/u")
+        tool_call.runs_git(f"git x; {command}", ["commit"], "/home/u/repo", "/home/u")
 
 
 def permitted(text: str) -> None:

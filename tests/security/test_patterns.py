@@ -36,7 +36,7 @@ PYTHONS: Final = {
     "context_graph.cli.doctor.surroundings": "a front end, which loads no RE2",
     "context_graph.consolidation.finders.patterns": "one call a word",
     "context_graph.consolidation.finders.words": "one call a text or a word",
-    "context_graph.claude.settings.json_edit": "a front end, which loads no RE2",
+    "context_graph.claude.settings.edit": "a front end, which loads no RE2",
     "context_graph.claude.settings.hook_commands": "a front end, which loads no RE2",
     "context_graph.claude.settings.settings": "a front end, which loads no RE2",
     "context_graph.identity.forecast": "several calls a hook",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from context_graph.cli.command_table import PROGRAM, every_command
 from context_graph.cli.typer_words import HELP
-from context_graph.cli.words import Command, Option
+from context_graph.cli.words import PROGRAM, Command, Option, every_command
 
 
 def page() -> str:

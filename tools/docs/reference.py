@@ -19,9 +19,8 @@ from typing import Any
 
 from context_graph.claude.events import EVENTS, REGISTERED
 from context_graph.claude.settings.settings import merge_settings, our_group
-from context_graph.cli.command_table import every_command
 from context_graph.cli.hooks import FORMAT, HOOKS, STDIN
-from context_graph.cli.words import DB_PATH, SESSION_ID, Command
+from context_graph.cli.words import DB_PATH, SESSION_ID, Command, every_command
 from context_graph.operations import OPERATIONS
 from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Parameter, choices, parameters

@@ -60,7 +60,7 @@ pub enum Takes {
 }
 
 /// Every option: its name, on the command line and in a request's parameters, and what it takes.
-/// src/context_graph/cli/command_table.py has them too, for help; tests/contract/test_hook_options.py compares the two.
+/// src/context_graph/cli/words.py has them too, for help; tests/contract/test_hook_options.py compares the two.
 const OPTIONS: [(&str, Takes); 11] = [
     ("format", Takes::Format),
     ("db-path", Takes::Path),

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from context_graph.cli.command_table import ALONE, GROUPS, PROGRAM, WITHIN, every_command
-from context_graph.cli.words import Argument, Command, Option
+from context_graph.cli.words import ALONE, GROUPS, PROGRAM, WITHIN, Argument, Command, Option, every_command
 
 SHELLS: Final = ("bash", "zsh", "fish")
 

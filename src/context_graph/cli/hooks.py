@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.claude.events import EVENTS, ClientEvent
-from context_graph.claude.settings.changes import apply_changes, diff_of
+from context_graph.claude.settings.edit import apply_changes, diff_of
 from context_graph.claude.settings.hook_commands import hook_names
 from context_graph.claude.settings.scripts import plan_changes
 from context_graph.cli.native import serve

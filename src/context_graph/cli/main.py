@@ -14,10 +14,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from context_graph.cli.command_table import GROUPS, PROGRAM, find
 from context_graph.cli.console.terminal import complain
 from context_graph.cli.native import become_launcher, is_native
-from context_graph.cli.words import read_words
+from context_graph.cli.words import GROUPS, PROGRAM, find, read_words
 from context_graph.errors import CommandLineError, ContextGraphError, exit_code_of
 
 _INTERRUPTED: Final = 130

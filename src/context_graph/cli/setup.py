@@ -33,7 +33,7 @@ from context_graph.claude.install.plan import (
     remove_folders,
     user_scope,
 )
-from context_graph.claude.settings.changes import Change, apply_changes, diff_of
+from context_graph.claude.settings.edit import Change, apply_changes, diff_of
 from context_graph.claude.settings.hook_commands import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.console.tables import columns, counted

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from context_graph.cli.command_table import ALONE, GROUPS, PROGRAM, WITHIN, alone, below
 from context_graph.cli.console.calling import Finished
 from context_graph.cli.console.terminal import complain
-from context_graph.cli.words import Argument, Command, Option
+from context_graph.cli.words import ALONE, GROUPS, PROGRAM, WITHIN, Argument, Command, Option, alone, below
 
 HELP = (
     "Memory, a drift alarm and requirement gates for Claude Code: what one session found out, the next "

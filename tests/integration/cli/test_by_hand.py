@@ -22,8 +22,8 @@ import typer
 from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember, work_session
 
-from context_graph.cli.command_table import every_command
 from context_graph.cli.typer_words import build_app, meant_by
+from context_graph.cli.words import every_command
 
 TAKES_AWAY = {"forget", "clear", "prune", "restore", "repair", "stop", "remove", "consolidate"}
 LOOKS = (
@@ -374,7 +374,7 @@ def test_ctrl_c_while_modules_load_is_silent(cli: Cli, tmp_path: Path) -> None:
     directly = [sys.executable, "-P", "-m", "context_graph.cli"]
     for start, module in (
         *(([str(cli.launcher)], one) for one in ("dataclasses", "typer", "click", "msgspec")),
-        *((directly, one) for one in ("context_graph.cli.main", "context_graph.cli.command_table")),
+        *((directly, one) for one in ("context_graph.cli.main", "context_graph.cli.words")),
     ):
         hook = tmp_path / module
         hook.mkdir()

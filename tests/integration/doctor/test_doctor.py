@@ -21,8 +21,8 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
 from context_graph.cli.doctor.client_files import Finding, is_sound
 from context_graph.cli.doctor.command import findings_text
 from context_graph.config import locate
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.hooks import decide
+from context_graph.gates.rules import GateCache
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.layout import EVENTS, FORMAT_KEY
 from context_graph.store.schema import open_database

@@ -20,11 +20,11 @@ from tests.support.examples import examples
 from tests.support.gates.in_process import A, B, Gate, gate_event
 
 from context_graph.errors import UsageError
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.config.config import parse_yaml
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateResult
+from context_graph.gates.rules import GateCache
 
 MINUTES = float(os.environ.get("CONTEXT_GRAPH_FUZZ_MINUTES", "30"))
 EVENTS = (

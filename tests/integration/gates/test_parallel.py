@@ -15,7 +15,7 @@ from context_graph.gates.state import journal
 
 _CHILD = """
 import os, sys
-from context_graph.gates.cache import GateCache
+from context_graph.gates.rules import GateCache
 from context_graph.gates.commands import commands
 from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.model import EventKind

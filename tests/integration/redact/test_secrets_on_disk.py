@@ -23,8 +23,7 @@ from tests.support.owner.harness import wait_until
 
 from context_graph.claude.events import REGISTERED
 from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.cli.command_table import every_command
-from context_graph.cli.words import Argument, Option
+from context_graph.cli.words import Argument, Option, every_command
 from context_graph.config import data_root, store_dir
 from context_graph.operations import OPERATIONS
 from context_graph.operations.mcp.tools import _properties

@@ -15,10 +15,10 @@ import yaml  # type: ignore[import-untyped]
 
 from context_graph.claude.events import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.rules import GateCache
 from context_graph.model import EventKind
 
 __all__ = ["A", "B", "Gate", "gate_event", "git", "named"]

@@ -15,10 +15,8 @@ from tests.support.examples import examples
 
 from context_graph.claude.events import REGISTERED
 from context_graph.claude.install.entries import take_from_settings
-from context_graph.claude.settings.changes import apply_changes, diff_of
-from context_graph.claude.settings.hook_commands import command_line, events_of
-from context_graph.claude.settings.json_edit import parse_json_text
-from context_graph.claude.settings.hook_commands import hook_problems
+from context_graph.claude.settings.edit import apply_changes, diff_of, parse_json_text
+from context_graph.claude.settings.hook_commands import command_line, events_of, hook_problems
 from context_graph.claude.settings.scripts import plan_changes
 from context_graph.claude.settings.settings import merge_settings, our_group
 from context_graph.errors import ConfigError, InvalidInputError

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.tool_call import git_aliases, matching
-from context_graph.gates.rules import Requirement, Rules, glob_match
+from context_graph.gates.rules import GateCache, Requirement, Rules, glob_match
 
 
 class Files:

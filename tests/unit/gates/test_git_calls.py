@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.gates.decide.git_calls import git_calls, mcp_runs_git, runs_git
+from context_graph.gates.decide.tool_call import git_calls, mcp_runs_git, runs_git
 
 ALIASES = {"ci": "commit -v", "up": "new -a", "new": "!git add -A && git commit", "st": "status", "a": "a"}
 

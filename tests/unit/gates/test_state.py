@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.gates.in_process import A, B
 
-from context_graph.gates.cache import GateCache
+from context_graph.gates.rules import GateCache
 from context_graph.gates.state.state import MAX_SESSIONS, BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles
 from context_graph.system.small_files import Locked, LockTimeoutError

@@ -26,9 +26,8 @@ from context_graph.claude.install.entries import (
     take_from_settings,
 )
 from context_graph.claude.install.plan import Record, Setup, merged, undone
-from context_graph.claude.settings.changes import edited, read_text
+from context_graph.claude.settings.edit import JsonEditor, Node, edited, read_text
 from context_graph.claude.settings.hook_commands import command_line
-from context_graph.claude.settings.json_edit import JsonEditor, Node
 from context_graph.claude.settings.settings import is_ours
 from context_graph.config import store_key
 from context_graph.errors import InvalidInputError

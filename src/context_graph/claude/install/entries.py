@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from context_graph.claude.events import REGISTERED
+from context_graph.claude.settings.edit import JsonEditor, Node, parse_json_text, without
 from context_graph.claude.settings.hook_commands import SEARCH, runs_us
-from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text, without
 from context_graph.claude.settings.settings import is_ours, merge_settings
 from context_graph.errors import InvalidInputError
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph import __version__
-from context_graph.claude.settings.changes import Change, apply_changes, read_text
+from context_graph.claude.settings.edit import Change, apply_changes, read_text
 from context_graph.errors import ConfigError
 
 _PROGRAM: Final = "context-graph-cli"

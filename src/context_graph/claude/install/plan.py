@@ -22,7 +22,7 @@ from context_graph.claude.install.entries import (
     parsed_object,
     take_from_settings,
 )
-from context_graph.claude.settings.changes import Change, edited, read_text
+from context_graph.claude.settings.edit import Change, edited, read_text
 from context_graph.config import client_dir, store_key
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
 from context_graph.system.small_files import read_object, write_json

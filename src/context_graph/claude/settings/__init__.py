@@ -2,5 +2,5 @@
 
 Serves `hooks generate-config` and `setup`; knows the client's hook schema, but no sessions and no stores.
 Start reading at ``settings``, which merges; ``hook_commands`` checks the result, ``scripts`` writes the shell
-files, ``json_edit`` and ``changes`` edit files.
+files, ``edit`` edits files.
 """

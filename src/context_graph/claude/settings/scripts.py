@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.claude.events import ClientEvent
-from context_graph.claude.settings.changes import Change, edited, read_text
+from context_graph.claude.settings.edit import Change, edited, read_text
 from context_graph.claude.settings.hook_commands import events_of
 from context_graph.claude.settings.settings import merge_settings
 from context_graph.errors import InvalidInputError

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from context_graph.claude.events import EVENT_OF_VERB, REGISTERED, ClientEvent
+from context_graph.claude.settings.edit import JsonEditor, Node, parse_json_text
 from context_graph.claude.settings.hook_commands import GATED, SEARCH, command_line, exec_form, hook_problems
-from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text
 from context_graph.errors import InvalidInputError
 
 _VERBS: Final = (

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from context_graph.errors import UsageError
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.event import claude_dir_of
 from context_graph.gates.human_only import of_any_session
-from context_graph.gates.rules import Rules
+from context_graph.gates.rules import GateCache, Rules
 from context_graph.gates.state import journal
 from context_graph.gates.state.project import Project, find_project
 from context_graph.gates.state.registry import Registry, started_by_agent

@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from context_graph.gates.cache import GateCache, Inputs
 from context_graph.gates.config import schema
 from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
-from context_graph.gates.rules import Rules
+from context_graph.gates.rules import GateCache, Inputs, Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
 from context_graph.system.small_files import read_bytes, signature
 

@@ -11,7 +11,6 @@ projects that come from it rely on them. Their names begin with the plugin's, so
 
 from __future__ import annotations
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.call_outcomes import call_ended
 from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
@@ -20,7 +19,7 @@ from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.decide.unasked import git_call_ended
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import GateEvent
-from context_graph.gates.rules import Requirement
+from context_graph.gates.rules import GateCache, Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState
 

@@ -13,8 +13,7 @@ from operator import methodcaller
 from typing import Any
 
 from context_graph.gates.decide.evaluation import EvaluationContext
-from context_graph.gates.decide.git_calls import git_call
-from context_graph.gates.decide.tool_call import command_of, matching, targets_of
+from context_graph.gates.decide.tool_call import command_of, git_call, matching, targets_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.state_files import StateFiles

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.event import SKIP, GateEvent, GateResult
-from context_graph.gates.rules import Requirement, Rules
+from context_graph.gates.rules import GateCache, Requirement, Rules
 from context_graph.gates.state import journal
 from context_graph.gates.state.project import CONFIG, Project
 from context_graph.gates.state.registry import Registry

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.human_only import is_signed
-from context_graph.gates.rules import Requirement, Rules, names
+from context_graph.gates.rules import GateCache, Requirement, Rules, names
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current

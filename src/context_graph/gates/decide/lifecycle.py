@@ -7,7 +7,6 @@ from shlex import quote
 from typing import Any
 
 from context_graph.claude.hooks.origin import is_typed, own_words
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.after_tool import satisfy_by_skill
 from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong, why_off
@@ -17,7 +16,7 @@ from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.decide.unasked import turn_begins
 from context_graph.gates.decide.watch import tell_changes
 from context_graph.gates.event import SKIP, GateEvent
-from context_graph.gates.rules import Requirement, Rules
+from context_graph.gates.rules import GateCache, Requirement, Rules
 from context_graph.gates.state.project import Project, resolved
 from context_graph.gates.state.session_ids import same_session
 from context_graph.gates.state.state import BranchState, is_current

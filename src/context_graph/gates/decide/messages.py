@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import load_rules
 from context_graph.gates.decide.evaluation import NOT_SATISFIED, EvaluationContext, Verdict, evaluate
-from context_graph.gates.rules import Requirement
+from context_graph.gates.rules import GateCache, Requirement
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
 from context_graph.text.quoting import fence, inert, quoted

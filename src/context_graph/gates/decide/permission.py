@@ -12,8 +12,7 @@ from posixpath import normpath
 
 from context_graph.gates.decide.call_outcomes import asked_for
 from context_graph.gates.decide.decision import Decision
-from context_graph.gates.decide.git_calls import git_call
-from context_graph.gates.decide.tool_call import acted_on, command_of, matches
+from context_graph.gates.decide.tool_call import acted_on, command_of, git_call, matches
 from context_graph.gates.rules import SHELLS, names
 from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
 

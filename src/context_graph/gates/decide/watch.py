@@ -15,8 +15,7 @@ from typing import Any
 
 from context_graph.gates.config.config import layers
 from context_graph.gates.decide.decision import Decision
-from context_graph.gates.decide.git_calls import words_of
-from context_graph.gates.decide.tool_call import named_texts
+from context_graph.gates.decide.tool_call import named_texts, words_of
 from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import FILE_TOOLS, names
 from context_graph.gates.state.project import Project

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from context_graph.gates.cache import GateCache
+from context_graph.gates.rules import GateCache
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
 from context_graph.system.small_files import (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
 from typing import Any
 
-from context_graph.gates.cache import GateCache
+from context_graph.gates.rules import GateCache
 from context_graph.gates.state.session_ids import same_session
 from context_graph.system.processes import ancestors, environment, is_alive, started_ticks
 from context_graph.system.small_files import Locked, number, read_object, write_json

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.cache import GateCache
-from context_graph.gates.rules import Requirement
+from context_graph.gates.rules import GateCache, Requirement
 from context_graph.gates.state.session_ids import safe_name, same_session
 from context_graph.gates.state.state import VERSION, BranchState
 from context_graph.system.small_files import Locked, read_json, read_object, signature, write_json

@@ -32,7 +32,7 @@ from context_graph.wire.event_log import append, frame
 from context_graph.wire.frames import APPLIED, Reply, Request, is_late
 
 if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
+    from context_graph.gates.rules import GateCache
 
 
 _MESSAGE_CHARS = 65_536
@@ -253,7 +253,7 @@ class Gates:
         Raises:
             InvalidInputError: If the body names no hook.
         """
-        from context_graph.gates.decide.git_hook import git_answer, git_event
+        from context_graph.gates.decide.hooks import git_answer, git_event
 
         event = git_event(
             _object(request.body),
@@ -298,7 +298,7 @@ class Gates:
 
     def _known(self) -> GateCache:
         # With all of the gates: an owner that no hook has asked yet has not loaded them.
-        from context_graph.gates.cache import GateCache
+        from context_graph.gates.rules import GateCache
 
         if self._cache is None:
             self._cache = GateCache()
