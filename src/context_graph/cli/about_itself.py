@@ -41,17 +41,16 @@ def completion(shell: str) -> None:
 
 
 COMMANDS: Final = (
-    Command(
-        "help",
+    Command.of(
         show_help,
         "Show the help of a command",
-        (Argument("COMMAND", "command", "The command's words; without: all commands.", many=True),),
+        Argument("COMMAND", "command", "The command's words; without: all commands.", many=True),
+        word="help",
     ),
-    Command(
-        "completion",
+    Command.of(
         completion,
         "Print the completion script of a shell",
-        (Argument("SHELL", "shell", "The shell that reads the script.", required=True, choices=SHELLS),),
+        Argument("SHELL", "shell", "The shell that reads the script.", required=True, choices=SHELLS),
     ),
 )
 

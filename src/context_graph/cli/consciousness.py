@@ -8,7 +8,7 @@ from context_graph.cli.console.calling import Finished, ask, ask_json, finish, w
 from context_graph.cli.console.tables import status_text
 from context_graph.cli.console.terminal import print_folded
 from context_graph.cli.native import serve
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, SESSION_ID, Command, Option
+from context_graph.cli.words import DB_PATH, SESSION_ID, Command, Option
 from context_graph.errors import ContextGraphError, OwnerError, WireError
 
 COLD_BLOCK: Final = (
@@ -74,12 +74,13 @@ def status(session_id: str | None, as_json: bool, db_path: str | None) -> None:
 
 
 COMMANDS: Final = (
-    Command(
-        "brief",
+    Command.of(
         serve,
         "Print the one-line state",
-        (SESSION_ID, DB_PATH),
-        """Print the one-line state, `[C:CON r=0.97 IC=0.95]` (PreToolUse).
+        SESSION_ID,
+        DB_PATH,
+        word="brief",
+        text="""Print the one-line state, `[C:CON r=0.97 IC=0.95]` (PreToolUse).
 
         The launcher does this itself: it reads one small file and needs no Python, database or owner.
         `[C:? r=? IC=?]` means that nothing is known about the session.
@@ -89,26 +90,22 @@ COMMANDS: Final = (
         Example: context-graph-cli consciousness brief
         """,
     ),
-    Command(
-        "check-identity",
+    Command.of(
         check_identity,
         "Warn if identity continuity is low",
-        (Option("--auto-dream", "Queue a consolidation if IC is below 0.5."), SESSION_ID, DB_PATH),
+        Option("--auto-dream", "Queue a consolidation if IC is below 0.5."),
+        SESSION_ID,
     ),
-    Command(
-        "inject-context",
+    Command.of(
         inject_context,
         "Print the state for the model",
-        (
-            Option(
-                "--format",
-                "compact: one line; standard: four lines; verbose: the components too.",
-                choices=("compact", "standard", "verbose"),
-                default="standard",
-            ),
-            SESSION_ID,
-            DB_PATH,
+        Option(
+            "--format",
+            "compact: one line; standard: four lines; verbose: the components too.",
+            choices=("compact", "standard", "verbose"),
+            default="standard",
         ),
+        SESSION_ID,
     ),
-    Command("status", status, "Show the numbers behind the brief", (SESSION_ID, OUTPUT, JSON, DB_PATH)),
+    Command.of(status, "Show the numbers behind the brief", SESSION_ID),
 )

@@ -120,38 +120,29 @@ def _hook(event: ClientEvent) -> Command:
 HOOKS: Final = tuple(_hook(event) for event in EVENTS)
 COMMANDS: Final = (
     *HOOKS,
-    Command(
-        "git",
+    Command.of(
         git,
         "One of git's own hooks",
-        (
-            Argument("NAME", "name", "git's name of the hook, or its path.", required=True),
-            Argument("ARGUMENT", "args", "git's own.", many=True),
-        ),
+        Argument("NAME", "name", "git's name of the hook, or its path.", required=True),
+        Argument("ARGUMENT", "args", "git's own.", many=True),
     ),
-    Command(
-        "generate-config",
+    Command.of(
         generate_config,
         "Write settings and scripts",
-        (
-            Option(
-                "--output-dir",
-                "Folder for the scripts. Inside .claude, the settings go to .claude/settings.json; "
-                "elsewhere, to settings.json beside the scripts.",
-                "FOLDER",
-                default=".claude/hooks",
-                kind="path",
-            ),
-            Option("--force", "Overwrite existing scripts that are different."),
-            Option("--hooks", f"Only these: {', '.join(hook_names())}. Default: all.", "NAME,…", default=""),
-            Option(
-                "--shell",
-                "Shell of the scripts.",
-                choices=("bash", "zsh", "fish", "powershell"),
-                default="bash",
-            ),
-            Option("--matcher", "Tools that the tool events fire for. Default: all tools.", "REGEX"),
-            Option("--dry-run", "Show the changes as a diff; write nothing."),
+        Option(
+            "--output-dir",
+            "Folder for the scripts. Inside .claude, the settings go to .claude/settings.json; "
+            "elsewhere, to settings.json beside the scripts.",
+            "FOLDER",
+            default=".claude/hooks",
+            kind="path",
         ),
+        Option("--force", "Overwrite existing scripts that are different."),
+        Option("--hooks", f"Only these: {', '.join(hook_names())}. Default: all.", "NAME,…", default=""),
+        Option(
+            "--shell", "Shell of the scripts.", choices=("bash", "zsh", "fish", "powershell"), default="bash"
+        ),
+        Option("--matcher", "Tools that the tool events fire for. Default: all tools.", "REGEX"),
+        Option("--dry-run", "Show the changes as a diff; write nothing."),
     ),
 )

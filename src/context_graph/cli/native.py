@@ -57,12 +57,12 @@ def serve(**options: Any) -> NoReturn:
 
 
 COMMANDS: Final = (
-    Command(
-        "mcp",
+    Command.of(
         serve,
         "Serve MCP on standard input and output",
-        (DB_PATH,),
-        """Serve MCP on standard input and output, one message per line, until the client closes its end.
+        DB_PATH,
+        word="mcp",
+        text="""Serve MCP on standard input and output, one message per line, until the client closes its end.
 
         The launcher does this itself: it passes messages to the owner, and starts one if none runs. If the
         owner ends, the launcher starts another and sends unanswered messages again; nothing is done twice.

@@ -10,7 +10,7 @@ from typing import Any, Final
 from context_graph.cli.console.calling import Finished, finish
 from context_graph.cli.console.tables import owner_text
 from context_graph.cli.console.terminal import print_folded
-from context_graph.cli.words import JSON, OUTPUT, Command, Option
+from context_graph.cli.words import Command, Option
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.client.request import request
@@ -173,9 +173,9 @@ def _wait(seconds: float) -> Option:
 
 
 COMMANDS: Final = (
-    Command("start", start, "Start the owner, if none runs", (_wait(10), OUTPUT, JSON)),
-    Command("stop", stop, "Stop the owner", (_wait(10), OUTPUT, JSON)),
-    Command("restart", restart, "Stop it and start a new one", (_wait(15), OUTPUT, JSON)),
-    Command("status", owner_status, "Show the owner process", (OUTPUT, JSON)),
-    Command("retry", retry, "Retry what was set aside", (OUTPUT, JSON)),
+    Command.of(start, "Start the owner, if none runs", _wait(10)),
+    Command.of(stop, "Stop the owner", _wait(10)),
+    Command.of(restart, "Stop it and start a new one", _wait(15)),
+    Command.of(owner_status, "Show the owner process", word="status"),
+    Command.of(retry, "Retry what was set aside"),
 )

@@ -9,7 +9,7 @@ from typing import Final
 from context_graph.cli.console.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.console.tables import chain_text, session_table, session_text
 from context_graph.cli.console.terminal import print_folded, shown
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, SESSION_ID, Argument, Command, Option
+from context_graph.cli.words import SESSION_ID, Argument, Command, Option
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
 _RESTORE_S: Final = 5.0
@@ -161,87 +161,62 @@ def import_sessions(file: Path | None, overwrite: bool, db_path: str | None) -> 
 
 _SESSION: Final = Argument("ID", "session", "The session, or its first digits; as --session-id.")
 COMMANDS: Final = (
-    Command(
-        "restore-identity",
+    Command.of(
         restore_identity,
         "Begin a session that continues the latest",
-        (
-            Option(
-                "--session-id",
-                "Session to begin, or with source resume the one to continue. $CLAUDE_CODE_SESSION_ID and "
-                "standard input override it. Default: a new id.",
-                "ID",
-            ),
-            Option("--source", "startup (default), resume, clear or compact.", "WORD"),
-            DB_PATH,
+        Option(
+            "--session-id",
+            "Session to begin, or with source resume the one to continue. $CLAUDE_CODE_SESSION_ID and "
+            "standard input override it. Default: a new id.",
+            "ID",
         ),
+        Option("--source", "startup (default), resume, clear or compact.", "WORD"),
     ),
-    Command(
-        "persist-identity",
+    Command.of(
         persist_identity,
         "Save a session in full",
-        (
-            Option(
-                "--session-id",
-                "Session to save. $CLAUDE_CODE_SESSION_ID and standard input override it. "
-                "Default: the latest.",
-                "ID",
-            ),
-            DB_PATH,
+        Option(
+            "--session-id",
+            "Session to save. $CLAUDE_CODE_SESSION_ID and standard input override it. Default: the latest.",
+            "ID",
         ),
     ),
-    Command(
-        "list",
+    Command.of(
         list_sessions,
         "List sessions, newest first",
-        (
-            Option(
-                "--limit", "Sessions on one page, 1 to 1000.", "N", default="50", kind="int", limits=(1, 1000)
-            ),
-            Option("--cursor", "Where the page begins: the last page's next_cursor.", "TEXT"),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Option(
+            "--limit", "Sessions on one page, 1 to 1000.", "N", default="50", kind="int", limits=(1, 1000)
         ),
+        Option("--cursor", "Where the page begins: the last page's next_cursor.", "TEXT"),
+        word="list",
     ),
-    Command(
-        "show",
+    Command.of(
         show_session,
         "Show one session",
-        (
-            _SESSION,
-            SESSION_ID,
-            Option("--verbose", "Show what was measured of its identity, too."),
-            OUTPUT,
-            JSON,
-            DB_PATH,
-        ),
+        _SESSION,
+        SESSION_ID,
+        Option("--verbose", "Show what was measured of its identity, too."),
+        word="show",
     ),
-    Command(
-        "export",
+    Command.of(
         export_session,
         "Write sessions as JSON",
-        (
-            _SESSION,
-            SESSION_ID,
-            Option("--all", "Every session of the store.", field="every"),
-            Option(
-                "--cursor",
-                "With --all: continue at a document's next_cursor (each holds up to 1,000 sessions).",
-                "C",
-            ),
-            Option("--output", "Write there instead of to standard output.", "FILE", kind="path"),
-            DB_PATH,
+        _SESSION,
+        SESSION_ID,
+        Option("--all", "Every session of the store.", field="every"),
+        Option(
+            "--cursor",
+            "With --all: continue at a document's next_cursor (each holds up to 1,000 sessions).",
+            "C",
         ),
+        Option("--output", "Write there instead of to standard output.", "FILE", kind="path"),
+        word="export",
     ),
-    Command(
-        "import",
+    Command.of(
         import_sessions,
         "Read sessions from JSON",
-        (
-            Argument("FILE", "file", "What `session export` wrote; default: standard input.", kind="path"),
-            Option("--overwrite", "Replace sessions that are in the store already."),
-            DB_PATH,
-        ),
+        Argument("FILE", "file", "What `session export` wrote; default: standard input.", kind="path"),
+        Option("--overwrite", "Replace sessions that are in the store already."),
+        word="import",
     ),
 )

@@ -343,55 +343,48 @@ def _link(asked: Asked) -> None:
 
 
 COMMANDS: Final = (
-    Command(
-        "setup",
+    Command.of(
         setup,
         "Set a project up for Claude Code, or take it out again",
-        (
-            Option(
-                "--host",
-                "The program to set up, if it is not Claude Code.",
-                choices=("claude", "codex", "gemini", "cursor", "opencode"),
-                default="claude",
-            ),
-            Option("--user", "Set up all projects, in your own settings and skills."),
-            Option("--local", "Use settings.local.json, which is not committed."),
-            Option("--remove", "Remove everything again; the files become what they were."),
-            Option("--yes", "Write without asking.", short="-y"),
-            Option("--dry-run", "Show the changes; write nothing."),
-            Option("--diff", "Show every line that changes."),
-            Option(
-                "--mcp", "Add the memory tools to .mcp.json.", default=True, field="servers", off="--no-mcp"
-            ),
-            Option(
-                "--server-name",
-                "Server name for the memory tools, if another program uses the default.",
-                "TEXT",
-                default=SERVER,
-            ),
-            Option("--skills", "Add the skills.", default=True, off="--no-skills"),
-            Option(
-                "--permissions",
-                "Allow tools that read or add without asking; Claude Code still asks before it forgets or "
-                "consolidates.",
-                default=True,
-                off="--no-permissions",
-            ),
-            Option("--status-line", "Add a status line, unless there is one."),
-            Option(
-                "--strict-gates",
-                "Where a project has requirements, block tool calls if our hook fails or is missing.",
-                off="--no-strict-gates",
-            ),
-            Option(
-                "--autostart",
-                "Only start the owner at login (systemd, or launchd on macOS); --remove undoes it.",
-            ),
-            Option("--link", "Only link the program into ~/.local/bin; --remove undoes it."),
-            Option(
-                "--plugin",
-                "Copy the plugin into the data root and print its folder, for `claude --plugin-dir`.",
-            ),
+        Option(
+            "--host",
+            "The program to set up, if it is not Claude Code.",
+            choices=("claude", "codex", "gemini", "cursor", "opencode"),
+            default="claude",
+        ),
+        Option("--user", "Set up all projects, in your own settings and skills."),
+        Option("--local", "Use settings.local.json, which is not committed."),
+        Option("--remove", "Remove everything again; the files become what they were."),
+        Option("--yes", "Write without asking.", short="-y"),
+        Option("--dry-run", "Show the changes; write nothing."),
+        Option("--diff", "Show every line that changes."),
+        Option("--mcp", "Add the memory tools to .mcp.json.", default=True, field="servers", off="--no-mcp"),
+        Option(
+            "--server-name",
+            "Server name for the memory tools, if another program uses the default.",
+            "TEXT",
+            default=SERVER,
+        ),
+        Option("--skills", "Add the skills.", default=True, off="--no-skills"),
+        Option(
+            "--permissions",
+            "Allow tools that read or add without asking; Claude Code still asks before it forgets or "
+            "consolidates.",
+            default=True,
+            off="--no-permissions",
+        ),
+        Option("--status-line", "Add a status line, unless there is one."),
+        Option(
+            "--strict-gates",
+            "Where a project has requirements, block tool calls if our hook fails or is missing.",
+            off="--no-strict-gates",
+        ),
+        Option(
+            "--autostart", "Only start the owner at login (systemd, or launchd on macOS); --remove undoes it."
+        ),
+        Option("--link", "Only link the program into ~/.local/bin; --remove undoes it."),
+        Option(
+            "--plugin", "Copy the plugin into the data root and print its folder, for `claude --plugin-dir`."
         ),
     ),
 )

@@ -14,7 +14,7 @@ from context_graph.cli.console.calling import Finished, RefusedError, ask, grant
 from context_graph.cli.console.tables import counted, size, span
 from context_graph.cli.console.terminal import print_folded, show, shown
 from context_graph.cli.native import become_launcher
-from context_graph.cli.words import JSON, OUTPUT, Command, Option
+from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, client_dir, project_dir
 from context_graph.errors import ContextGraphError, exit_code_of
 from context_graph.view.health import NUMBERS
@@ -113,15 +113,10 @@ def _hooks_set_up(folder: Path) -> bool:
 
 
 COMMANDS: Final = (
-    Command(
-        "status",
+    Command.of(
         status,
         "This project at a glance",
-        (
-            Option("--line", "Print one line for the status bar; reads Claude Code's status JSON on stdin."),
-            Option("--verbose", "Show the measures behind the words, too."),
-            OUTPUT,
-            JSON,
-        ),
+        Option("--line", "Print one line for the status bar; reads Claude Code's status JSON on stdin."),
+        Option("--verbose", "Show the measures behind the words, too."),
     ),
 )

@@ -20,7 +20,7 @@ from context_graph.cli.console.moments import TAKEN, moment
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.doctor.client_files import NOTE
 from context_graph.cli.memory.call import body_of, changed, editable, finished, last_of
-from context_graph.cli.words import DB_PATH, Command, Option
+from context_graph.cli.words import Command, Option
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError, UsageError
 from context_graph.system.small_files import replacing
@@ -371,40 +371,32 @@ def _open(path: Path) -> None:
 
 
 COMMANDS: Final = (
-    Command(
-        "view",
+    Command.of(
         view,
         "Look at everything in the terminal",
-        (
-            Option(
-                "--theme",
-                "dark or light. Default: as the terminal says of itself in $COLORFGBG, else dark.",
-                choices=("dark", "light"),
-            ),
-            DB_PATH,
+        Option(
+            "--theme",
+            "dark or light. Default: as the terminal says of itself in $COLORFGBG, else dark.",
+            choices=("dark", "light"),
         ),
     ),
-    Command(
-        "report",
+    Command.of(
         report,
         "Write everything into one HTML file",
-        (
-            Option(
-                "--since",
-                f"Only what happened since then, in whole days (UTC): {TAKEN}. Default: all that is kept.",
-                "TIME",
-                kind="time",
-            ),
-            Option(
-                "--output",
-                "Where to write it; `-` is standard output. An earlier report there is replaced, any other "
-                "file is left alone.",
-                "FILE",
-                default=_NAME,
-                short="-o",
-            ),
-            Option("--open", "Open it in the browser afterwards.", field="open_"),
-            DB_PATH,
+        Option(
+            "--since",
+            f"Only what happened since then, in whole days (UTC): {TAKEN}. Default: all that is kept.",
+            "TIME",
+            kind="time",
         ),
+        Option(
+            "--output",
+            "Where to write it; `-` is standard output. An earlier report there is replaced, any other "
+            "file is left alone.",
+            "FILE",
+            default=_NAME,
+            short="-o",
+        ),
+        Option("--open", "Open it in the browser afterwards.", field="open_"),
     ),
 )

@@ -134,6 +134,24 @@ class Command:
     codes: str = ""
     """Its exit codes, where the help does not say them."""
 
+    @classmethod
+    def of(
+        cls,
+        run: Callable[..., int | None],
+        short: str,
+        *takes: Option | Argument,
+        word: str = "",
+        text: str = "",
+        codes: str = "",
+    ) -> Command:
+        """Return the command named as its function, which takes --json and --db-path if that one does."""
+        all_takes = (
+            *takes,
+            *((OUTPUT, JSON) if "as_json" in run.__annotations__ else ()),
+            *((DB_PATH,) if "db_path" in run.__annotations__ else ()),
+        )
+        return cls(word or run.__name__.replace("_", "-"), run, short, all_takes, text, codes)
+
     @property
     def options(self) -> tuple[Option, ...]:
         return tuple(word for word in self.takes if isinstance(word, Option))

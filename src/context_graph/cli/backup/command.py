@@ -28,7 +28,7 @@ from context_graph.cli.backup.make import (
 from context_graph.cli.console.calling import Finished, ask, finish
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import bar, confirmed
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
+from context_graph.cli.words import Argument, Command, Option
 from context_graph.config import Location, locate, lock_path
 from context_graph.errors import (
     CommandLineError,
@@ -220,39 +220,25 @@ def _salvaged(report: Mapping[str, Any]) -> str:
 
 _FOLDER: Final = Argument("FOLDER", "folder", "The backup's folder.", required=True, kind="path")
 COMMANDS: Final = (
-    Command(
-        "backup", backup, "Copy this project's store while it is in use", (_FOLDER, DB_PATH, OUTPUT, JSON)
-    ),
-    Command(
-        "restore",
+    Command.of(backup, "Copy this project's store while it is in use", _FOLDER),
+    Command.of(
         restore,
         "Put a backup in the store's place",
-        (
-            _FOLDER,
-            Option("--check", "Only compare the backup with its list of files; change nothing."),
-            Option("--yes", "Restore without asking.", short="-y"),
-            DB_PATH,
-            OUTPUT,
-            JSON,
-        ),
+        _FOLDER,
+        Option("--check", "Only compare the backup with its list of files; change nothing."),
+        Option("--yes", "Restore without asking.", short="-y"),
     ),
-    Command(
-        "repair",
+    Command.of(
         repair,
         "Salvage a damaged store",
-        (
-            Option("--cf", "Column family to report on, or all.", "FAMILY", default="all"),
-            DB_PATH,
-            Option(
-                "--to",
-                "Folder for the new database; it must not exist. Default: beside the damaged one.",
-                "FOLDER",
-                kind="path",
-            ),
-            Option("--replace", "Put it in the damaged one's place, which is kept beside it."),
-            OUTPUT,
-            JSON,
+        Option("--cf", "Column family to report on, or all.", "FAMILY", default="all"),
+        Option(
+            "--to",
+            "Folder for the new database; it must not exist. Default: beside the damaged one.",
+            "FOLDER",
+            kind="path",
         ),
+        Option("--replace", "Put it in the damaged one's place, which is kept beside it."),
     ),
 )
 

@@ -37,7 +37,7 @@ from context_graph.cli.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.cli.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
 from context_graph.cli.doctor.owner_view import ask_owner, cure_of, daily_cost, look_findings, owner_state
 from context_graph.cli.doctor.surroundings import client_version, disk_use, governance, shut_folders
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command
+from context_graph.cli.words import Command
 from context_graph.config import Location, checkout_top, locate, project_dir
 from context_graph.errors import ContextGraphError
 from context_graph.view.health import exchange_text
@@ -217,11 +217,7 @@ def _last(what: str, seconds: float | None) -> str:
     return f"no {what} yet" if seconds is None else f"the last {what} {span(seconds)} ago"
 
 
-COMMANDS: Final = (
-    Command(
-        "doctor", doctor, "Try hooks and memory tools out, and say what is wrong", (OUTPUT, JSON, DB_PATH)
-    ),
-)
+COMMANDS: Final = (Command.of(doctor, "Try hooks and memory tools out, and say what is wrong"),)
 
 
 @dataclass(slots=True)

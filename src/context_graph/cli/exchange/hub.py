@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.cli.console.tables import ago, columns, counted, size
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange.sync import is_meant, remote_of
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
+from context_graph.cli.words import Argument, Command, Option
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 from context_graph.sync.hub import place_name
@@ -307,81 +307,56 @@ _PROJECT: Final = Option("--project", "The project. Default: the name of the che
 _LOGIN: Final = Argument("LOGIN", "login", "The member's name at the server.", required=True)
 _CODES: Final = "Exit codes: 0; 1 it can't be done."
 COMMANDS: Final = (
-    Command(
-        "init",
-        init,
-        "Make tables, team and project on a server",
-        (_TEAM, _PROJECT, OUTPUT, JSON),
-        codes=_CODES,
-    ),
-    Command(
-        "invite",
+    Command.of(init, "Make tables, team and project on a server", _TEAM, _PROJECT, codes=_CODES),
+    Command.of(
         invite,
         "Make a member; print the token to hand over",
-        (
-            _LOGIN,
-            _TEAM,
-            Option("--role", "reader, writer or owner.", "ROLE", default="writer"),
-            _PROJECT,
-            Option("--new-password", "Also for a login that has one: its other tokens end."),
-            OUTPUT,
-            JSON,
-        ),
+        _LOGIN,
+        _TEAM,
+        Option("--role", "reader, writer or owner.", "ROLE", default="writer"),
+        _PROJECT,
+        Option("--new-password", "Also for a login that has one: its other tokens end."),
         codes=_CODES,
     ),
-    Command(
-        "remove",
+    Command.of(
         remove,
         "End a membership",
-        (_LOGIN, _TEAM, _PROJECT, OUTPUT, JSON),
+        _LOGIN,
+        _TEAM,
+        _PROJECT,
         codes="Exit codes: 0; 1 it can't be done, or there was none.",
     ),
-    Command(
-        "join",
+    Command.of(
         join,
         "Join a hub with a token",
-        (
-            Argument(
-                "TOKEN",
-                "token",
-                "What `hub invite` printed; `-` reads it from standard input. "
-                "Without it the setting `hub_url` names the hub.",
-            ),
-            Option(
-                "--project",
-                "The project there. Default: the token's, or the name of the checkout's folder.",
-                "NAME",
-            ),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Argument(
+            "TOKEN",
+            "token",
+            "What `hub invite` printed; `-` reads it from standard input. "
+            "Without it the setting `hub_url` names the hub.",
+        ),
+        Option(
+            "--project",
+            "The project there. Default: the token's, or the name of the checkout's folder.",
+            "NAME",
         ),
         codes="Exit codes: 0; 1 the token or the hub is refused.",
     ),
-    Command(
-        "leave",
+    Command.of(
         leave,
         "Forget the hub here",
-        (Option("--forget", "Also delete here, for good, what only colleagues sent."), OUTPUT, JSON, DB_PATH),
+        Option("--forget", "Also delete here, for good, what only colleagues sent."),
         codes="Exit codes: 0; 1 no hub was joined.",
     ),
-    Command(
-        "export",
+    Command.of(
         export,
         "Write all that the hub holds to a file",
-        (
-            Argument("FILE", "file", "Where to write it; there must be none yet.", required=True),
-            OUTPUT,
-            JSON,
-            DB_PATH,
-        ),
+        Argument("FILE", "file", "Where to write it; there must be none yet.", required=True),
         codes=_CODES,
     ),
-    Command(
-        "status",
+    Command.of(
         status,
         "Members, machines and room in the hub",
-        (OUTPUT, JSON, DB_PATH),
         codes="Exit codes: 0; 1 no hub, or it can't be reached.",
     ),
 )

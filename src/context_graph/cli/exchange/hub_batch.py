@@ -15,7 +15,7 @@ from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange import hub
 from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, need_psycopg
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command, Option
+from context_graph.cli.words import Command, Option
 from context_graph.config import locate
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
 
@@ -147,34 +147,28 @@ def _line(outcome: dict[str, Any], dry_run: bool) -> str:
 
 COMMANDS: Final = (
     *hub.COMMANDS,
-    Command(
-        "consolidate",
+    Command.of(
         consolidate,
         "Merge, forget and connect a team's memories",
-        (
-            Option("--team", "All projects of this team; for an administrator.", "NAME"),
-            Option("--project", "With --team: only this project.", "NAME"),
-            Option(
-                "--mode",
-                "light: merge and forget; deep: connect as well.",
-                choices=("light", "deep"),
-                default="deep",
-            ),
-            Option(
-                "--workers",
-                f"Processes on this machine, 1 to {_MAX_WORKERS}.",
-                "N",
-                default="1",
-                kind="int",
-                limits=(1, _MAX_WORKERS),
-            ),
-            Option("--scheduler", "A Dask scheduler instead, as tcp://host:8786.", "URL", default=""),
-            Option("--dry-run", "Change nothing; show what would be done."),
-            Option("--undo", "Take back what this run did instead.", "RUN", kind="int"),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Option("--team", "All projects of this team; for an administrator.", "NAME"),
+        Option("--project", "With --team: only this project.", "NAME"),
+        Option(
+            "--mode",
+            "light: merge and forget; deep: connect as well.",
+            choices=("light", "deep"),
+            default="deep",
         ),
+        Option(
+            "--workers",
+            f"Processes on this machine, 1 to {_MAX_WORKERS}.",
+            "N",
+            default="1",
+            kind="int",
+            limits=(1, _MAX_WORKERS),
+        ),
+        Option("--scheduler", "A Dask scheduler instead, as tcp://host:8786.", "URL", default=""),
+        Option("--dry-run", "Change nothing; show what would be done."),
+        Option("--undo", "Take back what this run did instead.", "RUN", kind="int"),
         codes="Exit codes: 0; 1 a project failed, or it can't be done.",
     ),
 )

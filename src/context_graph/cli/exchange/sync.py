@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import confirmed, print_folded, shown
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Command, Option
+from context_graph.cli.words import Command, Option
 from context_graph.config import Location, checkout_top, locate, working_dir
 from context_graph.errors import CommandLineError, ConfigError, InvalidInputError
 
@@ -137,25 +137,19 @@ def _checked(name: str) -> str:
 
 
 COMMANDS: Final = (
-    Command(
-        "sync",
+    Command.of(
         sync,
         "Exchange memories with your other machines",
-        (
-            Option(
-                "--folder",
-                "A folder that reaches your other machines: synced, shared, or in git; made if it is "
-                "missing. Without: the hub.",
-                "PATH",
-            ),
-            Option(
-                "--name",
-                "The project's name there, the same on each machine. Default: the checkout's folder.",
-                "NAME",
-            ),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Option(
+            "--folder",
+            "A folder that reaches your other machines: synced, shared, or in git; made if it is "
+            "missing. Without: the hub.",
+            "PATH",
+        ),
+        Option(
+            "--name",
+            "The project's name there, the same on each machine. Default: the checkout's folder.",
+            "NAME",
         ),
     ),
 )

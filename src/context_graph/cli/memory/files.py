@@ -17,7 +17,7 @@ from context_graph.cli.console.terminal import Advance, bar
 from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory, print_reply
 from context_graph.cli.memory.text import imported_text
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command, Option
+from context_graph.cli.words import Argument, Command, Option
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError
 from context_graph.system.small_files import replacing
 
@@ -312,81 +312,61 @@ def _markdown_batches(files: list[Path], root: Path) -> Iterator[tuple[dict[str,
 
 
 COMMANDS: Final = (
-    Command(
-        "export",
+    Command.of(
         export,
         "Write memories as JSONL or Markdown",
-        (
-            Option(
-                "--format",
-                "jsonl: one file, complete. markdown: one file per memory, to read and edit.",
-                choices=("jsonl", "markdown"),
-                default="jsonl",
-            ),
-            Option(
-                "--output",
-                "File (jsonl; default: standard output) or folder (markdown).",
-                "PATH",
-                kind="path",
-            ),
-            Option(
-                "--embeddings", "With jsonl: write the vectors too, so that import need not compute them."
-            ),
-            Option(
-                "--to",
-                "auto-memory: write what was stored on purpose, the most important 60, into Claude Code's "
-                "own memory: a file of ours, and a line in its index. claude-md: write the rules that "
-                "somebody confirmed into a marked block of this project's CLAUDE.md.",
-                choices=("auto-memory", "claude-md"),
-            ),
-            DB_PATH,
+        Option(
+            "--format",
+            "jsonl: one file, complete. markdown: one file per memory, to read and edit.",
+            choices=("jsonl", "markdown"),
+            default="jsonl",
+        ),
+        Option(
+            "--output", "File (jsonl; default: standard output) or folder (markdown).", "PATH", kind="path"
+        ),
+        Option("--embeddings", "With jsonl: write the vectors too, so that import need not compute them."),
+        Option(
+            "--to",
+            "auto-memory: write what was stored on purpose, the most important 60, into Claude Code's "
+            "own memory: a file of ours, and a line in its index. claude-md: write the rules that "
+            "somebody confirmed into a marked block of this project's CLAUDE.md.",
+            choices=("auto-memory", "claude-md"),
         ),
     ),
-    Command(
-        "import",
+    Command.of(
         import_memories,
         "Read memories from JSONL or Markdown",
-        (
-            Argument(
-                "PATH",
-                "path",
-                "A file or folder that `memory export` wrote; default: JSONL from standard input. "
-                "With --from: in place of where that program keeps it.",
-                kind="path",
-            ),
-            Option(
-                "--from",
-                "Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
-                "sessions ($CODEX_HOME, else ~/.codex), Gemini CLI's (.gemini in $GEMINI_CLI_HOME, else in "
-                "~), the notes of its own memory, CLAUDE.md files, the JSON lines of the reference memory "
-                "server, or claude-mem's database.",
-                choices=(
-                    *("claude-code", "codex", "gemini", "auto-memory", "claude-md"),
-                    *("server-memory", "claude-mem"),
-                ),
-                field="source",
-            ),
-            Option("--overwrite", "Replace memories that have the same id; without this they are skipped."),
-            Option("--dry-run", "Check the input; write nothing."),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Argument(
+            "PATH",
+            "path",
+            "A file or folder that `memory export` wrote; default: JSONL from standard input. "
+            "With --from: in place of where that program keeps it.",
+            kind="path",
         ),
+        Option(
+            "--from",
+            "Read what another program kept of this project: Claude Code's transcripts, Codex CLI's "
+            "sessions ($CODEX_HOME, else ~/.codex), Gemini CLI's (.gemini in $GEMINI_CLI_HOME, else in "
+            "~), the notes of its own memory, CLAUDE.md files, the JSON lines of the reference memory "
+            "server, or claude-mem's database.",
+            choices=(
+                *("claude-code", "codex", "gemini", "auto-memory", "claude-md"),
+                *("server-memory", "claude-mem"),
+            ),
+            field="source",
+        ),
+        Option("--overwrite", "Replace memories that have the same id; without this they are skipped."),
+        Option("--dry-run", "Check the input; write nothing."),
+        word="import",
     ),
-    Command(
-        "reindex",
+    Command.of(
         reindex,
         "Change the embedding provider",
-        (
-            Option(
-                "--provider",
-                "static, which is built in, or a provider that an extra installs.",
-                "NAME",
-                default="static",
-            ),
-            OUTPUT,
-            JSON,
-            DB_PATH,
+        Option(
+            "--provider",
+            "static, which is built in, or a provider that an extra installs.",
+            "NAME",
+            default="static",
         ),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from context_graph.cli.memory import files
 from context_graph.cli.memory.text import imported_text
-from context_graph.cli.words import DB_PATH, JSON, OUTPUT, Argument, Command
+from context_graph.cli.words import Argument, Command
 from context_graph.config import locate
 from context_graph.errors import InvalidInputError
 from context_graph.git.moved import ADOPTED, Moved, moved_here
@@ -56,17 +56,9 @@ def _taken_over(moved: Moved, project: Path, db_path: str | None) -> dict[str, A
 
 
 COMMANDS: Final = (
-    Command(
-        "adopt",
+    Command.of(
         adopt,
         "Take over the memories of a folder that was moved",
-        (
-            Argument(
-                "FOLDER", "old", "Where the project was; needed if it was in several places.", kind="path"
-            ),
-            OUTPUT,
-            JSON,
-            DB_PATH,
-        ),
+        Argument("FOLDER", "old", "Where the project was; needed if it was in several places.", kind="path"),
     ),
 )
