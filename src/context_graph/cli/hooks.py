@@ -93,16 +93,12 @@ _OWN: Final = {
         ),
     ),
     "post-tool": (
-        Option(
-            "--success", "Whether the tool succeeded; overrides standard input.", choices=("true", "false")
-        ),
+        Option("--success", "Whether the tool worked; overrides standard input.", choices=("true", "false")),
     ),
     "prompt-submit": (Option("--prompt", "What the user wrote.", "TEXT"),),
     "session-end": (
         Option("--duration-ms", "How long the session lasted, in milliseconds.", "N"),
-        Option(
-            "--generate-summary", "Summarise the session in one sentence.", "[true|false]", default="true"
-        ),
+        Option("--generate-summary", "Summarise the session in a sentence.", "[true|false]", default="true"),
     ),
 }
 """Options that one event's command alone takes."""

@@ -218,21 +218,10 @@ _SYNONYMS: Final = {
 }
 """What other programs call it -> what it is called here; the first that is there counts."""
 _CHANGES: Final = frozenset(
-    (
-        *(
-            "forget",
-            "clear",
-            "prune",
-            "remove",
-            "restore",
-            "repair",
-            "stop",
-            "consolidate",
-            "leave",
-            "revoke",
-        ),
-        *("reword", "adopt", "reindex"),
-    )
+    {
+        *("forget", "clear", "prune", "remove", "restore", "repair", "stop", "consolidate", "leave"),
+        *("revoke", "reword", "adopt", "reindex"),
+    }
 )
 """Never proposed to who may have wanted to look: only by a synonym, or for what is surely a slip of it."""
 _LIKE: Final = 0.6

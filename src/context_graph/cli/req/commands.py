@@ -129,7 +129,7 @@ ACTIONS = {
         """,
         NAMES,
         (
-            Option("--all", "Every requirement.", short="-a", field="everything"),
+            Option("--all", "Every requirement.", short="-a", field="every"),
             SESSION,
             Option("--branch", "Everybody's on that branch, not one session's.", "NAME", short="-b"),
         ),
@@ -248,7 +248,7 @@ ACTIONS = {
                 'The tool\'s input, such as {"command": "git push"}.',
                 "JSON",
                 kind="json",
-                field="tool_input",
+                field="arguments",
             ),
             SESSION,
         ),

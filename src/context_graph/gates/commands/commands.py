@@ -89,11 +89,7 @@ def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
 
 
 def check(
-    context: CommandContext,
-    tool: str = "Edit",
-    tool_input: dict[str, Any] | None = None,
-    *,
-    session: str = "",
+    context: CommandContext, tool: str = "Edit", arguments: dict[str, Any] | None = None, *, session: str = ""
 ) -> dict[str, Any]:
     """Return what the gate would decide on a call, without arming or recording anything.
 
@@ -105,7 +101,7 @@ def check(
     answer["branch"] = context.head.branch
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return answer
-    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input or {})
+    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=arguments or {})
     event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
     for evaluation, verdicts in would_deny(Decision(event, context.cache)):
         names = [verdict.requirement.name for verdict in verdicts]
@@ -254,12 +250,7 @@ def _expiry(entry: Requirement, ttl: float | None, now: float) -> float | None:
 
 
 def clear(
-    context: CommandContext,
-    names: list[str],
-    *,
-    everything: bool = False,
-    session: str = "",
-    branch: str = "",
+    context: CommandContext, names: list[str], *, every: bool = False, session: str = "", branch: str = ""
 ) -> dict[str, Any]:
     """Take back satisfactions: the session's own or, with ``branch``, everybody's on that branch.
 
@@ -272,7 +263,7 @@ def clear(
         UsageError: No name, an unknown one, no session, an agent where a person must.
     """
     target = context.branch(branch)
-    if not names and not everything:
+    if not names and not every:
         raise UsageError("name a requirement, or give --all")
     known = {entry.name for entry in context.rules.requirements} | set(
         context.files.load(target, context.now).names()

@@ -230,10 +230,7 @@ ENTRY = (
         ["master", "main"],
     ),
     Key(
-        "calculator",
-        _ONE_OF,
-        "dynamic: lines changed since the branch left its base",
-        type="branch_size_calculator",
+        "calculator", _ONE_OF, "dynamic: lines changed since the branch's base", type="branch_size_calculator"
     ),
     Key(
         "command",
@@ -265,10 +262,7 @@ EVIDENCE = (
         attribute="dirs",
     ),
     Key(
-        "require_markers",
-        _list("a list of texts"),
-        "texts that the file must hold, all of them",
-        attribute="markers",
+        "require_markers", _list("a list of texts"), "texts that the file must all hold", attribute="markers"
     ),
     Key("require_verdict", _WORDS, _VERDICT, attribute="verdict"),
     Key("max_age_seconds", _SECONDS, "how old the file may be; 0 for any age", attribute="max_age"),
@@ -313,11 +307,7 @@ HOOKS = (
     Key("session_end.clear_session_state", _FLAG, "forget this session's own satisfactions when it ends"),
     Key("prompt_submit.reminder", _FLAG, "what is open, with each prompt"),
     Key(
-        "plan_exit.summary",
-        _FLAG,
-        "what is open, when plan mode is left",
-        True,
-        attribute="plan_exit_summary",
+        "plan_exit.summary", _FLAG, "what is open when plan mode is left", True, attribute="plan_exit_summary"
     ),
     Key("tool_failure.guidance", _FLAG, _GUIDANCE, True, attribute="failure_guidance"),
     Key("permission_request.auto_deny_dangerous", _FLAG, _DANGEROUS, True),

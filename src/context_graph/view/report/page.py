@@ -58,7 +58,7 @@ def render(report: Report) -> bytes:
 
     Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
     """
-    made = _tables(report)
+    made = tables.tables_of(report)
     page = _rendered(report, made, *_SIZES[0])
     if len(page) <= MOST_BYTES:
         return page
@@ -98,16 +98,6 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
         ],
     )  # fmt: skip
     return text.encode("utf-8", "backslashreplace")
-
-
-def _tables(report: Report) -> dict[str, tables.Table]:
-    """Return each table by its name."""
-    kinds = (
-        *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
-        *(tables.files, tables.notes, tables.goals, tables.patterns, tables.clusters),
-        *(tables.weeks, tables.broken),
-    )
-    return {table.name: table for table in (make(report) for make in kinds)}
 
 
 def _session(detail: SessionDetail) -> str:

@@ -5,16 +5,17 @@ A cell is a text, a number, Unix seconds (kind `time`) or None. Page and script 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
 
 from context_graph.view.graph import KINDS, NAMES, matrix
 from context_graph.view.report.gather import Report
-from context_graph.view.rows import MemoryRow
+from context_graph.view.rows import MemoryRow, SessionRow
 from context_graph.view.safe import one_line
 from context_graph.view.text import HEADS, figures
 
@@ -30,9 +31,11 @@ _NOTES: Final = 400
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column."""
+    """One column, and how its cell is read from a row of the view."""
 
     name: str
+    of: str | Callable[[Any], Any]
+    """The row's field, or what makes a value of the row: of a time Unix milliseconds."""
     kind: Kind = "text"
     digits: int = 0
     """Of a number, behind the point."""
@@ -47,6 +50,15 @@ class Column(msgspec.Struct, frozen=True):
     def look(self) -> str:
         """The class of its cells."""
         return f"{self.kind} wide" if self.is_wide else self.kind
+
+    def cells(self, rows: Sequence[Any]) -> list[Cell]:
+        """Return its cell of each row."""
+        values = map(attrgetter(self.of) if isinstance(self.of, str) else self.of, rows)
+        if self.kind == "time":
+            return [value // 1000 for value in values]
+        if self.kind == "number":
+            return [None if value is None else round(value, self.digits or None) for value in values]
+        return [one_line(value) for value in values]
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,241 +134,156 @@ def _class(cell: Cell, column: Column) -> str:
     return f"state {word}" if word else column.look
 
 
-def _s(at_ms: int) -> int:
-    return at_ms // 1000
-
-
-def _id(identity: str) -> str:
-    return one_line(identity[:ID_CHARS])
-
-
-def memories(report: Report) -> Table:
-    """Return live memories, then the soft-deleted ones."""
-    columns = (
-        Column("Memory", is_wide=True),
-        Column("Id"),
-        Column("Stored", "time"),
-        Column("Evidence", "state", is_repeated=True),
-        Column("Source", is_repeated=True),
-        Column("Importance", "number", 2),
-        Column("Recalled", "number"),
-        Column("Shown", "number"),
-        Column("Used", "number"),
-        Column("Tags", is_repeated=True),
-        Column("Session", is_repeated=True, leads="sessions"),
-    )
-    rows = [_memory(row) for row in (*report.memories, *report.forgotten)]
-    is_sorted = not report.forgotten
-    return Table(name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=is_sorted)
-
-
-def _memory(row: MemoryRow) -> tuple[Cell, ...]:
-    note = ", forgotten" if row.is_forgotten else ", pinned" if row.is_pinned else ""
-    return (
-        one_line(row.text), _id(row.id), _s(row.created_ms), one_line(row.standing),
-        one_line(row.source) + note, round(row.importance, 2), row.recalled, row.shown, row.used,
-        one_line(", ".join(row.tags)), _id(row.session_id),
-    )  # fmt: skip
-
-
 def cut(text: str, chars: int) -> str:
     return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
-def ledger(report: Report) -> Table:
-    """Return what was put before the model."""
-    columns = (
-        Column("When", "time"),
-        Column("Memory", is_repeated=True, is_wide=True),
-        Column("Cause", is_repeated=True),
-        Column("For", is_repeated=True, is_wide=True),
-        Column("Relevance", "number", 2),
-        Column("Tokens", "number"),
-        Column("Used", is_repeated=True),
-        Column("Id", is_repeated=True, leads="memories"),
-        Column("Session", is_repeated=True, leads="sessions"),
-    )
-    rows = [
-        (
-            _s(row.at_ms), one_line(row.text) or "(forgotten or merged)", one_line(row.cause),
-            one_line(row.about), round(row.relevance, 2) or None, row.tokens,
-            one_line(row.used) or "no sign of use", _id(row.memory_id), _id(row.session_id),
-        )
-        for row in report.ledger.rows
-    ]  # fmt: skip
-    return Table(name="ledger", caption="What the model was shown", columns=columns, rows=rows)
+def _short(field: str) -> Callable[[Any], str]:
+    """Return what reads the id in that field as a table shows it."""
+    return lambda row: getattr(row, field)[:ID_CHARS]
 
 
-def days(report: Report) -> Table:
-    """Return sums of the ledger, the newest day first."""
-    columns = (Column("Day"), *(Column(name, "number") for name in ("Tokens", "Memories", "Used")))
-    rows = [(total.day, total.tokens, total.memories, total.used) for total in reversed(report.ledger.days)]
-    return Table(name="days", caption="By day (UTC)", columns=columns, rows=rows, is_sorted=False)
+def _joined(field: str) -> Callable[[Any], str]:
+    return lambda row: ", ".join(getattr(row, field))
 
 
-def sessions(report: Report) -> Table:
-    """Return all sessions."""
-    columns = (
-        Column("Last event", "time"),
-        Column("Goal", is_wide=True),
-        Column("Events", "number"),
-        Column("IC", "number", 2),
-        Column("Level", "state", is_repeated=True),
-        Column("Before it", is_repeated=True),
-        Column("Id"),
-    )
-    rows = [
-        (
-            _s(row.last_ms), one_line(f"damaged: {row.damage}" if row.damage else row.goal),
-            row.events,
-            None if row.ic is None else round(row.ic, 2), one_line(row.ic_level),
-            one_line(row.previous_id[:ID_CHARS] + (f" ({row.relation})" if row.relation else "")),
-            _id(row.id),
-        )
-        for row in report.sessions
-    ]  # fmt: skip
-    return Table(name="sessions", caption="Sessions", columns=columns, rows=rows)
+def _source(row: MemoryRow) -> str:
+    return row.source + (", forgotten" if row.is_forgotten else ", pinned" if row.is_pinned else "")
 
 
-def gates(report: Report) -> Table:
-    """Return the gates' log."""
-    columns = (
-        Column("When", "time"),
-        Column("What", "state", is_repeated=True),
-        Column("Requirements", is_repeated=True),
-        Column("Branch", is_repeated=True),
-        Column("Tool", is_repeated=True),
-        Column("By", is_repeated=True),
-        Column("Detail", is_repeated=True),
-        Column("Session", is_repeated=True, leads="sessions"),
-    )
-    rows = [
-        (
-            _s(row.at_ms), one_line(row.kind.replace("_", " ")), one_line(", ".join(row.requirements)),
-            one_line(row.branch), one_line(row.tool), one_line(row.by), one_line(row.detail),
-            _id(row.session_id),
-        )
-        for row in report.gates.rows
-    ]  # fmt: skip
-    return Table(name="gates", caption="Log of the gates", columns=columns, rows=rows)
+def _before(row: SessionRow) -> str:
+    return row.previous_id[:ID_CHARS] + (f" ({row.relation})" if row.relation else "")
 
 
-def states(report: Report) -> Table:
-    """Return how each requirement stands on each branch."""
-    columns = (
-        Column("Requirement"), Column("Branch"), Column("Stands", "state"), Column("By what", "text"),
-        Column("Refused", "number"),
-    )  # fmt: skip
-    rows = [
-        (
-            one_line(state.requirement), one_line(state.branch),
-            "satisfied" if state.is_satisfied else "open", one_line(state.text), state.refused,
-        )
-        for state in report.gates.states
-    ]  # fmt: skip
-    return Table(name="states", caption="Requirements by branch", columns=columns, rows=rows, is_sorted=False)
+_MEMORIES: Final = (
+    Column("Memory", "text", is_wide=True),
+    Column("Id", _short("id")),
+    Column("Stored", "created_ms", "time"),
+    Column("Evidence", "standing", "state", is_repeated=True),
+    Column("Source", _source, is_repeated=True),
+    Column("Importance", "importance", "number", 2),
+    Column("Recalled", "recalled", "number"),
+    Column("Shown", "shown", "number"),
+    Column("Used", "used", "number"),
+    Column("Tags", _joined("tags"), is_repeated=True),
+    Column("Session", _short("session_id"), is_repeated=True, leads="sessions"),
+)
+_LEDGER: Final = (
+    Column("When", "at_ms", "time"),
+    Column("Memory", lambda row: row.text or "(forgotten or merged)", is_repeated=True, is_wide=True),
+    Column("Cause", "cause", is_repeated=True),
+    Column("For", "about", is_repeated=True, is_wide=True),
+    Column("Relevance", lambda row: round(row.relevance, 2) or None, "number", 2),
+    Column("Tokens", "tokens", "number"),
+    Column("Used", lambda row: row.used or "no sign of use", is_repeated=True),
+    Column("Id", _short("memory_id"), is_repeated=True, leads="memories"),
+    Column("Session", _short("session_id"), is_repeated=True, leads="sessions"),
+)
+_DAYS: Final = (
+    Column("Day", "day"),
+    *(Column(name, name.lower(), "number") for name in ("Tokens", "Memories", "Used")),
+)
+_SESSIONS: Final = (
+    Column("Last event", "last_ms", "time"),
+    Column("Goal", lambda row: f"damaged: {row.damage}" if row.damage else row.goal, is_wide=True),
+    Column("Events", "events", "number"),
+    Column("IC", "ic", "number", 2),
+    Column("Level", "ic_level", "state", is_repeated=True),
+    Column("Before it", _before, is_repeated=True),
+    Column("Id", _short("id")),
+)
+_GATES: Final = (
+    Column("When", "at_ms", "time"),
+    Column("What", lambda row: row.kind.replace("_", " "), "state", is_repeated=True),
+    Column("Requirements", _joined("requirements"), is_repeated=True),
+    Column("Branch", "branch", is_repeated=True),
+    Column("Tool", "tool", is_repeated=True),
+    Column("By", "by", is_repeated=True),
+    Column("Detail", "detail", is_repeated=True),
+    Column("Session", _short("session_id"), is_repeated=True, leads="sessions"),
+)
+_STATES: Final = (
+    Column("Requirement", "requirement"),
+    Column("Branch", "branch"),
+    Column("Stands", lambda state: "satisfied" if state.is_satisfied else "open", "state"),
+    Column("By what", "text"),
+    Column("Refused", "refused", "number"),
+)
+_FILE_ROWS: Final = (
+    Column("File", "label", is_wide=True),
+    Column("Sessions", lambda row: len(row.marks), "number"),
+    Column("Changes", lambda row: sum(row.marks.values()), "number"),
+    Column("Notes", lambda row: len(row.notes), "number"),
+    Column("Last session", lambda row: next(iter(row.marks))[:ID_CHARS], leads="sessions"),
+)
+_NOTE_ROWS: Final = (
+    Column("When", "at_ms", "time"),
+    Column("What", lambda note: NAMES.get(note.kind, note.kind), "state", is_repeated=True),
+    Column("Text", "text", is_wide=True),
+    Column("Id", _short("id"), leads="memories"),
+    Column("Superseded by", _short("replaced_by"), is_repeated=True, leads="memories"),
+    Column("Files", _joined("files"), is_repeated=True),
+    Column("Session", _short("session_id"), is_repeated=True, leads="sessions"),
+)
+_WEEKS: Final = (
+    Column("Week of", "begin"),
+    *(
+        Column(head.capitalize(), lambda week, at=at: figures(week)[at], "number")
+        for at, head in enumerate(HEADS)
+    ),
+)
+_BROKEN: Final = (
+    Column("When", "at_ms", "time"),
+    Column("Rule", "text", is_wide=True),
+    Column("How it is known", "how", is_repeated=True),
+    Column("Id", _short("memory_id"), leads="memories"),
+    Column("Session", _short("session_id"), leads="sessions"),
+)
+_GOALS: Final = (
+    Column("Goal", "text", is_wide=True),
+    Column("Level", "level"),
+    Column("Confidence", "confidence", "number", 2),
+    Column("Memories", "memories", "number"),
+)
+_PATTERNS: Final = (
+    Column("Pattern", "text"),
+    Column("Memories", "memories", "number"),
+    Column("Confidence", "confidence", "number", 2),
+)
+_CLUSTERS: Final = (
+    Column("Cluster", "label"),
+    Column("Memories", "memories", "number"),
+    Column("Coherence", "coherence", "number", 2),
+)
 
 
-def files(report: Report) -> Table:
-    """Return the files that sessions changed, those that most of them changed first."""
-    columns = (
-        Column("File", is_wide=True),
-        Column("Sessions", "number"),
-        Column("Changes", "number"),
-        Column("Notes", "number"),
-        Column("Last session", leads="sessions"),
-    )
-    rows = [
-        (
-            one_line(row.label),
-            len(row.marks),
-            sum(row.marks.values()),
-            len(row.notes),
-            _id(next(iter(row.marks))),
-        )
-        for row in matrix(report.map).rows
-        if row.id not in KINDS
-    ]
-    caption = "Files by the sessions that changed them"
-    return Table(name="files", caption=caption, columns=columns, rows=rows[:_FILES], is_sorted=False)
+def _of(report: Report) -> Iterator[tuple[str, str, Iterable[Any], Sequence[Column]]]:
+    """Yield each table: name, caption, rows, columns."""
+    drawn, effect = report.map, report.effect
+    files = [row for row in matrix(drawn).rows if row.id not in KINDS]
+    # Live memories, then the soft-deleted ones.
+    yield "memories", "Memories", (*report.memories, *report.forgotten), _MEMORIES
+    yield "ledger", "What the model was shown", report.ledger.rows, _LEDGER
+    yield "days", "By day (UTC)", reversed(report.ledger.days), _DAYS
+    yield "sessions", "Sessions", report.sessions, _SESSIONS
+    yield "gates", "Log of the gates", report.gates.rows, _GATES
+    yield "states", "Requirements by branch", report.gates.states, _STATES
+    yield "files", "Files by the sessions that changed them", files[:_FILES], _FILE_ROWS
+    notes = islice(reversed(drawn.notes), _NOTES)
+    yield "notes", "Rules, decisions, solved failures", notes, _NOTE_ROWS
+    yield "goals", "Goals", drawn.goals, _GOALS
+    yield "patterns", "Patterns", drawn.patterns, _PATTERNS
+    yield "clusters", "Clusters", drawn.clusters, _CLUSTERS
+    yield "weeks", "Week by week (UTC)", reversed(effect.weeks), _WEEKS
+    yield "broken", "Rules broken again", effect.broken, _BROKEN
 
 
-def notes(report: Report) -> Table:
-    """Return the rules, decisions and solved failures, with what replaced them."""
-    columns = (
-        Column("When", "time"),
-        Column("What", "state", is_repeated=True),
-        Column("Text", is_wide=True),
-        Column("Id", leads="memories"),
-        Column("Superseded by", is_repeated=True, leads="memories"),
-        Column("Files", is_repeated=True),
-        Column("Session", is_repeated=True, leads="sessions"),
-    )
-    rows = [
-        (
-            _s(note.at_ms), one_line(NAMES.get(note.kind, note.kind)), one_line(note.text), _id(note.id),
-            _id(note.replaced_by), one_line(", ".join(note.files)), _id(note.session_id),
-        )
-        for note in islice(reversed(report.map.notes), _NOTES)
-    ]  # fmt: skip
-    return Table(name="notes", caption="Rules, decisions, solved failures", columns=columns, rows=rows)
-
-
-def weeks(report: Report) -> Table:
-    """Return what telling came to by week, the newest first."""
-    columns = (Column("Week of"), *(Column(head.capitalize(), "number") for head in HEADS))
-    rows: list[tuple[Cell, ...]] = [
-        (one_line(week.begin), *figures(week)) for week in reversed(report.effect.weeks)
-    ]
-    return Table(name="weeks", caption="Week by week (UTC)", columns=columns, rows=rows, is_sorted=False)
-
-
-def broken(report: Report) -> Table:
-    """Return the rules that were broken though they had been told."""
-    columns = (
-        Column("When", "time"),
-        Column("Rule", is_wide=True),
-        Column("How it is known", is_repeated=True),
-        Column("Id", leads="memories"),
-        Column("Session", leads="sessions"),
-    )
-    rows = [
-        (_s(row.at_ms), one_line(row.text), one_line(row.how), _id(row.memory_id), _id(row.session_id))
-        for row in report.effect.broken
-    ]
-    return Table(name="broken", caption="Rules broken again", columns=columns, rows=rows)
-
-
-def goals(report: Report) -> Table:
-    """Return goals that the memories show."""
-    columns = (
-        Column("Goal", is_wide=True),
-        Column("Level"),
-        Column("Confidence", "number", 2),
-        Column("Memories", "number"),
-    )
-    rows = [
-        (one_line(goal.text), one_line(goal.level), round(goal.confidence, 2), goal.memories)
-        for goal in report.map.goals
-    ]
-    return Table(name="goals", caption="Goals", columns=columns, rows=rows, is_sorted=False)
-
-
-def patterns(report: Report) -> Table:
-    """Return patterns that the memories show."""
-    columns = (Column("Pattern"), Column("Memories", "number"), Column("Confidence", "number", 2))
-    rows = [
-        (one_line(pattern.text), pattern.memories, round(pattern.confidence, 2))
-        for pattern in report.map.patterns
-    ]
-    return Table(name="patterns", caption="Patterns", columns=columns, rows=rows, is_sorted=False)
-
-
-def clusters(report: Report) -> Table:
-    """Return clusters of the map."""
-    columns = (Column("Cluster"), Column("Memories", "number"), Column("Coherence", "number", 2))
-    rows = [
-        (one_line(cluster.label), cluster.memories, round(cluster.coherence, 2))
-        for cluster in report.map.clusters
-    ]
-    return Table(name="clusters", caption="Clusters", columns=columns, rows=rows, is_sorted=False)
+def tables_of(report: Report) -> dict[str, Table]:
+    """Return all tables by their names."""
+    made = {}
+    for name, caption, found, columns in _of(report):
+        there = list(found)
+        rows = list(zip(*(column.cells(there) for column in columns), strict=True))
+        is_sorted = name != "memories" or not report.forgotten
+        made[name] = Table(name=name, caption=caption, columns=columns, rows=rows, is_sorted=is_sorted)
+    return made
